@@ -1,0 +1,18 @@
+export {
+  type Contract,
+  contract,
+  MAXIMUM_PAGE_SIZE,
+  type OperationMetadata,
+  type Scope,
+  ScopeSchema,
+} from './contract.ts'
+export { type ErrorBody, type ErrorCode, type ErrorName, ErrorSchema, errorCatalogue, statusOf } from './errors.ts'
+export {
+  Int64Schema,
+  type NewPlant,
+  NewPlantSchema,
+  type Plant,
+  PlantSchema,
+  TextSchema,
+  type ValidNewPlant,
+} from './plants.ts'

@@ -1,0 +1,74 @@
+import * as z from 'zod'
+
+const INT64_MIN = -(2n ** 63n)
+const INT64_MAX = 2n ** 63n - 1n
+
+/**
+ * A 64-bit signed integer, exact over the whole range: a safe integer `number` or a `bigint` goes in, a `bigint`
+ * comes out. Nothing else does: no coercion, so `"1"`, `true` and `[5]` are refused.
+ */
+export const Int64Schema = z
+  .union([z.int(), z.bigint()], { error: 'must be an integer (int64)' })
+  .transform((value) => BigInt(value))
+  .refine((value) => value >= INT64_MIN && value <= INT64_MAX, {
+    error: `must be between ${INT64_MIN} and ${INT64_MAX} (int64)`,
+  })
+  .meta({ override: { type: 'integer', format: 'int64' } })
+
+/**
+ * Any Unicode text, of any length, kept code point for code point. Refused is only what not every engine keeps
+ * exactly: U+0000 (PostgreSQL refuses it, SQLite's functions stop at it) and lone surrogates, which are no
+ * characters (RFC 8259 section 8.2) and have no UTF-8 form.
+ */
+export const TextSchema = z
+  .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: U+0000 is what is refused.
+  .regex(/^[^\u0000\uD800-\uDFFF]*$/u, { error: 'must not contain U+0000 or a lone surrogate' })
+
+const plantFields = {
+  name: TextSchema.meta({
+    description:
+      'The name of the plant. Any Unicode text, also empty, as long as the request body stays within the size limit.',
+    examples: ['Monstera deliciosa'],
+  }),
+  tag: TextSchema.optional().meta({
+    description: 'Tag that specifies the type of the plant. Left out, never null, where a plant has none.',
+    examples: ['aroid'],
+  }),
+}
+
+/** A plant as it is returned on creation and in lists. It does not carry `id`. */
+export const PlantSchema = z
+  .object(plantFields, { error: 'must be an object' })
+  .meta({ id: 'Plant', description: 'The plant record returned by the service. It does not carry `id`.' })
+
+/** The body sent to create a plant: every field of a Plant, plus its identifier. */
+export const NewPlantSchema = z
+  .object(
+    {
+      id: Int64Schema.meta({
+        description:
+          'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
+          'write it as a JSON number, with a serializer that does not round above 2^53.',
+        examples: [1],
+        override: { type: 'integer', format: 'int64' },
+      }),
+      ...plantFields,
+    },
+    { error: 'must be an object' },
+  )
+  .meta({
+    id: 'NewPlant',
+    description:
+      'The body sent to create a plant. Unknown fields are ignored; a key given twice is refused. ' +
+      'The same `id` with the same content again answers 200 with the same plant and adds nothing.',
+  })
+
+/** A plant as it is returned. */
+export type Plant = z.output<typeof PlantSchema>
+
+/** A plant to create, as a caller writes it: `id` is a safe integer or a bigint. */
+export type NewPlant = z.input<typeof NewPlantSchema>
+
+/** A plant to create after validation: `id` is always a bigint. */
+export type ValidNewPlant = z.output<typeof NewPlantSchema>
