@@ -1,6 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
 import { ErrorSchema } from './errors.ts'
+import { describedAs } from './json-schema.ts'
 import { NewPlantSchema, PlantSchema } from './plants.ts'
 
 const c = initContract()
@@ -35,7 +36,7 @@ const LimitSchema = z
   .meta({
     description: 'The number of plants on a page, 1 to 1000. Left out, the whole list is the answer.',
     examples: [100],
-    override: { type: 'integer', format: 'int32', minimum: 1, maximum: MAXIMUM_PAGE_SIZE },
+    ...describedAs({ type: 'integer', format: 'int32', minimum: 1, maximum: MAXIMUM_PAGE_SIZE }),
   })
 
 const CursorSchema = z.string({ error: 'must be given once' }).optional().meta({

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { describedAs } from './json-schema.ts'
 
 /**
  * Every failure that this service answers, one entry a reason. `code` is the `error` number of the body, stable for
@@ -105,7 +106,7 @@ export const ErrorSchema = z
     error: z.int32().meta({
       description: 'Numeric error value: a number of the error catalogue, HTTP status x 100 + n.',
       examples: [40002],
-      override: { type: 'integer', format: 'int32' },
+      ...describedAs({ type: 'integer', format: 'int32' }),
     }),
     message: z.string().meta({
       description: 'Error text for people: what was wrong and what to mend. It may change; decide by `error`.',

@@ -57,8 +57,6 @@ export function createOpenApiDocument({
       override: ({ jsonSchema }) => {
         // Callers must bear fields that a later version adds.
         delete jsonSchema.additionalProperties
-        // The pattern of a query parameter is that of its text, its type that of its meaning.
-        if (jsonSchema.type === 'integer') delete jsonSchema.pattern
       },
     },
   )

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { describedAs } from './json-schema.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
@@ -13,7 +14,6 @@ export const Int64Schema = z
   .refine((value) => value >= INT64_MIN && value <= INT64_MAX, {
     error: `must be between ${INT64_MIN} and ${INT64_MAX} (int64)`,
   })
-  .meta({ override: { type: 'integer', format: 'int64' } })
 
 /**
  * Any Unicode text, of any length, kept code point for code point. Refused is only what not every engine keeps
@@ -50,8 +50,7 @@ export const NewPlantSchema = z
         description:
           'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
           'write it as a JSON number, with a serializer that does not round above 2^53.',
-        examples: [1],
-        override: { type: 'integer', format: 'int64' },
+        ...describedAs({ type: 'integer', format: 'int64', examples: [1] }),
       }),
       ...plantFields,
     },
