@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises'
+import { ApiError, createPlantStoreClient, type NewPlant, type Plant } from '@plant-store/client'
+
+const { PLANT_STORE_URL: baseUrl, PLANT_STORE_TOKEN: token } = process.env
+if (!baseUrl || !token) {
+  console.error('Set PLANT_STORE_URL and PLANT_STORE_TOKEN in the environment. README.md shows how to get a token.')
+  process.exit(2)
+}
+
+try {
+  const client = createPlantStoreClient({ baseUrl, token })
+  const plants = await readPlants()
+
+  // Lists carry no ids, so only an account of its own can be compared. Checked before anything is added to it.
+  const before = await client.getPlants()
+  const foreign = firstDifference(plants.slice(0, before.length), before)
+  if (foreign) throw new Error(`This account holds other plants; take a token of a new account.\n${foreign}`)
+
+  // One at a time: plants are listed in the order in which they were added.
+  for (const plant of plants) await client.createPlant(plant)
+
+  const listed = await client.getPlants()
+  const paged: Plant[] = []
+  for await (const plant of client.iterate.getPlants({ limit: 50 })) paged.push(plant)
+
+  const difference = firstDifference(plants, listed) ?? firstDifference(plants, paged)
+  if (difference) throw new Error(difference)
+  console.log(`${plants.length} plants added, ${listed.length} listed, identical`)
+} catch (error) {
+  console.error(error instanceof ApiError ? `${error.status} ${error.code}: ${error.message}` : String(error))
+  process.exitCode = 1
+}
+
+/** The ids are strings in the file, because JSON.parse would round 9007199254740993 to 9007199254740992. */
+async function readPlants(): Promise<NewPlant[]> {
+  const text = await readFile(new URL('../plants.json', import.meta.url), 'utf8')
+  const plants: { id: string; name: string; tag?: string }[] = JSON.parse(text)
+  return plants.map((plant) => ({ ...plant, id: BigInt(plant.id) }))
+}
+
+function firstDifference(sent: NewPlant[], listed: Plant[]): string | undefined {
+  for (let i = 0; i < Math.max(sent.length, listed.length); i++) {
+    const [a, b] = [sent[i], listed[i]]
+    if (a?.name === b?.name && a?.tag === b?.tag) continue
+    return `Plant ${i + 1} differs.\n  sent:   ${describe(a)}\n  listed: ${describe(b)}`
+  }
+  return undefined
+}
+
+/** In code points as well: names that look alike can differ, as é and e + U+0301 do. */
+function describe(plant: Plant | undefined): string {
+  if (!plant) return 'nothing'
+  const { name, tag } = plant
+  const codePoints = Array.from(name + (tag ?? ''), (character) => character.codePointAt(0)?.toString(16))
+  return `${JSON.stringify({ name, tag })} (${codePoints.join(' ')})`
+}
