@@ -3,17 +3,16 @@ import { describedAs } from './json-schema.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
+const NOT_INT64 = `must be an integer between ${INT64_MIN} and ${INT64_MAX} (int64)`
 
 /**
  * A 64-bit signed integer, exact over the whole range: a safe integer `number` or a `bigint` goes in, a `bigint`
  * comes out. Nothing else does: no coercion, so `"1"`, `true` and `[5]` are refused.
  */
 export const Int64Schema = z
-  .union([z.int(), z.bigint()], { error: 'must be an integer (int64)' })
+  .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })
   .transform((value) => BigInt(value))
-  .refine((value) => value >= INT64_MIN && value <= INT64_MAX, {
-    error: `must be between ${INT64_MIN} and ${INT64_MAX} (int64)`,
-  })
+  .refine((value) => value >= INT64_MIN && value <= INT64_MAX, { error: NOT_INT64 })
 
 /**
  * Any Unicode text, of any length, kept code point for code point. Refused is only what not every engine keeps

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { contract, ErrorSchema, errorCatalogue, statusOf } from '../src/index.ts'
+
+const entries = Object.entries(errorCatalogue)
+
+test('every number of the error catalogue is an int32 made of an HTTP error status and a small number, once each', () => {
+  for (const [name, { code }] of entries) {
+    const status = statusOf(name as keyof typeof errorCatalogue)
+    expect(status).toBeGreaterThanOrEqual(400)
+    expect(status).toBeLessThan(600)
+    expect(code - status * 100).toBeLessThan(100)
+    expect(ErrorSchema.parse({ error: code, message: '' }).error).toBe(code)
+  }
+  expect(new Set(entries.map(([, { code }]) => code)).size).toBe(entries.length)
+})
+
+test('the numbers that callers rely on never change', () => {
+  expect(Object.fromEntries(entries.map(([name, { code }]) => [name, code]))).toMatchObject({
+    malformedJson: 40001,
+    invalidBody: 40002,
+    idTaken: 40003,
+    invalidQuery: 40004,
+    tokenMissing: 40101,
+    tokenInvalid: 40102,
+    tokenEnded: 40103,
+    scopeMissing: 40301,
+    notFound: 40400,
+    methodNotAllowed: 40500,
+    bodyTooLarge: 41300,
+    unsupportedMediaType: 41500,
+    tooManyRequests: 42900,
+    internal: 50000,
+    unavailable: 50300,
+  })
+})
+
+test('every entry says in a sentence what it means', () => {
+  for (const [, { reason }] of entries) expect(reason).toMatch(/^[A-Z].{20,}\.$/s)
+})
+
+test('every status that an operation declares, beside 200, is in the catalogue', () => {
+  const statuses = new Set(entries.map(([name]) => String(statusOf(name as keyof typeof errorCatalogue))))
+  for (const { responses } of Object.values(contract)) {
+    for (const status of Object.keys(responses)) expect(status === '200' || statuses.has(status)).toBe(true)
+  }
+})
+
+test('an Error is an int32 and a text, nothing else', () => {
+  expect(ErrorSchema.safeParse({ error: 2 ** 31, message: '' }).success).toBe(false)
+  expect(ErrorSchema.safeParse({ error: '40001', message: '' }).success).toBe(false)
+  expect(ErrorSchema.safeParse({ error: 40001 }).success).toBe(false)
+})

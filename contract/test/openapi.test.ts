@@ -1,0 +1,83 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, test } from 'vitest'
+import { createOpenApiDocument } from '../src/openapi.ts'
+
+const document = createOpenApiDocument({ serverUrl: 'https://plants.example.com' })
+const { post, get } = document.paths?.['/plants'] ?? {}
+
+test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator', async () => {
+  const validator = new Validator()
+  const result = await validator.validate(JSON.parse(JSON.stringify(document)))
+  expect(result).toEqual({ valid: true })
+  expect(validator.version).toBe('3.1')
+})
+
+test('it has the specified version, paths, operations and components', () => {
+  expect(document.info.version).toBe('1.0.0')
+  expect(document.servers).toEqual([{ url: 'https://plants.example.com' }])
+  expect(Object.keys(document.paths ?? {})).toEqual(['/plants'])
+  expect([post?.operationId, post?.summary]).toEqual(['createPlant', 'Create Plant'])
+  expect([get?.operationId, get?.summary]).toEqual(['getPlants', 'Get Plants'])
+  expect(Object.keys(document.components?.schemas ?? {}).sort()).toEqual(['Error', 'NewPlant', 'Plant'])
+})
+
+test('every operation needs a bearer token, with its scope', () => {
+  expect(document.components?.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } })
+  expect(document.security).toEqual([{ bearer: [] }])
+  expect(post?.security).toEqual([{ bearer: ['write'] }])
+  expect(get?.security).toEqual([{ bearer: ['read'] }])
+})
+
+test('creating takes a required NewPlant and answers a Plant; listing answers an array of Plant', () => {
+  expect(post?.requestBody).toEqual({
+    required: true,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/NewPlant' } } },
+  })
+  expect(post?.responses?.['200'].content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Plant' })
+  expect(get?.responses?.['200'].content['application/json'].schema).toEqual({
+    type: 'array',
+    items: { $ref: '#/components/schemas/Plant' },
+  })
+})
+
+test('every failure is an Error, and says which numbers it can have', () => {
+  for (const { responses } of [post, get].map((operation) => ({ responses: operation?.responses ?? {} }))) {
+    for (const [status, response] of Object.entries(responses)) {
+      if (status === '200') continue
+      expect(response.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' })
+      expect(response.description).toContain(`${status}0`)
+    }
+  }
+})
+
+test('fields have the specified types, formats and requirements, and a description each', () => {
+  const { Plant, NewPlant, Error: ErrorComponent } = document.components?.schemas ?? {}
+  const tag = { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$' }
+  expect(Plant).toMatchObject({ type: 'object', required: ['name'], properties: { name: tag, tag } })
+  expect(Object.keys((Plant as { properties: object }).properties)).toEqual(['name', 'tag'])
+  expect(NewPlant).toMatchObject({
+    type: 'object',
+    required: ['id', 'name'],
+    properties: { id: { type: 'integer', format: 'int64' }, name: tag, tag },
+  })
+  expect(ErrorComponent).toMatchObject({
+    required: ['error', 'message'],
+    properties: { error: { type: 'integer', format: 'int32' }, message: { type: 'string' } },
+  })
+  for (const schema of [Plant, NewPlant, ErrorComponent]) {
+    expect(schema).toHaveProperty('description')
+    expect(schema).not.toHaveProperty('additionalProperties')
+    for (const property of Object.values((schema as { properties: object }).properties)) {
+      expect(property.description).toMatch(/.{10,}/)
+      expect(property).not.toHaveProperty('anyOf')
+    }
+  }
+})
+
+test('listing takes limit, 1 to 1000, and a cursor, both optional', () => {
+  expect(get?.parameters).toMatchObject([
+    { in: 'query', name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 1000 } },
+    { in: 'query', name: 'cursor', schema: { type: 'string' } },
+  ])
+  for (const parameter of get?.parameters ?? []) expect(parameter).not.toHaveProperty('required', true)
+})

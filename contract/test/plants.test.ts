@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { NewPlantSchema, PlantSchema } from '../src/index.ts'
+
+const INT64_MIN = -(2n ** 63n)
+const INT64_MAX = 2n ** 63n - 1n
+
+function isAccepted(id: unknown): boolean {
+  return NewPlantSchema.safeParse({ id, name: 'Ficus' }).success
+}
+
+function firstMessage(input: unknown): string | undefined {
+  return NewPlantSchema.safeParse(input).error?.issues[0]?.message
+}
+
+test('an id is any int64, as a safe number or a bigint, and comes out as the same bigint', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), (id) => {
+      expect(NewPlantSchema.parse({ id, name: '' }).id).toBe(id)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.maxSafeInteger(), (id) => {
+      expect(NewPlantSchema.parse({ id, name: '' }).id).toBe(BigInt(id))
+    }),
+  )
+})
+
+test('an id around the edges of int64 is accepted up to the edge and refused beyond it', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(INT64_MIN, INT64_MAX), fc.bigInt({ min: -1000n, max: 1000n }), (edge, distance) => {
+      const id = edge + distance
+      expect(isAccepted(id)).toBe(id >= INT64_MIN && id <= INT64_MAX)
+    }),
+  )
+})
+
+test.each([[1.5], [2 ** 53], [Number.NaN], [1 / 0], ['1'], [''], [true], [null], [[5]], [{}], [undefined]])(
+  'the id %j is no int64 and is refused, never coerced',
+  (id) => {
+    expect(isAccepted(id)).toBe(false)
+    expect(firstMessage({ id, name: 'Ficus' })).toBe(
+      'must be an integer between -9223372036854775808 and 9223372036854775807 (int64)',
+    )
+  },
+)
+
+test('a name and a tag are any Unicode text', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 100 }).filter((value) => !value.includes('\0'))
+  fc.assert(
+    fc.property(text, text, (name, tag) => {
+      expect(NewPlantSchema.parse({ id: 1, name, tag })).toEqual({ id: 1n, name, tag })
+    }),
+  )
+})
+
+test.each(['\0', 'a\0b', '\ud800', 'a\udc00b', '\udc00\ud800'])(
+  'the text %j is refused: not every engine keeps it',
+  (text) => {
+    expect(firstMessage({ id: 1, name: text })).toBe('must not contain U+0000 or a lone surrogate')
+    expect(NewPlantSchema.safeParse({ id: 1, name: 'Ficus', tag: text }).success).toBe(false)
+  },
+)
+
+test('a missing name is named, a tag is left out or text, never null', () => {
+  expect(firstMessage({ id: 1 })).toBe('is required')
+  expect(firstMessage({ id: 1, name: 5 })).toBe('must be a string')
+  expect(firstMessage({ id: 1, name: 'Ficus', tag: null })).toBe('must be a string')
+  expect(NewPlantSchema.parse({ id: 1, name: 'Ficus' })).toEqual({ id: 1n, name: 'Ficus' })
+})
+
+test('unknown fields are ignored, and a Plant does not carry id', () => {
+  expect(NewPlantSchema.parse({ id: 1, name: 'Ficus', height: 3 })).toEqual({ id: 1n, name: 'Ficus' })
+  expect(PlantSchema.parse({ id: 1, name: 'Ficus' })).toEqual({ name: 'Ficus' })
+})
+
+test.each([[null], [5], ['x'], [[]], [undefined]])('the body %j is no object and is refused', (body) => {
+  expect(firstMessage(body)).toBe('must be an object')
+})

@@ -1,0 +1,21 @@
+import { expectTypeOf } from 'vitest'
+import type { Contract, ErrorBody, ErrorCode, NewPlant, Plant, ValidNewPlant } from '../src/index.ts'
+
+expectTypeOf<Plant>().toEqualTypeOf<{ name: string; tag?: string | undefined }>()
+expectTypeOf<NewPlant>().toEqualTypeOf<{ id: number | bigint; name: string; tag?: string | undefined }>()
+expectTypeOf<ValidNewPlant['id']>().toEqualTypeOf<bigint>()
+expectTypeOf<ErrorBody>().toEqualTypeOf<{ error: number; message: string }>()
+expectTypeOf<keyof Contract>().toEqualTypeOf<'createPlant' | 'getPlants'>()
+
+// @ts-expect-error: a Plant does not carry id
+;({ name: 'Ficus', id: 1 }) satisfies Plant
+// @ts-expect-error: name is required
+;({ id: 1 }) satisfies NewPlant
+// @ts-expect-error: id is required
+;({ name: 'Ficus' }) satisfies NewPlant
+// @ts-expect-error: an id is no text
+;({ id: '1', name: 'Ficus' }) satisfies NewPlant
+// @ts-expect-error: a tag is left out, never null
+;({ id: 1, name: 'Ficus', tag: null }) satisfies NewPlant
+// @ts-expect-error: 40099 is no number of the catalogue
+40099 satisfies ErrorCode
