@@ -1,0 +1,68 @@
+import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
+import {
+  isDriverAdapterError,
+  type SqlDriverAdapter,
+  type SqlMigrationAwareDriverAdapterFactory,
+  type SqlQuery,
+  type SqlResultSet,
+} from '@prisma/driver-adapter-utils'
+
+const DROP_EVERYTHING = `
+  SELECT 'DROP ' || type || ' "' || replace(name, '"', '""') || '"' FROM sqlite_schema
+  WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+  ORDER BY type DESC`
+
+/** The database as the schema engine sees it, and what the engine's WebAssembly build leaves to others. */
+export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
+  readonly provider = 'sqlite'
+  readonly adapterName: string
+  readonly #factory: PrismaBetterSqlite3
+  #connection: SqlDriverAdapter | undefined
+
+  constructor(url: string) {
+    this.#factory = new PrismaBetterSqlite3({ url })
+    this.adapterName = this.#factory.adapterName
+  }
+
+  async connect(): Promise<SqlDriverAdapter> {
+    this.#connection = adapt(await this.#factory.connect())
+    return this.#connection
+  }
+
+  async connectToShadowDb(): Promise<SqlDriverAdapter> {
+    return adapt(await this.#factory.connectToShadowDb())
+  }
+
+  /** `migrate reset`: the engine's own only empties the tables, and then cannot create them again. */
+  async reset(): Promise<void> {
+    const connection = this.#connection
+    if (!connection) throw new Error('The schema engine has not connected yet')
+    const { rows } = await connection.queryRaw({ sql: DROP_EVERYTHING, args: [], argTypes: [] })
+    const statements = rows.map(([statement]) => `${String(statement)};`)
+    await connection.executeScript(
+      `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join('\n')} COMMIT; PRAGMA foreign_keys = ON;`,
+    )
+  }
+}
+
+function adapt(connection: SqlDriverAdapter): SqlDriverAdapter {
+  const queryRaw = connection.queryRaw.bind(connection)
+  const executeRaw = connection.executeRaw.bind(connection)
+  return Object.assign(connection, {
+    // Asked for the applied migrations, the engine does not expect that their table is missing.
+    queryRaw: (query: SqlQuery) => queryRaw(query).catch(noMigrationsYet),
+    // It runs whole migrations on the shadow database this way, but the adapter takes one statement only.
+    executeRaw: async (query: SqlQuery) => {
+      if (query.args.length > 0) return executeRaw(query)
+      await connection.executeScript(query.sql)
+      return 0
+    },
+  })
+}
+
+function noMigrationsYet(error: unknown): SqlResultSet {
+  const missing =
+    isDriverAdapterError(error) && error.cause.kind === 'TableDoesNotExist' ? error.cause.table : undefined
+  if (missing !== '_prisma_migrations') throw error
+  return { columnNames: [], columnTypes: [], rows: [] }
+}

@@ -1,0 +1,36 @@
+/**
+ * The database cannot be used as it is. The message is one sentence for the operator: which file, and what to do.
+ * Whenever it is thrown, nothing on disk has changed.
+ */
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError'
+}
+
+/** What to say about an error of SQLite's or of the file system's, by its code. */
+const SENTENCES: [code: RegExp, sentence: string][] = [
+  [/^SQLITE_NOTADB/, 'is not a SQLite database: point DATABASE_URL at another file'],
+  [/^SQLITE_CORRUPT/, 'is damaged: put a backup in its place'],
+  [/^(SQLITE_BUSY|SQLITE_LOCKED)/, 'is locked by another process: stop that one, or wait for it, and start again'],
+  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'cannot be written, the disk is full: make room and start again'],
+  [
+    /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS|EISDIR|ENOTDIR|EEXIST|ENOENT)/,
+    'cannot be opened: it has to be a file, and this user has to be allowed to read and write it and its folder',
+  ],
+]
+
+/** Any error met while using `file`, as a DatabaseError that keeps it as its cause. */
+export function toDatabaseError(error: unknown, file: string): DatabaseError {
+  if (error instanceof DatabaseError) return error
+  const code = errorCode(error)
+  const sentence = SENTENCES.find(([pattern]) => pattern.test(code))?.[1]
+  const reason = error instanceof Error ? error.message : String(error)
+  return new DatabaseError(`${file} ${sentence ?? `cannot be used: ${reason}`}`, { cause: error })
+}
+
+/** `SQLITE_BUSY`, `EACCES` and the like; empty where there is none. */
+export function errorCode(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  // The driver's own error keeps it in `code`, Prisma's driver adapter in the cause.
+  const { code, cause } = error as { code?: unknown; cause?: { originalCode?: unknown } }
+  return String(cause?.originalCode ?? code ?? '')
+}

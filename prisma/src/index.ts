@@ -1,0 +1,7 @@
+export { DatabaseError } from './database-error.ts'
+export { DEFAULT_DATABASE_URL, databaseFile, databaseUrl } from './database-url.ts'
+export type { Plant, Token } from './generated/client.ts'
+export { Prisma, PrismaClient } from './generated/client.ts'
+export { migrateDatabase } from './migrate-database.ts'
+export { type Database, openDatabase } from './open-database.ts'
+export { BUSY_TIMEOUT_MILLISECONDS } from './sqlite-adapter.ts'

@@ -1,0 +1,50 @@
+import type { SqlQueryable } from '@prisma/driver-adapter-utils'
+import { DatabaseError } from './database-error.ts'
+import { hasChecksum, type Migration } from './migrations.ts'
+import { select } from './select.ts'
+
+/**
+ * Those of `migrations` that the database does not have yet. Two plain SQL queries: a start with nothing to do
+ * does not load the schema engine.
+ *
+ * @throws {DatabaseError} if the database's history is not a beginning of ours
+ */
+export async function pendingMigrations(
+  connection: SqlQueryable,
+  file: string,
+  migrations: readonly Migration[],
+): Promise<Migration[]> {
+  const tables = await select(connection, `SELECT name FROM sqlite_schema WHERE type = 'table'`)
+  if (tables.length === 0) return [...migrations]
+  if (!tables.some(({ name }) => name === '_prisma_migrations')) {
+    throw new DatabaseError(
+      `${file} belongs to another program: it has tables, but not the plant store's; point DATABASE_URL at another file`,
+    )
+  }
+
+  const known = new Map(migrations.map((migration) => [migration.name, migration]))
+  const applied = await select(
+    connection,
+    'SELECT migration_name AS name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL',
+  )
+  for (const { name, checksum, finished_at: finishedAt } of applied) {
+    const migration = known.get(String(name))
+    if (finishedAt === null) {
+      throw new DatabaseError(
+        `${file} is left half way by the migration ${name}: put a backup in its place, or mend it and run pnpm prisma migrate resolve`,
+      )
+    }
+    if (!migration) {
+      throw new DatabaseError(
+        `${file} was written by a newer version, which added the migration ${name}: start that version, or put a backup in its place`,
+      )
+    }
+    if (!hasChecksum(migration.script, String(checksum))) {
+      throw new DatabaseError(
+        `${file} was made by another migration ${name} than the one here: restore that migration.sql as it was`,
+      )
+    }
+    known.delete(migration.name)
+  }
+  return [...known.values()]
+}

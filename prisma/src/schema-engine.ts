@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import {
+  bindMigrationAwareSqlAdapterFactory,
+  type SqlMigrationAwareDriverAdapterFactory,
+} from '@prisma/driver-adapter-utils'
+import * as glue from '@prisma/schema-engine-wasm/schema_engine_bg'
+
+export type { SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg'
+
+/** A Prisma schema file: its path and its text. */
+export type Datamodel = [path: string, text: string]
+
+// TypeScript knows it from the browser's library only.
+declare const WebAssembly: {
+  instantiate(binary: Uint8Array, imports: object): Promise<{ instance: { exports: Record<string, unknown> } }>
+}
+
+const require = createRequire(import.meta.url)
+let ready: Promise<void> | undefined
+
+/**
+ * Prisma's own schema engine, the one behind `prisma migrate`, in its WebAssembly build: nothing is downloaded.
+ * It reaches the database through the given driver adapter only. Free it with `engine.free()`.
+ */
+export async function createSchemaEngine(
+  database: SqlMigrationAwareDriverAdapterFactory,
+  datamodels?: Datamodel[],
+): Promise<glue.SchemaEngine> {
+  ready ??= instantiate()
+  await ready
+  const ignoreLog = () => {}
+  return glue.SchemaEngine.new({ datamodels }, ignoreLog, bindMigrationAwareSqlAdapterFactory(database))
+}
+
+async function instantiate(): Promise<void> {
+  // The package's own entry imports the .wasm file as a module, which Node.js does not do.
+  const folder = path.dirname(require.resolve('@prisma/schema-engine-wasm'))
+  const binary = await readFile(path.join(folder, 'schema_engine_bg.wasm'))
+  const { instance } = await WebAssembly.instantiate(binary, { './schema_engine_bg.js': { ...glue } })
+  glue.__wbg_set_wasm(instance.exports)
+  reportPanics()
+  const start = instance.exports['__wbindgen_start']
+  if (typeof start !== 'function') throw new Error('@prisma/schema-engine-wasm has no __wbindgen_start')
+  start()
+}
+
+/** The engine tells what went wrong through this global, just before it gives up. */
+function reportPanics(): void {
+  Object.assign(globalThis, {
+    PRISMA_WASM_PANIC_REGISTRY: {
+      set_message(message: string) {
+        throw new Error(`Prisma's schema engine failed: ${message}`)
+      },
+    },
+  })
+}
