@@ -6,6 +6,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['@plant-store/source'] } },
   test: {
     include: ['{contract,prisma,server,client}/test/**/*.test.ts'],
+    // A report for programs, beside the one for people.
+    reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

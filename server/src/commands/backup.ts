@@ -1,0 +1,10 @@
+import path from 'node:path'
+import { backupDatabase } from '@plant-store/prisma'
+import type { Settings } from '../settings.ts'
+
+/** Copies the database to a file, relative to the folder that the command was called in. */
+export async function backup({ databaseUrl }: Settings, file: string): Promise<void> {
+  const target = path.resolve(file)
+  await backupDatabase(databaseUrl, target)
+  console.log(`The database is copied to ${target}.`)
+}

@@ -1,0 +1,170 @@
+/**
+ * Reads JSON without losing an integer.
+ *
+ * `JSON.parse` turns 9007199254740993 into ...992, which would mix up two plants, and keeps the last of two equal keys
+ * in silence. Node.js 20 gives a reviver no access to the source text, and lossless-json lets a repeated key pass when
+ * its values are equal, so this is a reader of its own. It takes exactly what `JSON.parse` takes (a property test
+ * compares them), but for repeated keys and for nesting deeper than {@link MAXIMUM_DEPTH}.
+ */
+
+/** RFC 8259 section 9 lets a reader limit the depth; the limit keeps the recursion far from the end of the stack. */
+export const MAXIMUM_DEPTH = 100
+
+/** An int64 has at most this many digits. */
+const INT64_DIGITS = 19
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const SHORT_INTEGER = /^-?\d{1,15}$/
+const WORDS = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+] as const
+
+/** The text is not JSON, or not JSON that this service takes. The message says where and why, never what was there. */
+export class JsonSyntaxError extends Error {
+  override readonly name = 'JsonSyntaxError'
+}
+
+/**
+ * Parses a JSON text. An integer that a `number` holds safely comes as `number`, any other integer of up to 19 digits
+ * as `bigint`, everything else as `JSON.parse` would give it, except that a fraction too small to show in a `number`
+ * (1.00000000000000000001) comes as NaN lest it be taken for an integer.
+ *
+ * @throws JsonSyntaxError
+ */
+export function parseLosslessJson(text: string): unknown {
+  let at = 0
+
+  const value = readValue(0)
+  skipSpace()
+  if (at < text.length) fail('expected the end of the text')
+  return value
+
+  function fail(problem: string): never {
+    throw new JsonSyntaxError(at < text.length ? `${problem} at character ${at + 1}` : `${problem}, but the text ends`)
+  }
+
+  function skipSpace(): void {
+    for (;;) {
+      const code = text.charCodeAt(at)
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
+      at++
+    }
+  }
+
+  /** Skips space and then `character`, where it comes next. */
+  function take(character: string): boolean {
+    skipSpace()
+    if (text[at] !== character) return false
+    at++
+    return true
+  }
+
+  function readValue(depth: number): unknown {
+    skipSpace()
+    const character = text[at]
+    if (character === '"') return readString()
+    if (character === '{') return readObject(depth + 1)
+    if (character === '[') return readArray(depth + 1)
+    for (const [word, value] of WORDS) {
+      if (text.startsWith(word, at)) {
+        at += word.length
+        return value
+      }
+    }
+    return readNumber()
+  }
+
+  function readObject(depth: number): Record<string, unknown> {
+    enter(depth)
+    const object: Record<string, unknown> = {}
+    if (take('}')) return object
+    do {
+      skipSpace()
+      if (text[at] !== '"') fail('expected a key in double quotes')
+      const key = readString()
+      if (Object.hasOwn(object, key)) fail('a key is given twice, the second time before')
+      if (!take(':')) fail('expected a colon')
+      // Not by assignment: `__proto__` would set the prototype.
+      Object.defineProperty(object, key, {
+        value: readValue(depth),
+        configurable: true,
+        enumerable: true,
+        writable: true,
+      })
+    } while (take(','))
+    if (!take('}')) fail('expected a comma or a closing brace')
+    return object
+  }
+
+  function readArray(depth: number): unknown[] {
+    enter(depth)
+    const array: unknown[] = []
+    if (take(']')) return array
+    do array.push(readValue(depth))
+    while (take(','))
+    if (!take(']')) fail('expected a comma or a closing bracket')
+    return array
+  }
+
+  function enter(depth: number): void {
+    if (depth > MAXIMUM_DEPTH) fail(`nested deeper than ${MAXIMUM_DEPTH} levels`)
+    at++
+  }
+
+  function readString(): string {
+    const start = at
+    let escaped = false
+    for (at++; text[at] !== '"'; at++) {
+      if (!(text.charCodeAt(at) >= 0x20)) fail('expected a character that a string may hold, or its closing quote')
+      if (text[at] === '\\') {
+        escaped = true
+        at++
+      }
+    }
+    at++
+    if (!escaped) return text.slice(start + 1, at - 1)
+    try {
+      return JSON.parse(text.slice(start, at))
+    } catch {
+      at = start
+      return fail('expected only valid escapes in the string')
+    }
+  }
+
+  function readNumber(): number | bigint {
+    NUMBER.lastIndex = at
+    const literal = NUMBER.exec(text)?.[0]
+    if (literal === undefined) return fail('expected a JSON value')
+    at += literal.length
+    return SHORT_INTEGER.test(literal) ? Number(literal) : exactNumber(literal)
+  }
+}
+
+function exactNumber(literal: string): number | bigint {
+  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const significant = withoutTrailingZeros(digits)
+  const zeros = Number(exponent) - fraction.length + (digits.length - significant.length)
+  if (significant !== '' && zeros < 0) return fractionalNumber(literal)
+  if (significant.length + zeros > INT64_DIGITS) return Number(literal)
+  const integer = BigInt(
+    (literal.startsWith('-') ? '-' : '') + (significant || '0') + '0'.repeat(significant ? zeros : 0),
+  )
+  const number = Number(integer)
+  return Number.isSafeInteger(number) ? number : integer
+}
+
+function fractionalNumber(literal: string): number {
+  const number = Number(literal)
+  return Number.isInteger(number) ? Number.NaN : number
+}
+
+/** In one pass: the obvious regular expression takes quadratic time. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length
+  while (end > 0 && digits[end - 1] === '0') end--
+  return digits.slice(0, end)
+}

@@ -1,0 +1,30 @@
+import type { NextFunction, Request, Response } from 'express'
+import { Failure } from './failure.ts'
+
+/** Node.js keeps the first of these and drops the rest in silence; two of them are two opinions of who asks what. */
+const ONCE = new Set(['authorization', 'host'])
+
+/**
+ * Refuses what the parser of Node.js lets through: a header twice that may come once and no Host (RFC 9112 section 3.2,
+ * RFC 6750 section 3.1), and an HTTP version that is not 1.
+ */
+export function refuseMalformedRequest(request: Request, _response: Response, next: NextFunction): void {
+  if (request.httpVersionMajor !== 1) throw new Failure('httpVersionNotSupported')
+  if (request.headers.host === undefined && request.httpVersion !== '1.0') {
+    throw new Failure('badRequest', 'The header Host is missing. Send it.')
+  }
+  const repeated = repeatedHeader(request.rawHeaders)
+  if (repeated) throw new Failure('badRequest', `The header ${repeated} was sent twice. Send it once.`)
+  next()
+}
+
+function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
+  let seen: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? ''
+    if (!ONCE.has(name)) continue
+    if (seen.includes(name)) return name
+    seen = [...seen, name]
+  }
+  return undefined
+}

@@ -1,0 +1,76 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Failure } from './failure.ts'
+import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
+
+const BYTE_ORDER_MARK = 0xfeff
+const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i
+
+/**
+ * Reads the JSON body of a request, checks first: size 413, media type 415, text 400. A body that is declared too large
+ * is refused before a byte of it is read, and the connection closed, since the rest of it is nothing that anybody
+ * wants.
+ *
+ * @param limit in bytes
+ * @throws Failure
+ */
+export async function readJsonBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limit: number,
+): Promise<unknown> {
+  const length = request.headers['content-length']
+  if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
+  checkMediaType(request)
+  if (request.headers.expect !== undefined) response.writeContinue()
+  return parseBody(await readBytes(request, limit))
+}
+
+function checkMediaType({ headers }: IncomingMessage): void {
+  if (!JSON_MEDIA_TYPE.test(headers['content-type'] ?? '')) {
+    throw new Failure('unsupportedMediaType', 'Content-Type: must be application/json, in UTF-8', {
+      headers: { Accept: 'application/json' },
+    })
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new Failure('unsupportedMediaType', 'Content-Encoding: the body must be sent uncompressed', {
+      headers: { 'Accept-Encoding': 'identity' },
+    })
+  }
+}
+
+function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request
+      .on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size <= limit) {
+          chunks.push(chunk)
+          return
+        }
+        request.removeAllListeners('data').pause()
+        reject(tooLarge(limit))
+      })
+      .on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
+      .on('error', reject)
+      .on('close', () => reject(new Failure('badRequest', 'The connection closed before the body was whole.')))
+  })
+}
+
+function tooLarge(limit: number): Failure {
+  return new Failure('bodyTooLarge', `The body is larger than the ${limit} bytes that the server takes. Send less.`)
+}
+
+function parseBody(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new Failure('malformedJson', 'The body is not valid UTF-8.')
+  const text = bytes.toString('utf8')
+  try {
+    return parseLosslessJson(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error
+    throw new Failure('malformedJson', `The body is not JSON that can be read: ${error.message}.`)
+  }
+}

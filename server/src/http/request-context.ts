@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto'
+import type { NextFunction, Request, Response } from 'express'
+import type { Logger } from 'pino'
+
+const WELL_FORMED_ID = /^[\w.-]{1,64}$/
+
+/** Gives every request an id, the headers that every answer carries, and a line in the log. */
+export function requestContext(logger: Logger) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const offered = request.headers['x-request-id']
+    request.requestId = typeof offered === 'string' && WELL_FORMED_ID.test(offered) ? offered : randomUUID()
+    response.setHeader('X-Request-Id', request.requestId)
+    response.setHeader('Cache-Control', 'no-store')
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    response.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
+    if (logger.isLevelEnabled('debug')) logWhenClosed(logger, request, response)
+    next()
+  }
+}
+
+function logWhenClosed(logger: Logger, request: Request, response: Response): void {
+  const begin = performance.now()
+  response.once('close', () => {
+    const { method, path, requestId } = request
+    const milliseconds = Math.round((performance.now() - begin) * 10) / 10
+    const status = response.writableFinished ? response.statusCode : 'aborted'
+    logger.debug({ requestId, status, milliseconds }, `${method} ${path}`)
+  })
+}

@@ -1,0 +1,23 @@
+import type { RequestValidationError } from '@ts-rest/express'
+import { Failure } from './failure.ts'
+
+type ValidationError = NonNullable<RequestValidationError['body'] | RequestValidationError['query']>
+
+const MAXIMUM_ISSUES = 3
+
+/** Turns what ts-rest found wrong with a request into the failure that names the fields, and never their values. */
+export function toValidationFailure({ pathParams, query, body }: RequestValidationError): Failure {
+  if (pathParams) return new Failure('notFound')
+  if (query) return new Failure('invalidQuery', describe(query))
+  if (body) return new Failure('invalidBody', describe(body))
+  return new Failure('badRequest')
+}
+
+function describe({ issues }: ValidationError): string {
+  const sentences = issues.slice(0, MAXIMUM_ISSUES).map(({ path = [], message }) => {
+    const field = path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.')
+    return `${field || 'The body'}${field ? ':' : ''} ${message}`
+  })
+  const more = issues.length - sentences.length
+  return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')
+}

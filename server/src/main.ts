@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
+import { Command, CommanderError } from 'commander'
+import pino from 'pino'
+import { backup } from './commands/backup.ts'
+import { migrate } from './commands/migrate.ts'
+import { serve } from './commands/serve.ts'
+import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
+import { UsageError } from './commands/usage-error.ts'
+import { readSettings, SettingsError } from './settings.ts'
+import { StartError } from './start-server.ts'
+
+const EXIT_FAILURE = 1
+const EXIT_USAGE = 2
+
+const program = new Command('plant-store')
+  .description('Runs the plant store and looks after its tokens and its database.')
+  .showSuggestionAfterError()
+  .exitOverride()
+
+program
+  .command('serve')
+  .description('serve the API until the process is told to end')
+  .action(() => {
+    const settings = readSettings(process.env)
+    return serve(settings, pino({ level: settings.logLevel }))
+  })
+
+const token = program.command('token').description('make, list and revoke the tokens of accounts')
+token
+  .command('create')
+  .description('make a token; standard output is the token alone')
+  .requiredOption('--account <name>', 'the account that the token belongs to')
+  .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
+  .option('--expires <time>', 'when it expires: 30s, 15m, 12h, 90d (default: never)')
+  .option('--label <text>', 'a note for people')
+  .action((options: CreateTokenOptions) => createToken(readSettings(process.env), options))
+token
+  .command('list')
+  .description('list tokens; never the tokens themselves, which are not stored')
+  .option('--account <name>', 'only those of this account')
+  .option('--json', 'as JSON, for programs')
+  .action((options: { account?: string; json?: boolean }) => listTokens(readSettings(process.env), options))
+token
+  .command('revoke')
+  .argument('<id>', 'the id that "token list" shows')
+  .description('revoke a token; it is refused within one second')
+  .action((id: string) => revokeToken(readSettings(process.env), id))
+
+program
+  .command('migrate')
+  .description('bring the database up to date')
+  .action(() => migrate(readSettings(process.env)))
+
+program
+  .command('backup')
+  .argument('<file>', 'where the copy goes; it must not exist')
+  .description('copy the database, consistent, also while the server writes to it')
+  .action((file: string) => backup(readSettings(process.env), file))
+
+try {
+  loadSettingsFile()
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}
+
+/** Tells people what went wrong and gives the exit code. */
+function report(error: unknown): number {
+  // Commander has printed its own.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+  if (error instanceof SettingsError || error instanceof UsageError) {
+    console.error(`plant-store: ${error.message}`)
+    return EXIT_USAGE
+  }
+  const expected = error instanceof DatabaseError || error instanceof StartError
+  console.error(expected ? `plant-store: ${error.message}` : error)
+  return EXIT_FAILURE
+}

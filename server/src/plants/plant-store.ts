@@ -1,0 +1,105 @@
+import type { Plant, ValidNewPlant } from '@plant-store/contract'
+import type { PrismaClient } from '@plant-store/prisma'
+import { Failure } from '../http/failure.ts'
+import { retryWhileBusy } from '../storage/retry-while-busy.ts'
+import { createGroupCommit } from './group-commit.ts'
+import {
+  insertPlants,
+  type PlantRow,
+  selectEndOfList,
+  selectJson,
+  selectPageEnd,
+  selectStored,
+} from './plant-queries.ts'
+
+/** Which part of a list is asked for. */
+export interface ListRange {
+  /** At most this many plants; left out: all. */
+  limit?: number | undefined
+  /** Only plants created after the one with this `seq`. Default: from the first. */
+  after?: number | undefined
+}
+
+/** A part of an account's list. */
+export interface PlantList {
+  /** The plants as the text of a JSON array, in pieces; each piece is read from the database when it is asked for. */
+  json: AsyncIterable<string>
+  /** The `seq` of the last plant where more follow. */
+  next: number | undefined
+}
+
+/** Where the plants of all accounts are kept. */
+export interface PlantStore {
+  /**
+   * Stores a plant, durably. The same id with the same content again stores nothing and is no failure.
+   *
+   * @throws Failure `idTaken` where the account has the id with other content, `unavailable` where too many wait
+   */
+  create(account: string, plant: ValidNewPlant): Promise<Plant>
+  /** The plants of an account in order of creation. */
+  list(account: string, range?: ListRange): Promise<PlantList>
+}
+
+const MEBIBYTE = 2 ** 20
+const BATCH = {
+  maximumBatchItems: 500,
+  maximumBatchBytes: 4 * MEBIBYTE,
+  maximumWaitingItems: 10_000,
+  maximumWaitingBytes: 64 * MEBIBYTE,
+}
+
+/** Makes the plant store over a database. */
+export function createPlantStore(prisma: PrismaClient): PlantStore {
+  const commit = createGroupCommit<PlantRow, boolean>({
+    ...BATCH,
+    weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
+    commit: (rows) => storeAll(prisma, rows),
+  })
+
+  return {
+    async create(account, { id, name, tag }) {
+      const stored = await commit({ account, id: String(id), name, tag: tag ?? null })
+      if (!stored) {
+        throw new Failure('idTaken', 'id: is taken by another plant of this account. Choose another id.')
+      }
+      return tag === undefined ? { name } : { name, tag }
+    },
+
+    async list(account, { limit, after = 0 } = {}) {
+      const end =
+        limit === undefined
+          ? await selectEndOfList(prisma, account)
+          : await selectPageEnd(prisma, account, after, limit)
+      return { json: readJson(prisma, account, after, end.last), next: end.more ? end.last : undefined }
+    },
+  }
+}
+
+/** Stores the rows in one statement, and so one transaction; tells of each whether its account has it now. */
+async function storeAll(prisma: PrismaClient, rows: PlantRow[]): Promise<boolean[]> {
+  const inserted = await retryWhileBusy(() => insertPlants(prisma, rows))
+  if (inserted === rows.length) return rows.map(() => true)
+  // Some ids were there already, from before or from this batch: what counts is whether the content is the same.
+  const stored = new Map((await selectStored(prisma, rows)).map((row) => [keyOf(row), row]))
+  return rows.map((row) => {
+    const other = stored.get(keyOf(row))
+    return other?.name === row.name && other.tag === row.tag
+  })
+}
+
+function keyOf({ account, id }: PlantRow): string {
+  return `${id} ${account}`
+}
+
+/** Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. */
+async function* readJson(prisma: PrismaClient, account: string, after: number, last: number): AsyncGenerator<string> {
+  let separator = '['
+  for (let position = after; position < last; ) {
+    const piece = await selectJson(prisma, account, position, last)
+    if (!piece) break
+    yield separator + piece.json
+    separator = ','
+    position = piece.last
+  }
+  yield separator === '[' ? '[]' : ']'
+}

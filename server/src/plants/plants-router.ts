@@ -1,0 +1,24 @@
+import { contract } from '@plant-store/contract'
+import { initServer } from '@ts-rest/express'
+import { serializedJson } from '../http/serialized-json.ts'
+import { readCursor, writeCursor } from './cursor.ts'
+import type { PlantStore } from './plant-store.ts'
+
+/** The plants part of the contract, implemented. */
+export function createPlantsRouter(plants: PlantStore, publicUrl: string | undefined) {
+  return initServer().router(contract, {
+    createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.caller.account, body) }),
+
+    getPlants: async ({ query: { limit, cursor }, req, res }) => {
+      const after = cursor === undefined ? undefined : readCursor(cursor)
+      const { json, next } = await plants.list(req.caller.account, { limit, after })
+      if (next !== undefined) res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${writeCursor(next)}`))
+      return { status: 200, body: await serializedJson(json) }
+    },
+  })
+}
+
+/** Without a public URL the reference is relative to the URL that was requested (RFC 8288 section 3.1). */
+function nextPage(publicUrl: string | undefined, query: string): string {
+  return `<${publicUrl === undefined ? '' : publicUrl + contract.getPlants.path}?${query}>; rel="next"`
+}

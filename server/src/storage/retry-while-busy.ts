@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isBusy } from './storage-failure.ts'
+
+/** How long to try, in milliseconds; after that the caller gets a 503. */
+const PATIENCE = 2_000
+/** The longest pause between two tries, in milliseconds. */
+const LONGEST_PAUSE = 50
+
+/**
+ * Runs one statement, again while another process holds the lock of the database. SQLite itself would wait by sleeping,
+ * which stops the event loop for everybody; the pauses here stop nobody. Only for statements that are a transaction of
+ * their own: a refused one has changed nothing.
+ */
+export async function retryWhileBusy<T>(run: () => Promise<T>): Promise<T> {
+  const end = performance.now() + PATIENCE
+  for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > end) throw error
+      await sleep(pause * (0.5 + Math.random()))
+    }
+  }
+}

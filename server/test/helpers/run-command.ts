@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** What a command did. */
+export interface CommandResult {
+  exitCode: number | null
+  stdout: string
+  stderr: string
+}
+
+/** The command line as a user calls it, from the sources, with nothing of the settings of whoever runs the tests. */
+export function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+  const { PATH = '', HOME = '' } = process.env
+  const nodeOptions = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source']
+  return spawn(process.execPath, [...nodeOptions, MAIN, ...args], { env: { PATH, HOME, ...environment } })
+}
+
+/** Runs a command to its end. */
+export async function runCommand(
+  args: readonly string[],
+  environment?: Record<string, string>,
+): Promise<CommandResult> {
+  const child = spawnCommand(args, environment)
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text
+  })
+  const [exitCode] = (await once(child, 'close')) as [number | null]
+  return { exitCode, ...output }
+}
+
+/** A server that runs as a process of its own. */
+export interface ServerProcess {
+  url: string
+  /** Everything that it has printed so far. */
+  output(): string
+  /** Sends the signal and gives the exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts `plant-store serve` and waits until it listens and has said what it says at the start. */
+export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
+  const child = spawnCommand(['serve'], { PORT: '0', ...environment })
+  const closed = once(child, 'close') as Promise<[number | null]>
+  let output = ''
+  const ready = new Promise<string>((resolve, reject) => {
+    const collect = (text: string) => {
+      output += text
+      const [, url] = /"url":"([^"]+)","msg":"ready"/.exec(output) ?? []
+      if (url !== undefined) resolve(url)
+    }
+    child.stdout?.setEncoding('utf8').on('data', collect)
+    child.stderr?.setEncoding('utf8').on('data', collect)
+    void closed.then(([code]) => reject(new Error(`the server ended with ${code}:\n${output}`)))
+  })
+  return {
+    url: await ready,
+    output: () => output,
+    async end(signal = 'SIGTERM') {
+      child.kill(signal)
+      const [code] = await closed
+      return code
+    },
+  }
+}

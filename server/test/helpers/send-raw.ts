@@ -1,0 +1,29 @@
+import { connect } from 'node:net'
+
+/** Sends bytes to a server as they are and gives everything that it answers until it closes, or is quiet for long. */
+export function sendRaw(url: string, bytes: string | Buffer, { quiet = 1_000 } = {}): Promise<string> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    const end = () => {
+      resolve(Buffer.concat(chunks).toString('latin1'))
+      socket.destroy()
+    }
+    socket.setTimeout(quiet, end)
+    socket
+      .on('data', (chunk) => chunks.push(chunk))
+      .on('close', end)
+      .on('error', reject)
+  })
+}
+
+/** The status of the first response in what a server answered. */
+export function statusOf(answer: string): number {
+  return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1])
+}
+
+/** The body of the only response in what a server answered, which must be an `Error`. */
+export function errorOf(answer: string): { error: number; message: string } {
+  return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { databaseUrl, migrateDatabase } from '@plant-store/prisma'
+import { type NewToken, type Settings, startServer } from '../../src/index.ts'
+
+/** A real server on a free port over a real database file of its own. */
+export interface TestServer extends AsyncDisposable {
+  url: string
+  databaseUrl: string
+  /** A token of the account "alice" with both scopes. */
+  token: string
+  createToken(token?: Partial<NewToken>): Promise<{ id: string; token: string }>
+  /** Calls the server with a token, by default that of "alice"; `null`: with none. */
+  call(path: string, options?: RequestInit & { token?: string | null }): Promise<Response>
+  /** Creates a plant from the text of a body and gives the response. */
+  post(body: string | Uint8Array, options?: RequestInit & { token?: string | null }): Promise<Response>
+  revoke(id: string): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** Migrating takes longer than copying a file that is migrated. */
+let migrated: Promise<string> | undefined
+
+async function migratedFile(): Promise<string> {
+  const file = path.join(await mkdtemp(path.join(tmpdir(), 'plant-store-migrated-')), 'plant-store.db')
+  await migrateDatabase(databaseUrl(`file:${file}`))
+  return file
+}
+
+export async function startTestServer(settings: Partial<Settings> = {}): Promise<TestServer> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
+  const file = path.join(folder, `${randomUUID()}.db`)
+  migrated ??= migratedFile()
+  await copyFile(await migrated, file)
+  const url = databaseUrl(`file:${file}`)
+  const server = await startServer({ port: 0, databaseUrl: url, ...settings })
+  const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
+  const { token: aliceToken } = await createToken()
+
+  const call: TestServer['call'] = (target, { token = aliceToken, headers, ...options } = {}) => {
+    const authorization = token === null ? {} : { authorization: `Bearer ${token}` }
+    return fetch(server.url + target, {
+      ...options,
+      headers: { ...authorization, ...(headers as Record<string, string>) },
+    })
+  }
+
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= server.close().then(() => rm(folder, { recursive: true }))
+    return closed
+  }
+
+  return {
+    url: server.url,
+    databaseUrl: url,
+    token: aliceToken,
+    createToken,
+    call,
+    post: (body, { headers, ...options } = {}) =>
+      call('/plants', {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', ...(headers as Record<string, string>) },
+        ...options,
+      }),
+    revoke: (id) => server.tokens.revoke(id),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
