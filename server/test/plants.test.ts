@@ -1,4 +1,6 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { openDatabase } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
@@ -269,6 +271,25 @@ describe('long lists', () => {
     expect(response.headers.get('transfer-encoding')).toBe('chunked')
     expect(await response.json()).toEqual(plants)
     expect(await (await server.call('/plants?limit=39', { token })).json()).toEqual(plants.slice(0, 39))
+  })
+
+  test('a failure midway breaks the connection, and the server reads no more than the caller takes', async () => {
+    await using breaking = await startTestServer()
+    for (let id = 0; id < 40; id++) await breaking.post(JSON.stringify({ id, name: 'x'.repeat(900_000) }))
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${breaking.token}` }
+      request(`${breaking.url}/plants`, { headers }, resolve).on('error', reject).end()
+    })
+    await once(response, 'readable')
+    // The caller has taken next to nothing: most of the list is still in the table that goes away now.
+    const database = await openDatabase(breaking.databaseUrl)
+    await database.prisma.$executeRaw`ALTER TABLE "Plant" RENAME TO "Gone"`
+    await database.close()
+    const received: Buffer[] = []
+    await expect(async () => {
+      for await (const chunk of response) received.push(chunk)
+    }).rejects.toThrow('aborted')
+    expect(Buffer.concat(received).at(-1)).not.toBe(']'.charCodeAt(0))
   })
 
   test('a caller that goes away in the middle disturbs nobody', async () => {
