@@ -6,10 +6,15 @@ import {
   type SqlQuery,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
+import { select } from '../src/select.ts'
 
-const DROP_EVERYTHING = `
-  SELECT 'DROP ' || type || ' "' || replace(name, '"', '""') || '"' FROM sqlite_schema
-  WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+// The engine takes a database for empty only if it has no tables at all or a table of migrations: this keeps that one,
+// because SQLite itself keeps its table of autoincrements.
+const DROP_STATEMENTS = `
+  SELECT iif(name = '_prisma_migrations', 'DELETE FROM ', 'DROP ' || type || ' ') || '"' || replace(name, '"', '""') || '"'
+    AS statement
+  FROM sqlite_schema
+  WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
   ORDER BY type DESC`
 
 /** The database as the schema engine sees it, and what the engine's WebAssembly build leaves to others. */
@@ -37,10 +42,9 @@ export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
   async reset(): Promise<void> {
     const connection = this.#connection
     if (!connection) throw new Error('The schema engine has not connected yet')
-    const { rows } = await connection.queryRaw({ sql: DROP_EVERYTHING, args: [], argTypes: [] })
-    const statements = rows.map(([statement]) => `${String(statement)};`)
+    const statements = (await select(connection, DROP_STATEMENTS)).map(({ statement }) => `${statement};`)
     await connection.executeScript(
-      `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join('\n')} COMMIT; PRAGMA foreign_keys = ON;`,
+      `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join(' ')} COMMIT; PRAGMA foreign_keys = ON`,
     )
   }
 }

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { databaseUrl } from '../src/database-url.ts'
+import { databaseFile, databaseUrl } from '../src/database-url.ts'
 import { createSchemaEngine, type Datamodel } from '../src/schema-engine.ts'
 import { EngineDatabase } from './engine-database.ts'
 
@@ -14,25 +15,45 @@ interface Request {
  * output, until standard input ends.
  */
 export async function serveJsonRpc(url: string | undefined, datamodels: Datamodel[]): Promise<void> {
-  // Commands that compare schema files, such as `migrate diff --to-schema`, name no database.
-  const database = new EngineDatabase(url === undefined ? ':memory:' : databaseUrl(url))
-  const engine = await createSchemaEngine(database, datamodels)
+  let run: Operation | undefined
+  for await (const line of createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line) as Request
+    // The command line confirms what it was asked to print; nobody waits for that.
+    if (!request.method) continue
+    try {
+      run ??= await startEngine(locate(url, request.method), datamodels)
+      const result = await run(request)
+      const text = (result as { stdout?: string } | undefined)?.stdout
+      if (text) send({ id: request.id, method: 'print', params: { content: text } })
+      send({ id: request.id, result: result ?? {} })
+    } catch (error) {
+      send({ id: request.id, error: toRpcError(error) })
+    }
+  }
+}
 
-  const run = async ({ method, params }: Request): Promise<unknown> => {
+type Operation = (request: Request) => Promise<unknown>
+
+async function startEngine(location: string, datamodels: Datamodel[]): Promise<Operation> {
+  const database = new EngineDatabase(location)
+  const engine = await createSchemaEngine(database, datamodels)
+  return async ({ method, params }) => {
     if (method === 'reset') return database.reset()
     const operation: unknown = Reflect.get(engine, method === 'getDatabaseVersion' ? 'version' : method)
     if (typeof operation !== 'function') throw new Error(`The schema engine has no method ${method}`)
     return Reflect.apply(operation, engine, [params])
   }
+}
 
-  for await (const line of createInterface({ input: process.stdin })) {
-    const request = JSON.parse(line) as Request
-    const answer = await run(request).then(
-      (result) => ({ result: result ?? {} }),
-      (error: unknown) => ({ error: toRpcError(error) }),
-    )
-    process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: request.id, ...answer })}\n`)
-  }
+/** Comparing schema files, as `migrate diff` does, needs a database to work in, but not ours. */
+function locate(url: string | undefined, method: string): string {
+  if (url !== undefined && existsSync(databaseFile(url))) return databaseUrl(url)
+  if (method === 'diff') return ':memory:'
+  throw new Error(`There is no database at ${url}`)
+}
+
+function send(message: object): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 }
 
 /** The engine's errors carry a `code` such as P3018; the command line shows it with the message. */

@@ -14,7 +14,10 @@ export async function pendingMigrations(
   file: string,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  const tables = await select(connection, `SELECT name FROM sqlite_schema WHERE type = 'table'`)
+  const tables = await select(
+    connection,
+    `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
+  )
   if (tables.length === 0) return [...migrations]
   if (!tables.some(({ name }) => name === '_prisma_migrations')) {
     throw new DatabaseError(

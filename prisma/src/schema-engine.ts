@@ -26,12 +26,14 @@ let ready: Promise<void> | undefined
  */
 export async function createSchemaEngine(
   database: SqlMigrationAwareDriverAdapterFactory,
-  datamodels?: Datamodel[],
+  datamodels: Datamodel[] = [],
 ): Promise<glue.SchemaEngine> {
   ready ??= instantiate()
   await ready
   const ignoreLog = () => {}
-  return glue.SchemaEngine.new({ datamodels }, ignoreLog, bindMigrationAwareSqlAdapterFactory(database))
+  // The engine takes none, but not an empty list of them.
+  const options = { datamodels: datamodels.length > 0 ? datamodels : undefined }
+  return glue.SchemaEngine.new(options, ignoreLog, bindMigrationAwareSqlAdapterFactory(database))
 }
 
 async function instantiate(): Promise<void> {
