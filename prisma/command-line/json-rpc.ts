@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { databaseFile, databaseUrl } from '../src/database-url.ts'
-import { createSchemaEngine, type Datamodel } from '../src/schema-engine.ts'
+import { createSchemaEngine, type Datamodel, type DevDiagnosticInput } from '../src/schema-engine.ts'
 import { EngineDatabase } from './engine-database.ts'
 
 interface Request {
@@ -39,6 +39,10 @@ async function startEngine(location: string, datamodels: Datamodel[]): Promise<O
   const engine = await createSchemaEngine(database, datamodels)
   return async ({ method, params }) => {
     if (method === 'reset') return database.reset()
+    // These two work out what the migrations make, for which they open no shadow database. Diagnosing opens one, and
+    // the engine remembers the answer.
+    if (method === 'evaluateDataLoss' || method === 'createMigration')
+      await engine.devDiagnostic(params as DevDiagnosticInput)
     const operation: unknown = Reflect.get(engine, method === 'getDatabaseVersion' ? 'version' : method)
     if (typeof operation !== 'function') throw new Error(`The schema engine has no method ${method}`)
     return Reflect.apply(operation, engine, [params])

@@ -1,4 +1,5 @@
 import type { SqlDriverAdapter, SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import { errorReason } from './database-error.ts'
 import type { Migration } from './migrations.ts'
 import { createSchemaEngine } from './schema-engine.ts'
 
@@ -12,7 +13,18 @@ export async function applyMigrations(
   connection: SqlDriverAdapter,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  const engine = await createSchemaEngine(lend(connection))
+  const failures: Error[] = []
+  const runScript = async (script: string) => {
+    try {
+      await connection.executeScript(script)
+    } catch (error) {
+      const name = migrations.find((migration) => migration.script === script)?.name
+      failures.push(new Error(`the migration ${name} failed with: ${errorReason(error)}`, { cause: error }))
+      throw error
+    }
+  }
+
+  const engine = await createSchemaEngine(lend(connection, runScript))
   try {
     const { appliedMigrationNames } = await engine.applyMigrations({
       migrationsList: {
@@ -28,29 +40,25 @@ export async function applyMigrations(
     })
     return appliedMigrationNames
   } catch (error) {
-    throw new Error(explain(error), { cause: error })
+    // The engine's own error often leaves out which migration it was.
+    throw failures[0] ?? error
   } finally {
     engine.free()
   }
 }
 
-/** The engine's message is the reason, followed by a trace of its own functions that also tells which migration. */
-function explain(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  const [reason] = message.split('\n')
-  const [, name] = /migration_name="([^"]+)"/.exec(message) ?? []
-  return name === undefined ? message : `the migration ${name} failed with: ${reason}`
-}
-
 /** The engine opens and closes connections as it likes; it gets this one and cannot close it. */
-function lend(connection: SqlDriverAdapter): SqlMigrationAwareDriverAdapterFactory {
+function lend(
+  connection: SqlDriverAdapter,
+  executeScript: SqlDriverAdapter['executeScript'],
+): SqlMigrationAwareDriverAdapterFactory {
   const { provider, adapterName } = connection
   const lent: SqlDriverAdapter = {
     provider,
     adapterName,
     queryRaw: (query) => connection.queryRaw(query),
     executeRaw: (query) => connection.executeRaw(query),
-    executeScript: (script) => connection.executeScript(script),
+    executeScript,
     startTransaction: () => Promise.reject(new Error('A transaction is open already')),
     dispose: () => Promise.resolve(),
   }

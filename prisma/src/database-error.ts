@@ -23,14 +23,24 @@ export function toDatabaseError(error: unknown, file: string): DatabaseError {
   if (error instanceof DatabaseError) return error
   const code = errorCode(error)
   const sentence = SENTENCES.find(([pattern]) => pattern.test(code))?.[1]
-  const reason = error instanceof Error ? error.message : String(error)
-  return new DatabaseError(`${file} ${sentence ?? `cannot be used: ${reason}`}`, { cause: error })
+  return new DatabaseError(`${file} ${sentence ?? `cannot be used: ${errorReason(error)}`}`, { cause: error })
 }
 
 /** `SQLITE_BUSY`, `EACCES` and the like; empty where there is none. */
 export function errorCode(error: unknown): string {
-  if (!(error instanceof Error)) return ''
-  // The driver's own error keeps it in `code`, Prisma's driver adapter in the cause.
-  const { code, cause } = error as { code?: unknown; cause?: { originalCode?: unknown } }
+  const { code, cause } = error as DriverError
   return String(cause?.originalCode ?? code ?? '')
+}
+
+/** What SQLite, or whoever failed, has to say. */
+export function errorReason(error: unknown): string {
+  const { message, cause } = error as DriverError
+  return String(cause?.originalMessage ?? message ?? error)
+}
+
+/** The driver's own errors have `code` and `message`; Prisma's driver adapter keeps both in the cause. */
+interface DriverError {
+  readonly code?: unknown
+  readonly message?: unknown
+  readonly cause?: { readonly originalCode?: unknown; readonly originalMessage?: unknown }
 }

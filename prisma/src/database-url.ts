@@ -37,7 +37,7 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
 function whyNotAFile(value: string, written: string): string | undefined {
   if (value.trim() === '') return 'is empty'
   if (!value.startsWith('file:')) return 'does not start with "file:", and the plants are kept in a SQLite file'
-  if (written.trim() === '' || /[\\/]\.*$/.test(written)) return 'names no file'
+  if (/(^|[\\/])\s*\.*$/.test(written)) return 'names no file'
   if (written.includes(':memory:')) return 'names a database in memory, which would forget every plant'
   if (/[?#\0]/.test(written)) return 'contains "?", "#" or NUL: a file URL takes no parameters here'
   if (/^\/\/[^/]/.test(written)) return 'names another host: write file:/path or file:///path'

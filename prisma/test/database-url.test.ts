@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import { DatabaseError, databaseFile, databaseUrl } from '../src/index.ts'
+
+const root = '/srv/plant-store'
+
+describe('databaseFile', () => {
+  test.each([
+    ['file:./data/plant-store.db', '/srv/plant-store/data/plant-store.db'],
+    ['file:data/plant-store.db', '/srv/plant-store/data/plant-store.db'],
+    ['file:../elsewhere.db', '/srv/elsewhere.db'],
+    ['file:/var/plants.db', '/var/plants.db'],
+    ['file:///var/plants.db', '/var/plants.db'],
+    ['file:///var/my plants 100%25.db', '/var/my plants 100%25.db'],
+  ])('%s is %s', (value, file) => {
+    expect(databaseFile(value, root)).toBe(file)
+  })
+
+  test.each([
+    ['', 'is empty'],
+    ['  ', 'is empty'],
+    ['postgresql://localhost/plants', 'does not start with "file:"'],
+    ['./plants.db', 'does not start with "file:"'],
+    ['file:', 'names no file'],
+    ['file:./data/', 'names no file'],
+    ['file:..', 'names no file'],
+    ['file::memory:', 'names a database in memory'],
+    ['file:./plants.db?mode=ro', 'contains "?"'],
+    ['file:./plants\0.db', 'NUL'],
+    ['file://server/plants.db', 'names another host'],
+  ])('%j is refused: it %s', (value, reason) => {
+    const read = () => databaseFile(value, root)
+    expect(read).toThrow(DatabaseError)
+    expect(read).toThrow(/^DATABASE_URL .* write for example file:\.\/data\/plant-store\.db$/s)
+    expect(read).toThrow(reason)
+  })
+})
+
+describe('databaseUrl', () => {
+  test('is absolute, in the form that Prisma Studio takes', () => {
+    expect(databaseUrl('file:./data/x.db', root)).toBe('file:///srv/plant-store/data/x.db')
+  })
+
+  test('has a default, in the repository and not in the current folder', () => {
+    expect(databaseUrl()).toBe(new URL('../../data/plant-store.db', import.meta.url).href)
+  })
+
+  test('of a databaseUrl is the same', () => {
+    const url = databaseUrl('file:./a b.db', root)
+    expect(databaseUrl(url, '/another/root')).toBe(url)
+  })
+})

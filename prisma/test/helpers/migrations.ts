@@ -1,0 +1,26 @@
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { migrationsFolder } from '../../src/migrations.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** A folder with the real migrations and, after them, these: SQL by name. */
+export function migrationsWith(further: Record<string, string>): string {
+  const folder = temporaryFolder()
+  cpSync(migrationsFolder, folder, { recursive: true })
+  addMigrations(folder, further)
+  return folder
+}
+
+/** A folder with only these migrations: SQL by name. */
+export function onlyMigrations(scripts: Record<string, string>): string {
+  const folder = temporaryFolder()
+  addMigrations(folder, scripts)
+  return folder
+}
+
+function addMigrations(folder: string, scripts: Record<string, string>): void {
+  for (const [name, script] of Object.entries(scripts)) {
+    mkdirSync(path.join(folder, name))
+    writeFileSync(path.join(folder, name, 'migration.sql'), script)
+  }
+}

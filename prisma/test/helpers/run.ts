@@ -1,0 +1,44 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
+
+/** The Prisma command line, to be run by Node.js. */
+export const prismaCommand = fileURLToPath(new URL('../../node_modules/prisma/build/index.js', import.meta.url))
+
+export interface Finished {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program in the package's folder to its end. */
+export function run(command: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
+  return finish(spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
+}
+
+/** Runs one of the scripts beside this file, TypeScript and all, in a Node.js process of its own. */
+export function runScript(name: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
+  const script = fileURLToPath(new URL(name, import.meta.url))
+  return run(process.execPath, ['--import', 'tsx', script, ...args], options)
+}
+
+/** Runs the Prisma command line on a database. */
+export function runPrisma(args: string[], url: string): Promise<Finished> {
+  return run(process.execPath, [prismaCommand, ...args], { env: { ...process.env, DATABASE_URL: url, NO_COLOR: '1' } })
+}
+
+function finish(child: ChildProcess): Promise<Finished> {
+  child.stdin?.end()
+  const text = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (chunk) => {
+    text.stdout += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    text.stderr += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, ...text }))
+  })
+}

@@ -1,0 +1,56 @@
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { migrateDatabase } from '../src/index.ts'
+import { migrationsWith } from './helpers/migrations.ts'
+import { runScript } from './helpers/run.ts'
+import { connect, query } from './helpers/sqlite.ts'
+import { temporaryDatabase } from './helpers/temporary-folder.ts'
+
+async function migrateInProcesses(count: number, url: string, folder: string): Promise<string[][]> {
+  const finished = await Promise.all(Array.from({ length: count }, () => runScript('migrate.ts', [url, folder])))
+  return finished.map(({ stdout, stderr }) => {
+    expect(stderr).toBe('')
+    return (JSON.parse(stdout) as { applied: string[] }).applied
+  })
+}
+
+test('of processes that make the same new database at once, one makes it', async () => {
+  const { file, url } = temporaryDatabase()
+  const folder = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
+  const applied = await migrateInProcesses(3, url, folder)
+
+  expect(applied.flat().filter((name) => name.endsWith('_pots'))).toHaveLength(1)
+  expect(readdirSync(path.dirname(file))).toEqual([path.basename(file)])
+  expect(query(file, 'SELECT count(*) AS rows FROM _prisma_migrations')).toEqual([{ rows: 2 }])
+  expect(query(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+})
+
+test('of processes that migrate the same old database at once, one does', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const folder = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
+  const applied = await migrateInProcesses(3, url, folder)
+
+  expect(applied.flat()).toEqual(['90000101000000_pots'])
+  expect(query(file, 'SELECT count(*) AS rows FROM _prisma_migrations')).toEqual([{ rows: 2 }])
+})
+
+test('migrating waits for another process that writes, without stopping the event loop', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const other = connect(file)
+  other.exec('BEGIN IMMEDIATE')
+
+  const migrating = migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
+  const first = await Promise.race([migrating, new Promise((resolve) => setTimeout(resolve, 200, 'still waiting'))])
+  expect(first).toBe('still waiting')
+  other.exec('COMMIT')
+  expect(await migrating).toEqual({ applied: ['90000101000000_pots'] })
+})
+
+test('two calls in one process do not get into each other’s way', async () => {
+  const { url } = temporaryDatabase()
+  const both = await Promise.all([migrateDatabase(url), migrateDatabase(url)])
+  expect(both.flatMap(({ applied }) => applied)).toHaveLength(1)
+})

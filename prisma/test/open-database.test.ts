@@ -1,0 +1,141 @@
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
+import { BUSY_TIMEOUT_MILLISECONDS, type Database, DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
+import { connect, query } from './helpers/sqlite.ts'
+import { temporaryDatabase } from './helpers/temporary-folder.ts'
+
+async function openNewDatabase(): Promise<Database & { file: string }> {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const database = await openDatabase(url)
+  onTestFinished(() => database.prisma.$disconnect())
+  return { ...database, file }
+}
+
+test('every connection has the settings that durability needs', async () => {
+  const { prisma } = await openNewDatabase()
+  const pragma = (name: string) => prisma.$queryRawUnsafe(`SELECT * FROM pragma_${name}`)
+  const expectSettings = async () => {
+    expect(await pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }])
+    expect(await pragma('synchronous')).toEqual([{ synchronous: 2n }])
+    expect(await pragma('foreign_keys')).toEqual([{ foreign_keys: 1n }])
+    expect(await pragma('busy_timeout')).toEqual([{ timeout: BigInt(BUSY_TIMEOUT_MILLISECONDS) }])
+  }
+  await expectSettings()
+
+  await prisma.$disconnect()
+  await prisma.$connect()
+  await expectSettings()
+})
+
+test('a busy database stops the event loop for a moment only', () => {
+  expect(BUSY_TIMEOUT_MILLISECONDS).toBeLessThanOrEqual(100)
+})
+
+test('every int64 is an id, exactly', async () => {
+  const { prisma, file } = await openNewDatabase()
+  const ids = ['9223372036854775807', '-9223372036854775808', '9007199254740992', '9007199254740993', '0', '-1']
+  for (const id of ids) await prisma.plant.create({ data: { account: 'alice', id, name: `plant ${id}` } })
+
+  const plants = await prisma.plant.findMany({ orderBy: { seq: 'asc' } })
+  expect(plants.map(({ id }) => id)).toEqual(ids)
+  expect(query(file, 'SELECT id, typeof(id) AS type FROM Plant ORDER BY seq')).toEqual(
+    ids.map((id) => ({ id, type: 'text' })),
+  )
+})
+
+test('an id is taken once in each account', async () => {
+  const { prisma } = await openNewDatabase()
+  const create = (account: string) => prisma.plant.create({ data: { account, id: '1', name: 'Monstera' } })
+  await create('alice')
+  await create('bob')
+  await expect(create('alice')).rejects.toMatchObject({ code: 'P2002' })
+  expect(await prisma.plant.count()).toBe(2)
+})
+
+test.each([
+  ['empty', ''],
+  ['blanks', '  \t\r\n '],
+  ['two ways to write an accent', 'Cafe\u0301 Caf\u00e9'],
+  ['a hybrid', 'Citrus × limon ‘Lisbon’'],
+  ['many scripts', 'гераньфикус・モンステラ 龟背竹 صبار'],
+  ['an emoji of several code points', '👩🏽‍🌾🪴\ufe0f'],
+  ['controls and the end of the plane', '\u0001\u007f\u0085\u2028\ufeff\uffff\u{10ffff}'],
+  ['a quote and a comment', `'; DROP TABLE "Plant"; -- /*`],
+  ['a number', '007'],
+  ['a date', '2026-01-01T00:00:00Z'],
+  ['a hundred thousand characters', 'ß'.repeat(100_000)],
+])('text is kept code point for code point: %s', async (_, text) => {
+  const { prisma } = await openNewDatabase()
+  await prisma.plant.create({ data: { account: text, id: '1', name: text, tag: text } })
+  expect(await prisma.plant.findFirst()).toMatchObject({ account: text, name: text, tag: text })
+})
+
+test('no tag is null, and an empty tag is a tag', async () => {
+  const { prisma } = await openNewDatabase()
+  await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
+  await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus', tag: '' } })
+  expect(await prisma.plant.findMany({ select: { tag: true }, orderBy: { seq: 'asc' } })).toEqual([
+    { tag: null },
+    { tag: '' },
+  ])
+})
+
+test('the order of creation is exact beyond the int32 that Prisma calls Int', async () => {
+  const { prisma } = await openNewDatabase()
+  const seq = 2 ** 52
+  await prisma.plant.create({ data: { seq, account: 'alice', id: '1', name: 'Monstera' } })
+  await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus' } })
+  expect(await prisma.plant.findMany({ where: { seq: { gt: seq } }, select: { seq: true } })).toEqual([
+    { seq: seq + 1 },
+  ])
+})
+
+test('a token keeps its moments to the millisecond', async () => {
+  const { prisma } = await openNewDatabase()
+  const expiresAt = new Date('2031-02-03T04:05:06.789Z')
+  const data = { id: 'k1', hash: 'ab'.repeat(32), account: 'alice', scopes: 'read write', expiresAt }
+  await prisma.token.create({ data })
+  expect(await prisma.token.findUnique({ where: { hash: data.hash } })).toMatchObject({ ...data, revokedAt: null })
+  await expect(prisma.token.create({ data: { ...data, id: 'k2' } })).rejects.toMatchObject({ code: 'P2002' })
+})
+
+test('a failing query quotes no source code', async () => {
+  const { prisma } = await openNewDatabase()
+  const error = await prisma.$queryRawUnsafe('SELEKT 1').catch((error: Error) => error)
+  expect(error).toBeInstanceOf(Error)
+  expect((error as Error).message).not.toContain('open-database.test')
+})
+
+test('another process sees at once what is written', async () => {
+  const { prisma, file } = await openNewDatabase()
+  await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
+  expect(connect(file).prepare('SELECT name FROM Plant').all()).toEqual([{ name: 'Monstera' }])
+})
+
+test('closing writes the log back into the file and leaves nothing beside it', async () => {
+  const { prisma, file, close } = await openNewDatabase()
+  const other = connect(file)
+  await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
+  expect(other.prepare('SELECT count(*) FROM Plant').pluck().get()).toBe(1)
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0)
+  await close()
+  expect(statSync(`${file}-wal`).size).toBe(0)
+  other.close()
+  expect(existsSync(`${file}-wal`)).toBe(false)
+})
+
+test('opening makes no database', async () => {
+  const { file, url } = temporaryDatabase()
+  await expect(openDatabase(url)).rejects.toThrow(DatabaseError)
+  await expect(openDatabase(url)).rejects.toThrow(`${file} does not exist`)
+  expect(existsSync(file)).toBe(false)
+})
+
+test('a file that is not a database is refused in one line', async () => {
+  const { file, url } = temporaryDatabase()
+  writeFileSync(file, 'Dear diary. '.repeat(100))
+  await expect(openDatabase(url)).rejects.toThrow(
+    new DatabaseError(`${file} is not a SQLite database: point DATABASE_URL at another file`),
+  )
+})
