@@ -14,10 +14,13 @@ process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'com
 // No question for updates and no usage report to Prisma's servers.
 process.env['CHECKPOINT_DISABLE'] = '1'
 
-const url = databaseUrl(process.env['DATABASE_URL'])
+const [, , command = ''] = process.argv
+// What only reads the schema works whatever DATABASE_URL says: the server tells what is wrong with it, not its build.
+const needsDatabase = !['format', 'generate', 'validate', 'version'].includes(command)
+const url = needsDatabase ? databaseUrl(process.env['DATABASE_URL']) : databaseUrl()
 
 // Studio would create an empty file and then show no tables.
-if (process.argv[2] === 'studio' && !existsSync(databaseFile(url))) {
+if (command === 'studio' && !existsSync(databaseFile(url))) {
   console.error(
     `There is no database at ${databaseFile(url)} yet: start the server once, or run pnpm prisma migrate deploy.`,
   )

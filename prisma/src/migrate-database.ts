@@ -66,9 +66,8 @@ async function migrateFile(location: string, file: string, migrations: Migration
 }
 
 async function migrateLocked(connection: SqlDriverAdapter, file: string, migrations: Migration[]): Promise<string[]> {
-  // Another process may have done it while this one waited.
-  const pending = await pendingMigrations(connection, file, migrations)
-  if (pending.length === 0) return []
+  // A newer version may have been faster; where another process of this version was, the engine finds nothing to do.
+  await pendingMigrations(connection, file, migrations)
   const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
     throw new DatabaseError(`${file} was not migrated and is as it was: ${error.message}`, { cause: error.cause })
   })

@@ -30,8 +30,11 @@ export async function openDatabase(url: string): Promise<Database> {
   return {
     prisma,
     async close() {
-      await prisma.$queryRaw`PRAGMA wal_checkpoint(TRUNCATE)`
-      await prisma.$disconnect()
+      try {
+        await prisma.$queryRaw`PRAGMA wal_checkpoint(TRUNCATE)`
+      } finally {
+        await prisma.$disconnect()
+      }
     },
   }
 }

@@ -3,12 +3,16 @@ import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-a
 import { DatabaseError } from './database-error.ts'
 import { select } from './select.ts'
 import { gateTransactions } from './transaction-gate.ts'
+import { whenFree } from './when-free.ts'
 
 /**
  * How long a statement waits for another process's lock. Short, because SQLite waits by stopping the whole event loop;
  * whoever can wait longer repeats the statement when Prisma answers with P1008.
  */
 export const BUSY_TIMEOUT_MILLISECONDS = 50
+
+/** How long opening waits, without stopping anything, while another process migrates, opens or recovers the file. */
+const OPEN_WAIT_MILLISECONDS = 10_000
 
 /** Older versions can corrupt a database in WAL mode: https://sqlite.org/wal.html#walresetbug */
 const OLDEST_SQLITE = '3.51.3'
@@ -26,7 +30,7 @@ export function createSqliteAdapter(file: string): SqlDriverAdapterFactory {
     async connect() {
       const connection = await sqlite.connect()
       try {
-        await connection.executeScript(SETTINGS)
+        await whenFree(() => connection.executeScript(SETTINGS), OPEN_WAIT_MILLISECONDS)
         await checkSettings(connection, file)
       } catch (error) {
         await connection.dispose()

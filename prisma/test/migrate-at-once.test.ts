@@ -49,6 +49,24 @@ test('migrating waits for another process that writes, without stopping the even
   expect(await migrating).toEqual({ applied: ['90000101000000_pots'] })
 })
 
+test('a newer version that is faster wins', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const newer = connect(file)
+  newer.exec('BEGIN IMMEDIATE')
+  const migrating = migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
+  newer.exec(
+    `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', 0)`,
+  )
+  const refused = expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
+  // The first look, without the lock, is at a database in which there is something to do.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  newer.exec('COMMIT')
+
+  await refused
+  expect(query(file, `SELECT name FROM sqlite_schema WHERE name = 'Pot'`)).toEqual([])
+})
+
 test('two calls in one process do not get into each other’s way', async () => {
   const { url } = temporaryDatabase()
   const both = await Promise.all([migrateDatabase(url), migrateDatabase(url)])

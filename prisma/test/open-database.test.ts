@@ -1,6 +1,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { BUSY_TIMEOUT_MILLISECONDS, type Database, DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
+import { migrationsWith } from './helpers/migrations.ts'
 import { connect, query } from './helpers/sqlite.ts'
 import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
@@ -123,6 +124,30 @@ test('closing writes the log back into the file and leaves nothing beside it', a
   expect(statSync(`${file}-wal`).size).toBe(0)
   other.close()
   expect(existsSync(`${file}-wal`)).toBe(false)
+})
+
+test('opening waits for another process that has locked the file', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const other = connect(file)
+  other.exec('BEGIN EXCLUSIVE')
+  const opening = openDatabase(url)
+  expect(await Promise.race([opening, new Promise((resolve) => setTimeout(resolve, 200, 'waiting'))])).toBe('waiting')
+  other.exec('COMMIT')
+  const { prisma, close } = await opening
+  expect(await prisma.plant.count()).toBe(0)
+  await close()
+})
+
+test('a database is migrated while it is open, and stays usable', async () => {
+  const { prisma, file } = await openNewDatabase()
+  const data = { account: 'alice', id: '1', name: 'Monstera' }
+  await prisma.plant.create({ data })
+  await migrateDatabase(`file:${file}`, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
+  await prisma.plant.create({ data: { ...data, id: '2' } })
+  expect(await prisma.$queryRaw`SELECT count(*) AS plants, (SELECT count(*) FROM Pot) AS pots FROM Plant`).toEqual([
+    { plants: 2n, pots: 0n },
+  ])
 })
 
 test('opening makes no database', async () => {

@@ -69,10 +69,11 @@ test('migrate reset empties a database that the server made', async () => {
   expect(await migrateDatabase(url)).toEqual({ applied: [] })
 })
 
-test('a wrong DATABASE_URL is told in a line that names it', async () => {
+test('a wrong DATABASE_URL is told in a line that names it, where it matters', async () => {
   const { code, stderr } = await runPrisma(['migrate', 'status'], 'postgresql://localhost/plants')
   expect(stderr).toContain('DATABASE_URL does not start with "file:"')
   expect(code).toBe(1)
+  expect(await runPrisma(['validate'], 'postgresql://localhost/plants')).toMatchObject({ code: 0 })
 })
 
 test('studio says in one line that there is no database yet, and makes none', async () => {
@@ -122,6 +123,7 @@ function copyOfThePackage(): string {
   const folder = path.join(root, 'prisma')
   const skipped = ['node_modules', 'dist', 'generated']
   cpSync(packageFolder, folder, { recursive: true, filter: (each) => !skipped.includes(path.basename(each)) })
+  cpSync(path.join(packageFolder, '../tsconfig.base.json'), path.join(root, 'tsconfig.base.json'))
   symlinkSync(path.join(packageFolder, 'node_modules'), path.join(folder, 'node_modules'))
   return root
 }

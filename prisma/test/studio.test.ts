@@ -41,7 +41,7 @@ async function startStudio(url: string): Promise<string> {
   const studio = spawn(process.execPath, arguments_, {
     cwd: packageFolder,
     env: { ...process.env, DATABASE_URL: url },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
   onTestFinished(() => {
     studio.kill('SIGKILL')
