@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
-import { databaseFile, databaseUrl, repositoryRoot } from './src/database-url.ts'
+import { databaseFile, databaseUrl } from './src/database-url.ts'
+import { loadSettingsFile } from './src/settings-file.ts'
 
-const settings = path.join(repositoryRoot, '.env')
-// What is set in the environment already wins.
-if (existsSync(settings)) process.loadEnvFile(settings)
+loadSettingsFile()
 
 // Prisma would download its schema engine from a host that many networks do not reach. Pointed at this executable
 // it downloads nothing. Windows cannot start it: there `generate`, `validate`, `format` and `studio` work, which

@@ -1,0 +1,61 @@
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
+import { contentsOf } from './helpers/contents.ts'
+import { query, runSql } from './helpers/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
+
+async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
+  const database = temporaryDatabase()
+  await migrateDatabase(database.url)
+  runSql(database.file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '9223372036854775807', 'Monstera')`)
+  return database
+}
+
+test('a backup of an open database has what was committed, and opens as a database', async () => {
+  const { url } = await databaseWithOnePlant()
+  const { prisma } = await openDatabase(url)
+  onTestFinished(() => prisma.$disconnect())
+  // This one is in the write-ahead log only: copying the file alone would lose it.
+  await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus' } })
+
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  await backupDatabase(url, copy)
+  expect(contentsOf(path.dirname(copy))).toHaveProperty(['copy.db'])
+  expect(Object.keys(contentsOf(path.dirname(copy)))).toHaveLength(1)
+  expect(query(copy, 'SELECT id FROM Plant ORDER BY seq')).toEqual([{ id: '9223372036854775807' }, { id: '2' }])
+  expect(await migrateDatabase(`file:${copy}`)).toEqual({ applied: [] })
+})
+
+test.skipIf(process.platform === 'win32')('only its owner may read a backup', async () => {
+  const { url } = await databaseWithOnePlant()
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  await backupDatabase(url, copy)
+  expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
+})
+
+test('a backup replaces no file', async () => {
+  const { url } = await databaseWithOnePlant()
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  writeFileSync(copy, 'the only copy of last year')
+  const before = contentsOf(path.dirname(copy))
+  await expect(backupDatabase(url, copy)).rejects.toThrow(
+    new DatabaseError(`${copy} exists already: choose another name for the copy`),
+  )
+  expect(contentsOf(path.dirname(copy))).toEqual(before)
+})
+
+test('a file that is no database leaves nothing where its backup would be', async () => {
+  const { file, url } = temporaryDatabase()
+  writeFileSync(file, 'Dear diary. '.repeat(100))
+  const folder = path.join(temporaryFolder(), 'backups')
+  await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(`${file} is not a SQLite database`)
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('where there is no database there is nothing to copy', async () => {
+  const { file, url } = temporaryDatabase()
+  await expect(backupDatabase(url, `${file}.copy`)).rejects.toThrow(`${file} does not exist: there is nothing to copy`)
+  expect(contentsOf(path.dirname(file))).toEqual({})
+})
