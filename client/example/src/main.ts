@@ -27,7 +27,8 @@ try {
   if (difference) throw new Error(difference)
   console.log(`${plants.length} plants added, ${listed.length} listed, identical`)
 } catch (error) {
-  console.error(error instanceof ApiError ? `${error.status} ${error.code}: ${error.message}` : String(error))
+  // The message of an ApiError already holds its status and code; the request id finds it in the server's log.
+  console.error(error instanceof ApiError ? `${error.message} (request ${error.requestId})` : String(error))
   process.exitCode = 1
 }
 
