@@ -30,7 +30,10 @@ class SerializedJson extends Stream {
     try {
       const second = await this.#pieces.next()
       if (second.done) {
-        response.end(this.#first)
+        const bytes = Buffer.from(this.#first)
+        // By hand, since Node.js does not count the body of an answer to HEAD.
+        response.setHeader('Content-Length', bytes.length)
+        response.end(bytes)
         return
       }
       await pipeline(Readable.from(this.#rest(second.value), { objectMode: true, highWaterMark: 1 }), response)

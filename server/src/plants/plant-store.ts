@@ -93,13 +93,15 @@ function keyOf({ account, id }: PlantRow): string {
 
 /** Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. */
 async function* readJson(prisma: PrismaClient, account: string, after: number, last: number): AsyncGenerator<string> {
-  let separator = '['
-  for (let position = after; position < last; ) {
+  let position = after
+  let opening = '['
+  while (position < last) {
     const piece = await selectJson(prisma, account, position, last)
     if (!piece) break
-    yield separator + piece.json
-    separator = ','
     position = piece.last
+    // A list of one piece is one string, so that it can be answered with its length.
+    yield opening + piece.json + (position < last ? '' : ']')
+    opening = ','
   }
-  yield separator === '[' ? '[]' : ']'
+  if (position < last || opening === '[') yield opening === '[' ? '[]' : ']'
 }

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/** A server that is measured. */
+export interface Contender {
+  name: string
+  port: number
+  /** A token that it takes; servers without authentication take any. */
+  token: string
+  /** Resident memory, in bytes. */
+  memory(): number
+  stop(): Promise<void>
+}
+
+const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+
+const SCRIPTS = {
+  floor: here('contenders/floor.ts'),
+  'plain-sqlite': here('contenders/plain-sqlite.ts'),
+  naive: here('contenders/naive.ts'),
+  'plant-store': here('../dist/main.js'),
+}
+
+/** The name of a server that can be measured. */
+export type ContenderName = keyof typeof SCRIPTS
+
+const PIN = '/usr/bin/taskset'
+
+/** The server gets a core of its own and the load another, where the system can do that. */
+export function pinned(core: 0 | 1, command: string, args: readonly string[]): [string, string[]] {
+  return existsSync(PIN) ? [PIN, ['-c', String(core), command, ...args]] : [command, [...args]]
+}
+
+/** Starts a server as users do and waits until it is ready. */
+export async function startContender(
+  name: ContenderName,
+  token: string,
+  environment: Record<string, string>,
+): Promise<Contender> {
+  const loader = SCRIPTS[name].endsWith('.ts') ? ['--import', 'tsx'] : []
+  const args = [...loader, SCRIPTS[name], ...(name === 'plant-store' ? ['serve'] : [])]
+  const [command, rest] = pinned(0, process.execPath, args)
+  const child = spawn(command, rest, {
+    env: { PATH: process.env['PATH'], PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const port = await new Promise<number>((resolve, reject) => {
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      const url = /"url":"([^"]+)","msg":"ready"/.exec(output)?.[1]
+      if (url !== undefined) resolve(Number(new URL(url).port))
+    })
+    void closed.then(() => reject(new Error(`${name} ended before it was ready:\n${output}`)))
+  })
+  return {
+    name,
+    port,
+    token,
+    memory: () => residentMemory(child.pid ?? 0),
+    stop() {
+      child.kill('SIGTERM')
+      return closed
+    },
+  }
+}
+
+function residentMemory(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kibibytes) * 1024
+}

@@ -1,0 +1,39 @@
+/**
+ * The floor: a bare node:http server that checks nothing, stores nothing on disk and keeps the text of its list in
+ * memory. What the others are measured against.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const plants = Number(process.env['PLANTS'] ?? 0)
+let items = Array.from({ length: plants }, (_, id) =>
+  JSON.stringify({ name: `Plant number ${id}`, tag: 'bench' }),
+).join(',')
+let list: Buffer | undefined
+
+function add(body: string): string {
+  const { name, tag } = JSON.parse(body)
+  const plant = JSON.stringify({ name, tag })
+  items += items === '' ? plant : `,${plant}`
+  list = undefined
+  return plant
+}
+
+createServer((request, response) => {
+  const headers = { 'Content-Type': 'application/json; charset=utf-8' }
+  if (request.method === 'GET') {
+    list ??= Buffer.from(`[${items}]`)
+    response.writeHead(200, { ...headers, 'Content-Length': list.length }).end(list)
+    return
+  }
+  let body = ''
+  request.setEncoding('utf8').on('data', (text: string) => {
+    body += text
+  })
+  request.on('end', () => {
+    const plant = Buffer.from(add(body))
+    response.writeHead(200, { ...headers, 'Content-Length': plant.length }).end(plant)
+  })
+}).listen(0, '127.0.0.1', function (this: import('node:net').Server) {
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${(this.address() as AddressInfo).port}`, msg: 'ready' }))
+})

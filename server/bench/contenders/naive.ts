@@ -1,0 +1,45 @@
+/** The same stack as tutorials wire it: express.json, ts-rest with its default options, one Prisma call a request. */
+import { createHash } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { contract } from '@plant-store/contract'
+import { openDatabase } from '@plant-store/prisma'
+import { createExpressEndpoints, initServer } from '@ts-rest/express'
+import express, { type RequestHandler } from 'express'
+
+const { prisma } = await openDatabase(process.env['DATABASE_URL'] ?? '')
+const callers = new WeakMap<object, string>()
+
+const authenticate: RequestHandler = async (request, response, next) => {
+  const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
+  const row = await prisma.token.findUnique({ where: { hash: createHash('sha256').update(token).digest('hex') } })
+  if (!row) {
+    response.status(401).json({ error: 40102, message: 'unknown token' })
+    return
+  }
+  callers.set(request, row.account)
+  next()
+}
+
+const accountOf = (request: object) => callers.get(request) ?? ''
+
+const router = initServer().router(contract, {
+  createPlant: async ({ body, req }) => {
+    const { name, tag } = await prisma.plant.create({
+      data: { account: accountOf(req), id: String(body.id), name: body.name, tag: body.tag ?? null },
+    })
+    return { status: 200, body: { name, tag: tag ?? undefined } }
+  },
+  getPlants: async ({ req }) => {
+    const rows = await prisma.plant.findMany({ where: { account: accountOf(req) }, orderBy: { seq: 'asc' } })
+    return { status: 200, body: rows.map(({ name, tag }) => ({ name, tag: tag ?? undefined })) }
+  },
+})
+
+const app = express()
+app.use(express.json())
+app.use(authenticate)
+createExpressEndpoints(contract, router, app, { logInitialization: false, responseValidation: true })
+app.listen(0, '127.0.0.1', function (this: Server) {
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${(this.address() as AddressInfo).port}`, msg: 'ready' }))
+} as () => void)

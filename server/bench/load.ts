@@ -1,0 +1,114 @@
+/**
+ * A load generator over raw sockets, a process of its own. It writes requests that are made beforehand and reads just
+ * enough of the answers to know their end, so that it is far cheaper than what it measures: a client library would be
+ * the slower side, and every server would look the same.
+ */
+import { connect, type Socket } from 'node:net'
+
+export type Kind = 'list' | 'create' | 'mixed'
+
+export interface LoadOptions {
+  port: number
+  token: string
+  kind: Kind
+  connections: number
+  /** How many requests in all. */
+  requests: number
+  /** The id of the first plant that is created. */
+  firstId: number
+}
+
+export interface LoadResult {
+  /** Answers with 200 a second. */
+  rate: number
+  /** Latencies in milliseconds. */
+  p50: number
+  p99: number
+  failures: number
+}
+
+/** One write in this many requests of a mixed load. */
+const MIXED_WRITE_EVERY = 10
+
+const HEADERS_END = Buffer.from('\r\n\r\n')
+
+function measure({ port, token, kind, connections, requests, firstId }: LoadOptions): Promise<LoadResult> {
+  const head = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`
+  const list = Buffer.from(`GET /plants HTTP/1.1\r\n${head}\r\n`)
+  const latencies = new Float64Array(requests)
+  let sent = 0
+  let done = 0
+  let failures = 0
+
+  function nextRequest(): Buffer {
+    const number = sent++
+    if (kind === 'list' || (kind === 'mixed' && number % MIXED_WRITE_EVERY !== 0)) return list
+    const body = `{"id":${firstId + number},"name":"Monstera deliciosa ${number}","tag":"aroid"}`
+    return Buffer.from(
+      `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+  }
+
+  return new Promise((resolve, reject) => {
+    const sockets: Socket[] = []
+    const begin = performance.now()
+
+    function finish(): void {
+      const seconds = (performance.now() - begin) / 1000
+      for (const socket of sockets) socket.destroy()
+      latencies.sort()
+      const at = (share: number) => latencies[Math.min(requests - 1, Math.floor(requests * share))] ?? 0
+      resolve({ rate: (requests - failures) / seconds, p50: at(0.5), p99: at(0.99), failures })
+    }
+
+    function drive(socket: Socket): void {
+      let received = Buffer.alloc(0)
+      let missing = 0
+      let start = 0
+
+      function send(): void {
+        if (sent >= requests) return
+        start = performance.now()
+        socket.write(nextRequest())
+      }
+
+      function answered(): void {
+        latencies[done++] = performance.now() - start
+        if (done === requests) finish()
+        else send()
+      }
+
+      socket.on('data', (chunk) => {
+        if (missing > 0) {
+          missing -= chunk.length
+          if (missing <= 0) answered()
+          return
+        }
+        received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+        const end = received.indexOf(HEADERS_END)
+        if (end < 0) return
+        const headers = received.toString('latin1', 0, end)
+        if (!headers.startsWith('HTTP/1.1 200')) failures++
+        const length = /content-length: (\d+)/i.exec(headers)?.[1]
+        if (length === undefined) {
+          reject(new Error(`an answer without Content-Length:\n${headers}`))
+          return
+        }
+        missing = Number(length) - (received.length - end - HEADERS_END.length)
+        received = Buffer.alloc(0)
+        if (missing <= 0) answered()
+      })
+      socket.on('error', reject)
+      send()
+    }
+
+    for (let index = 0; index < Math.min(connections, requests); index++) {
+      const socket = connect(port, '127.0.0.1', () => drive(socket)).setNoDelay()
+      sockets.push(socket)
+    }
+  })
+}
+
+const result = await measure(JSON.parse(process.argv[2] ?? '{}'))
+console.log(JSON.stringify(result))
+process.exit(0)

@@ -1,0 +1,45 @@
+/** `pnpm bench [SCENARIO ...]`: measures the server beside others, as ratios in one run. See README.md. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { plot } from './plot.ts'
+import { type Row, scenarios } from './scenarios.ts'
+
+const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
+
+function progress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`)
+  else console.error(line)
+}
+
+function show({ what, name, value, unit, goal, passed, detail }: Row): string {
+  const verdict = goal === undefined ? '' : `  goal ${goal}  ${passed ? 'reached' : 'MISSED'}`
+  return `${what.padEnd(52)} ${name.padEnd(14)} ${value.padStart(8)} ${unit.padEnd(10)}${verdict}  ${detail}`
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !(name in scenarios))
+if (unknown.length > 0) {
+  console.error(`There is no scenario ${unknown.join(', ')}. There are: ${Object.keys(scenarios).join(', ')}`)
+  process.exit(2)
+}
+
+const machine = `${cpus().length} x ${cpus()[0]?.model}, ${process.platform} ${process.arch}, Node.js ${process.version}`
+console.log(`${machine}; SQLite journal_mode=WAL, synchronous=FULL`)
+const rows: Row[] = []
+for (const [name, scenario] of Object.entries(scenarios)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
+  const measured = await scenario((line) => progress(`${name}: ${line}`))
+  progress('')
+  for (const row of measured) console.log(show(row))
+  rows.push(...measured)
+}
+
+await mkdir(RESULTS, { recursive: true })
+const major = process.version.split('.')[0]
+await writeFile(
+  `${RESULTS}node-${major}.json`,
+  `${JSON.stringify({ machine, date: new Date().toISOString(), rows }, null, 2)}\n`,
+)
+await writeFile(`${RESULTS}node-${major}.svg`, plot(machine, rows))
+if (rows.some(({ passed }) => passed === false)) process.exitCode = 1
