@@ -1,0 +1,40 @@
+import { describe, type ErrorCatalogue, type Source } from './document.ts'
+import { comment, generateOperations } from './operations.ts'
+import { generateTypes } from './types.ts'
+
+const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
+
+/** Makes the generated part of the SDK: the text of each file, by its name. */
+export async function generate(source: Source): Promise<Record<string, string>> {
+  const description = describe(source)
+  const types = await generateTypes(description)
+  const operations = generateOperations(description)
+  return {
+    'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
+    'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
+    'types.ts': header + types,
+  }
+}
+
+function generateErrorCodes(errorCatalogue: ErrorCatalogue): string {
+  const codes = Object.entries(errorCatalogue).map(
+    ([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`,
+  )
+  return (
+    '/** The numbers of the error catalogue, by name: compare `code` of an `ApiError` with them. */\n' +
+    `export const errorCodes = {\n${codes.join('')}} as const\n`
+  )
+}
+
+/** The imports of the operations: of the hand-written types all, of the generated ones those in use. */
+function imports(types: string, operations: string): string {
+  const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
+  const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations)).sort()
+  return [
+    "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
+    "import type { CallOptions } from '../options.ts'\n",
+    `import type { RawAnswer, ${/\bRawPage</.test(operations) ? 'RawPage, ' : ''}Result } from '../results.ts'\n`,
+    "import type { Route } from '../route.ts'\n",
+    `import type { ${used.join(', ')} } from './types.ts'\n`,
+  ].join('')
+}

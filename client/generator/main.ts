@@ -1,0 +1,34 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { contract, errorCatalogue } from '@plant-store/contract'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { generate } from './generate.ts'
+
+const folder = fileURLToPath(new URL('../src/generated/', import.meta.url))
+const files = await generate({ contract, document: createOpenApiDocument(), errorCatalogue })
+
+if (process.argv.includes('--check')) await check()
+else await write()
+
+async function write(): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  for (const name of await strangers()) await rm(folder + name)
+  for (const [name, text] of Object.entries(files)) await writeFile(folder + name, text)
+}
+
+async function check(): Promise<void> {
+  const stale = await strangers()
+  for (const [name, text] of Object.entries(files)) {
+    const committed = await readFile(folder + name, 'utf8').catch(() => undefined)
+    if (committed?.replaceAll('\r\n', '\n') !== text) stale.push(name)
+  }
+  if (stale.length === 0) return
+  console.error(`client/src/generated is stale: ${stale.join(', ')}. Run \`pnpm generate\` and commit the result.`)
+  process.exitCode = 1
+}
+
+/** Files that the generator does not write, or no more. */
+async function strangers(): Promise<string[]> {
+  const present = await readdir(folder).catch(() => [])
+  return present.filter((name) => !(name in files))
+}

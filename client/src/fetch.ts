@@ -1,0 +1,40 @@
+// These types look up the run time's own, so that they fit with DOM types, with Node.js types and with neither.
+
+/** The headers of an answer: the part of `Headers` that every run time has. */
+export interface ResponseHeaders {
+  /** The value of a header, `null` where it is absent. Names are case-insensitive. */
+  get(name: string): string | null
+  has(name: string): boolean
+  forEach(callback: (value: string, name: string) => void): void
+}
+
+/** The second argument of the run time's own `fetch`. */
+export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: infer Init) => unknown }
+  ? NonNullable<Init>
+  : {
+      method?: string
+      headers?: ResponseHeaders
+      body?: string
+      redirect?: 'manual'
+      signal?: Signal
+    }
+
+/** What a `fetch` resolves to: the part of `Response` that the client uses. */
+export interface FetchResponse {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  text(): Promise<string>
+}
+
+/** A function that sends a request as `fetch` does. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
+
+/** The run time's own `AbortSignal`. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Instance } }
+  ? Instance
+  : {
+      readonly aborted: boolean
+      readonly reason?: unknown
+      addEventListener(type: 'abort', listener: () => void): void
+      removeEventListener(type: 'abort', listener: () => void): void
+    }

@@ -1,0 +1,63 @@
+/** The generated types are the contract's: a change of the contract that is not generated does not compile. */
+import type {
+  ErrorBody as ContractError,
+  NewPlant as ContractNewPlant,
+  Plant as ContractPlant,
+  contract,
+} from '@plant-store/contract'
+import { expectTypeOf } from 'vitest'
+import type * as z from 'zod'
+import type {
+  ErrorBody,
+  GetPlantsError,
+  GetPlantsQuery,
+  NewPlant,
+  OperationName,
+  Plant,
+  PlantStoreClient,
+} from '../src/index.ts'
+
+expectTypeOf<Plant>().toEqualTypeOf<ContractPlant>()
+expectTypeOf<NewPlant>().toEqualTypeOf<ContractNewPlant>()
+expectTypeOf<ErrorBody>().toEqualTypeOf<ContractError>()
+expectTypeOf<GetPlantsQuery>().toEqualTypeOf<z.output<typeof contract.getPlants.query>>()
+expectTypeOf<OperationName>().toEqualTypeOf<keyof typeof contract>()
+
+declare const client: PlantStoreClient
+expectTypeOf(client.createPlant).returns.resolves.toEqualTypeOf<Plant>()
+expectTypeOf(client.getPlants).returns.resolves.toEqualTypeOf<Plant[]>()
+expectTypeOf(client.iterate.getPlants).returns.toEqualTypeOf<AsyncGenerator<Plant, void, undefined>>()
+
+client.createPlant({ id: 1, name: 'Ficus', tag: undefined })
+// @ts-expect-error: name is required
+client.createPlant({ id: 1 })
+// @ts-expect-error: id is required
+client.createPlant({ name: 'Ficus' })
+// @ts-expect-error: an id is no text
+client.createPlant({ id: '1', name: 'Ficus' })
+// @ts-expect-error: a tag is left out, never null
+client.createPlant({ id: 1, name: 'Ficus', tag: null })
+// @ts-expect-error: no such field
+client.createPlant({ id: 1, name: 'Ficus', colour: 'green' })
+// @ts-expect-error: a Plant does not carry id
+void client.createPlant({ id: 1, name: 'Ficus' }).then((plant) => plant.id)
+// @ts-expect-error: no such query parameter
+client.getPlants({ page: 2 })
+// @ts-expect-error: creating does not page
+client.iterate.createPlant({ id: 1, name: 'Ficus' })
+
+declare const error: GetPlantsError
+switch (error.kind) {
+  case 'api':
+    expectTypeOf(error.status).toEqualTypeOf<400 | 401 | 403 | 429 | 431 | 500 | 503 | 505>()
+    break
+  case 'undeclared':
+  case 'connection':
+  case 'timeout':
+  case 'aborted':
+  case 'malformed-response':
+  case 'request':
+    break
+  default:
+    expectTypeOf(error).toBeNever()
+}
