@@ -1,0 +1,88 @@
+/** The README's two commands, in a fresh clone, as a newcomer runs them. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const repository = fileURLToPath(new URL('../../', import.meta.url))
+const MINUTES = 60_000
+
+// It installs and tests everything once more, in a copy that does not do the same again.
+const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'
+if (!isLong) console.log('The README commands are not run in a fresh clone: set PLANT_STORE_LONG_TESTS=1 for that.')
+
+/** What the machine of a newcomer has in its environment. */
+function newcomer(): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env
+  return { PATH, HOME, PORT: '0' }
+}
+
+async function startUntilReady(folder: string): Promise<{ output: string; seconds: number; end(): Promise<void> }> {
+  const begin = performance.now()
+  // A process group of its own, so that npm and all that it starts are ended together.
+  const child: ChildProcess = spawn('npm', ['start'], { cwd: folder, env: newcomer(), detached: true })
+  const closed = once(child, 'close')
+  let output = ''
+  await new Promise<void>((resolve, reject) => {
+    const collect = (text: string) => {
+      output += text
+      if (output.includes('"msg":"ready"')) resolve()
+    }
+    child.stdout?.setEncoding('utf8').on('data', collect)
+    child.stderr?.setEncoding('utf8').on('data', collect)
+    void closed.then(() => reject(new Error(`npm start ended:\n${output}`)))
+  })
+  return {
+    output,
+    seconds: (performance.now() - begin) / 1000,
+    async end() {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+      await closed
+    },
+  }
+}
+
+describe.runIf(isLong)('in a fresh clone', () => {
+  let parent: string
+  let clone: string
+  beforeAll(async () => {
+    parent = await mkdtemp(path.join(tmpdir(), 'plant-store-clone-'))
+    clone = path.join(parent, 'plant-store')
+    await run('git', ['clone', '--quiet', repository, clone])
+  })
+  afterAll(() => rm(parent, { recursive: true, force: true }))
+
+  test(
+    'npm start serves, and the printed lines create and list a plant; a second start is fast and prints none',
+    async () => {
+      const first = await startUntilReady(clone)
+      try {
+        const [create = '', list = ''] = first.output.match(/^ {2}curl .*$/gm) ?? []
+        expect((await run('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
+        expect((await run('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
+      } finally {
+        await first.end()
+      }
+      const second = await startUntilReady(clone)
+      await second.end()
+      expect(second.output).not.toContain('curl')
+      console.log(`npm start took ${first.seconds.toFixed(1)} s, and the second time ${second.seconds.toFixed(1)} s`)
+    },
+    20 * MINUTES,
+  )
+
+  test(
+    'npm test passes, and leaves nothing that git would see',
+    async () => {
+      const { stdout } = await run('npm', ['test'], { cwd: clone, env: newcomer(), maxBuffer: 2 ** 26 })
+      expect(stdout).toMatch(/Tests .*passed/)
+      expect((await run('git', ['status', '--porcelain'], { cwd: clone })).stdout).toBe('')
+    },
+    20 * MINUTES,
+  )
+})
