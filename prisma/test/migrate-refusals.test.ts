@@ -1,7 +1,8 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { DatabaseError, migrateDatabase } from '../src/index.ts'
+import { migrationsFolder } from '../src/migrations.ts'
 import { contentsOf } from './helpers/contents.ts'
 import { migrationsWith, onlyMigrations } from './helpers/migrations.ts'
 import { runScript } from './helpers/run.ts'
@@ -119,7 +120,12 @@ test.skipIf(process.platform === 'win32').each([
   chmodSync(folder, folderMode)
   const before = isRoot ? contentsOf(folder) : undefined
 
-  const { stdout } = await runScript('migrate.ts', [`file:${file}`], isRoot ? { uid: NOBODY, gid: NOBODY } : {})
+  // Where whoever runs the script may read them, wherever this repository is.
+  const migrations = path.join(path.dirname(folder), 'migrations')
+  cpSync(migrationsFolder, migrations, { recursive: true })
+  const { stdout } = await runScript('migrate.ts', [`file:${file}`, migrations], {
+    env: { ...process.env, ...(isRoot && { RUN_AS_USER: String(NOBODY) }) },
+  })
   chmodSync(folder, 0o700)
   expect(JSON.parse(stdout)).toMatchObject({
     name: 'DatabaseError',
