@@ -10,6 +10,7 @@ import { refuseOtherMethods, refuseUnknownPaths } from './http/known-paths.ts'
 import { refuseMalformedRequest } from './http/malformed-request.ts'
 import { readJsonBody } from './http/read-json-body.ts'
 import { requestContext } from './http/request-context.ts'
+import { sendJsonPlainly } from './http/send-json.ts'
 import { toValidationFailure } from './http/validation-failure.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
@@ -37,6 +38,7 @@ export function createApp({ authenticate, plants, logger, bodyLimit, publicUrl }
     .enable('strict routing')
     .enable('case sensitive routing')
 
+  sendJsonPlainly(app)
   app.use(requestContext(logger))
   app.use(refuseMalformedRequest)
   createExpressEndpoints(contract, createPlantsRouter(plants, publicUrl), app, {

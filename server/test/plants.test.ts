@@ -265,12 +265,12 @@ describe('pages', () => {
 describe('long lists', () => {
   test('a list of many pieces is whole, in order and chunked', async () => {
     const token = await newAccount()
-    const plants = Array.from({ length: 40 }, (_, id) => ({ name: `${id} ${'🌿'.repeat(10_000)}`, tag: String(id) }))
+    const plants = Array.from({ length: 80 }, (_, id) => ({ name: `${id} ${'🌿'.repeat(10_000)}`, tag: String(id) }))
     for (const [id, plant] of plants.entries()) await server.post(JSON.stringify({ id, ...plant }), { token })
     const response = await server.call('/plants', { token })
     expect(response.headers.get('transfer-encoding')).toBe('chunked')
     expect(await response.json()).toEqual(plants)
-    expect(await (await server.call('/plants?limit=39', { token })).json()).toEqual(plants.slice(0, 39))
+    expect(await (await server.call('/plants?limit=79', { token })).json()).toEqual(plants.slice(0, 79))
   })
 
   test('a failure midway breaks the connection, and the server reads no more than the caller takes', async () => {

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Failure } from './failure.ts'
+import { sendJson } from './send-json.ts'
 
 /** Answers a failure as an `Error` body, whether or not Express has seen the request. */
 export function answerFailure(response: ServerResponse, failure: Failure): void {
   // A body that has not been read is in the way of the next request on this connection.
   if (!response.req.complete) response.setHeader('Connection', 'close')
   for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
-  response.setHeader('Content-Type', 'application/json; charset=utf-8')
   response.statusCode = failure.status
-  response.end(JSON.stringify(failure.body))
+  sendJson(response, Buffer.from(JSON.stringify(failure.body)))
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Readable, Stream } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { JSON_CONTENT_TYPE, sendJson } from './send-json.ts'
 
 /**
  * A response body that is JSON text already, in pieces that are made as the caller reads them.
@@ -9,7 +10,7 @@ import { pipeline } from 'node:stream/promises'
  * (@ts-rest/express 3.53.0-rc.1). This stream pipes itself: a failure midway breaks the connection rather than ending
  * in a valid shorter list, a caller that stops reading stops the making, one that goes away ends it.
  */
-class SerializedJson extends Stream {
+class JsonPieces extends Stream {
   readonly #pieces: AsyncIterator<string>
   readonly #first: string
 
@@ -21,31 +22,16 @@ class SerializedJson extends Stream {
 
   override pipe<T extends NodeJS.WritableStream>(destination: T): T {
     const response = destination as NodeJS.WritableStream as ServerResponse
-    response.setHeader('Content-Type', 'application/json; charset=utf-8')
-    void this.#send(response)
+    response.setHeader('Content-Type', JSON_CONTENT_TYPE)
+    pipeline(Readable.from(this.#bytes(), { objectMode: true, highWaterMark: 1 }), response).catch((error: Error) => {
+      response.destroy(error)
+    })
     return destination
   }
 
-  async #send(response: ServerResponse): Promise<void> {
-    try {
-      const second = await this.#pieces.next()
-      if (second.done) {
-        const bytes = Buffer.from(this.#first)
-        // By hand, since Node.js does not count the body of an answer to HEAD.
-        response.setHeader('Content-Length', bytes.length)
-        response.end(bytes)
-        return
-      }
-      await pipeline(Readable.from(this.#rest(second.value), { objectMode: true, highWaterMark: 1 }), response)
-    } catch (error) {
-      response.destroy(error instanceof Error ? error : new Error(String(error)))
-    }
-  }
-
-  async *#rest(second: string): AsyncGenerator<Buffer> {
+  async *#bytes(): AsyncGenerator<Buffer> {
     try {
       yield Buffer.from(this.#first)
-      yield Buffer.from(second)
       for (let next = await this.#pieces.next(); !next.done; next = await this.#pieces.next()) {
         yield Buffer.from(next.value)
       }
@@ -55,12 +41,28 @@ class SerializedJson extends Stream {
   }
 }
 
+/** A response body that is JSON text in UTF-8 already, whole. */
+class JsonBytes extends Stream {
+  readonly #bytes: Buffer
+
+  constructor(bytes: Buffer) {
+    super()
+    this.#bytes = bytes
+  }
+
+  override pipe<T extends NodeJS.WritableStream>(destination: T): T {
+    sendJson(destination as NodeJS.WritableStream as ServerResponse, this.#bytes)
+    return destination
+  }
+}
+
 /**
- * Makes pieces of JSON text a response body of type `T`, which is what the text must be of. The first piece is awaited
- * here, so that a failure before it is still answered as a failure.
+ * Makes JSON text a response body of type `T`, which is what the text must be of. The first piece is awaited here, so
+ * that a failure before it is still answered as a failure.
  */
-export async function serializedJson<T>(pieces: AsyncIterable<string>): Promise<T> {
-  const iterator = pieces[Symbol.asyncIterator]()
-  const first = await iterator.next()
-  return new SerializedJson(iterator, first.done ? '' : first.value) as unknown as T
+export async function serializedJson<T>(json: Buffer | AsyncIterable<string>): Promise<T> {
+  if (Buffer.isBuffer(json)) return new JsonBytes(json) as unknown as T
+  const pieces = json[Symbol.asyncIterator]()
+  const first = await pieces.next()
+  return new JsonPieces(pieces, first.done ? '' : first.value) as unknown as T
 }

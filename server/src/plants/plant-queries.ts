@@ -35,6 +35,12 @@ export function selectStored(prisma: PrismaClient, rows: PlantRow[]): Promise<Pl
     WHERE ("account", "id") IN (SELECT value ->> 0, value ->> 1 FROM json_each(${keys}))`
 }
 
+/** SQLite's `data_version`: it changes when another connection, of whatever process, has committed. */
+export async function selectDataVersion(prisma: PrismaClient): Promise<number> {
+  const [row] = await prisma.$queryRaw<{ data_version: bigint | number }[]>`PRAGMA data_version`
+  return Number(row?.data_version)
+}
+
 /** Where a part of a list ends. */
 export interface ListEnd {
   /** The `seq` of the last plant of the part, 0 where it has none. */

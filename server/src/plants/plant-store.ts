@@ -3,9 +3,11 @@ import type { PrismaClient } from '@plant-store/prisma'
 import { Failure } from '../http/failure.ts'
 import { retryWhileBusy } from '../storage/retry-while-busy.ts'
 import { createGroupCommit } from './group-commit.ts'
+import { createListCache, type ListCache } from './list-cache.ts'
 import {
   insertPlants,
   type PlantRow,
+  selectDataVersion,
   selectEndOfList,
   selectJson,
   selectPageEnd,
@@ -22,8 +24,8 @@ export interface ListRange {
 
 /** A part of an account's list. */
 export interface PlantList {
-  /** The plants as the text of a JSON array, in pieces; each piece is read from the database when it is asked for. */
-  json: AsyncIterable<string>
+  /** The plants as the text of a JSON array: whole, or in pieces that are read when they are asked for. */
+  json: Buffer | AsyncIterable<string>
   /** The `seq` of the last plant where more follow. */
   next: number | undefined
 }
@@ -48,12 +50,19 @@ const BATCH = {
   maximumWaitingBytes: 64 * MEBIBYTE,
 }
 
+const KEPT_LISTS = { maximumListBytes: MEBIBYTE, maximumBytes: 16 * MEBIBYTE }
+
 /** Makes the plant store over a database. */
 export function createPlantStore(prisma: PrismaClient): PlantStore {
+  const lists = createListCache({
+    ...KEPT_LISTS,
+    readVersion: () => selectDataVersion(prisma),
+    readList: async (account) => readJson(prisma, account, 0, (await selectEndOfList(prisma, account)).last),
+  })
   const commit = createGroupCommit<PlantRow, boolean>({
     ...BATCH,
     weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
-    commit: (rows) => storeAll(prisma, rows),
+    commit: (rows) => lists.write(() => storeAll(prisma, lists, rows)),
   })
 
   return {
@@ -66,6 +75,7 @@ export function createPlantStore(prisma: PrismaClient): PlantStore {
     },
 
     async list(account, { limit, after = 0 } = {}) {
+      if (limit === undefined && after === 0) return { json: await lists.get(account), next: undefined }
       const end =
         limit === undefined
           ? await selectEndOfList(prisma, account)
@@ -76,15 +86,32 @@ export function createPlantStore(prisma: PrismaClient): PlantStore {
 }
 
 /** Stores the rows in one statement, and so one transaction; tells of each whether its account has it now. */
-async function storeAll(prisma: PrismaClient, rows: PlantRow[]): Promise<boolean[]> {
-  const inserted = await retryWhileBusy(() => insertPlants(prisma, rows))
-  if (inserted === rows.length) return rows.map(() => true)
+async function storeAll(prisma: PrismaClient, lists: ListCache, rows: PlantRow[]): Promise<boolean[]> {
+  const accounts = new Set(rows.map(({ account }) => account))
+  try {
+    const inserted = await retryWhileBusy(() => insertPlants(prisma, rows))
+    if (inserted === rows.length) {
+      for (const account of accounts) lists.append(account, toJson(rows, account))
+      return rows.map(() => true)
+    }
+  } catch (error) {
+    for (const account of accounts) lists.forget(account)
+    throw error
+  }
+  for (const account of accounts) lists.forget(account)
   // Some ids were there already, from before or from this batch: what counts is whether the content is the same.
   const stored = new Map((await selectStored(prisma, rows)).map((row) => [keyOf(row), row]))
   return rows.map((row) => {
     const other = stored.get(keyOf(row))
     return other?.name === row.name && other.tag === row.tag
   })
+}
+
+function toJson(rows: readonly PlantRow[], account: string): string {
+  return rows
+    .filter((row) => row.account === account)
+    .map(({ name, tag }) => JSON.stringify(tag === null ? { name } : { name, tag }))
+    .join()
 }
 
 function keyOf({ account, id }: PlantRow): string {
