@@ -1,11 +1,8 @@
-import type { RequestListener } from 'node:http'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import { createAuthenticator } from './accounts/authenticator.ts'
 import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
 import { createApp } from './app.ts'
-import { answerFailure } from './http/answer-failure.ts'
-import { Failure } from './http/failure.ts'
 import { createHttpServer, listen, stop } from './http/http-server.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import { readSettings, type Settings } from './settings.ts'
@@ -41,21 +38,21 @@ export async function startServer(
   logger: Logger = pino({ level: 'silent' }),
 ): Promise<RunningServer> {
   const { host, port, databaseUrl, publicUrl, bodyLimit } = { ...readSettings({}), ...settings }
-  let listener: RequestListener = answerStarting
-  const server = createHttpServer((request, response) => listener(request, response))
+  const { server, use } = createHttpServer()
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${await takePort()}`
   try {
     const { applied } = await migrateDatabase(databaseUrl)
     for (const migration of applied) logger.info({ migration }, 'migration applied')
     const database = await openDatabase(databaseUrl)
     const tokens = createTokenStore(database.prisma)
-    listener = createApp({
+    const app = createApp({
       authenticate: createAuthenticator(tokens),
       plants: createPlantStore(database.prisma),
       logger,
       bodyLimit,
       publicUrl,
     })
+    use(app)
     return {
       url,
       tokens,
@@ -77,11 +74,6 @@ export async function startServer(
       throw new StartError(explainListenError(error, host, port), { cause: error })
     }
   }
-}
-
-const answerStarting: RequestListener = (_request, response) => {
-  const headers = { 'Retry-After': '1', Connection: 'close' }
-  answerFailure(response, new Failure('unavailable', 'The server is starting. Send the request again.', { headers }))
 }
 
 function explainListenError(error: unknown, host: string, port: number): string {

@@ -1,7 +1,9 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Express } from 'express'
 import { answerFailure } from './answer-failure.ts'
+import { createExpressPrototypes } from './express-prototypes.ts'
 import { Failure } from './failure.ts'
 
 /** Limits in time and size of what a caller may take; times in milliseconds. */
@@ -18,14 +20,35 @@ const LIMITS = {
 /** How long an idle connection may outlive the beginning of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
 
+/** An HTTP server that has no app yet. */
+export interface HttpServer {
+  server: Server
+  /** From now on the app answers. Until then, every request is answered that the server is starting. */
+  use(app: Express): void
+}
+
 /** Makes an HTTP server whose own refusals (a request that cannot be parsed, or not in time) are `Error` bodies too. */
-export function createHttpServer(listener: RequestListener): Server {
-  const server = createServer(LIMITS, listener)
+export function createHttpServer(): HttpServer {
+  const prototypes = createExpressPrototypes()
+  let listener: RequestListener = answerStarting
+  const handle: RequestListener = (request, response) => listener(request, response)
+  const server = createServer({ ...LIMITS, ...prototypes.constructors }, handle)
   // What reads the body says that it may come, once the request has been let in.
-  server.on('checkContinue', listener)
+  server.on('checkContinue', handle)
   server.on('checkExpectation', (_request, response) => answerFailure(response, new Failure('expectationFailed')))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnparsed(error, socket))
-  return server
+  return {
+    server,
+    use(app) {
+      prototypes.adopt(app)
+      listener = app
+    },
+  }
+}
+
+const answerStarting: RequestListener = (_request, response) => {
+  const headers = { 'Retry-After': '1', Connection: 'close' }
+  answerFailure(response, new Failure('unavailable', 'The server is starting. Send the request again.', { headers }))
 }
 
 /** Listens; resolves with the port, which is another than the one given where that is 0. */
