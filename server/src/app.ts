@@ -7,9 +7,8 @@ import { authenticateBearer } from './accounts/bearer-auth.ts'
 import './http/express-request.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { refuseOtherMethods, refuseUnknownPaths } from './http/known-paths.ts'
-import { refuseMalformedRequest } from './http/malformed-request.ts'
 import { readJsonBody } from './http/read-json-body.ts'
-import { requestContext } from './http/request-context.ts'
+import { receiveRequest } from './http/receive-request.ts'
 import { sendJsonPlainly } from './http/send-json.ts'
 import { toValidationFailure } from './http/validation-failure.ts'
 import type { PlantStore } from './plants/plant-store.ts'
@@ -39,11 +38,10 @@ export function createApp({ authenticate, plants, logger, bodyLimit, publicUrl }
     .enable('case sensitive routing')
 
   sendJsonPlainly(app)
-  app.use(requestContext(logger))
-  app.use(refuseMalformedRequest)
+  app.use(receiveRequest(logger))
   createExpressEndpoints(contract, createPlantsRouter(plants, publicUrl), app, {
     logInitialization: false,
-    globalMiddleware: [admitCaller(authenticate), takeBody(bodyLimit)],
+    globalMiddleware: [admit(authenticate, bodyLimit)],
     requestValidationErrorHandler: (error) => {
       throw toValidationFailure(error)
     },
@@ -56,17 +54,13 @@ export function createApp({ authenticate, plants, logger, bodyLimit, publicUrl }
 
 type OperationMiddleware = TsRestRequestHandler<typeof contract>
 
-function admitCaller(authenticate: Authenticate): OperationMiddleware {
-  return async (request, _response, next) => {
-    const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
-    request.caller = await authenticateBearer(request.headers, scope, authenticate)
-    next()
-  }
-}
-
-function takeBody(limit: number): OperationMiddleware {
+/** Lets a request to its operation: who sends it, whether it may, and then its body. */
+function admit(authenticate: Authenticate, bodyLimit: number): OperationMiddleware {
   return async (request, response, next) => {
-    if ('body' in request.tsRestRoute) request.body = (await readJsonBody(request, response, limit)) as never
+    const operation = request.tsRestRoute
+    const { scope } = operation.metadata satisfies OperationMetadata
+    request.caller = await authenticateBearer(request.headers, scope, authenticate)
+    if ('body' in operation) request.body = (await readJsonBody(request, response, bodyLimit)) as never
     next()
   }
 }

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Express } from 'express'
+import type { Express, Request, Response } from 'express'
 import { answerFailure } from './answer-failure.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
 import { Failure } from './failure.ts'
@@ -41,10 +41,13 @@ export function createHttpServer(): HttpServer {
     server,
     use(app) {
       prototypes.adopt(app)
-      listener = app
+      listener = (request, response) => app(request as Request, response as Response, neverCalled)
     },
   }
 }
+
+/** The app answers everything itself; without this Express would make a last resort for every request. */
+function neverCalled(): void {}
 
 const answerStarting: RequestListener = (_request, response) => {
   const headers = { 'Retry-After': '1', Connection: 'close' }

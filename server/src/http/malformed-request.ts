@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express'
+import type { IncomingMessage } from 'node:http'
 import { Failure } from './failure.ts'
 
 /** Node.js keeps the first of these and drops the rest in silence; two of them are two opinions of who asks what. */
@@ -7,15 +7,16 @@ const ONCE = new Set(['authorization', 'host'])
 /**
  * Refuses what the parser of Node.js lets through: a header twice that may come once and no Host (RFC 9112 section 3.2,
  * RFC 6750 section 3.1), and an HTTP version that is not 1.
+ *
+ * @throws Failure
  */
-export function refuseMalformedRequest(request: Request, _response: Response, next: NextFunction): void {
+export function refuseMalformedRequest(request: IncomingMessage): void {
   if (request.httpVersionMajor !== 1) throw new Failure('httpVersionNotSupported')
   if (request.headers.host === undefined && request.httpVersion !== '1.0') {
     throw new Failure('badRequest', 'The header Host is missing. Send it.')
   }
   const repeated = repeatedHeader(request.rawHeaders)
   if (repeated) throw new Failure('badRequest', `The header ${repeated} was sent twice. Send it once.`)
-  next()
 }
 
 function repeatedHeader(rawHeaders: readonly string[]): string | undefined {

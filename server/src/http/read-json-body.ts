@@ -56,7 +56,9 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
       })
       .on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
       .on('error', reject)
-      .on('close', () => reject(new Failure('badRequest', 'The connection closed before the body was whole.')))
+      .on('close', () => {
+        if (!request.complete) reject(new Failure('badRequest', 'The connection closed before the body was whole.'))
+      })
   })
 }
 

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
+import { refuseMalformedRequest } from './malformed-request.ts'
 
 const WELL_FORMED_ID = /^[\w.-]{1,64}$/
 
-/** Gives every request an id, the headers that every answer carries, and a line in the log. */
-export function requestContext(logger: Logger) {
+/** Refuses a malformed request; gives every other an id, the headers that its answer carries, and a line in the log. */
+export function receiveRequest(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const offered = request.headers['x-request-id']
     request.requestId = typeof offered === 'string' && WELL_FORMED_ID.test(offered) ? offered : randomUUID()
@@ -14,6 +15,7 @@ export function requestContext(logger: Logger) {
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
     if (logger.isLevelEnabled('debug')) logWhenClosed(logger, request, response)
+    refuseMalformedRequest(request)
     next()
   }
 }
