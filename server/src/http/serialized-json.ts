@@ -23,17 +23,17 @@ class JsonPieces extends Stream {
   override pipe<T extends NodeJS.WritableStream>(destination: T): T {
     const response = destination as NodeJS.WritableStream as ServerResponse
     response.setHeader('Content-Type', JSON_CONTENT_TYPE)
-    pipeline(Readable.from(this.#bytes(), { objectMode: true, highWaterMark: 1 }), response).catch((error: Error) => {
+    pipeline(Readable.from(this.#text(), { highWaterMark: 1 }), response).catch((error: Error) => {
       response.destroy(error)
     })
     return destination
   }
 
-  async *#bytes(): AsyncGenerator<Buffer> {
+  async *#text(): AsyncGenerator<string> {
     try {
-      yield Buffer.from(this.#first)
+      yield this.#first
       for (let next = await this.#pieces.next(); !next.done; next = await this.#pieces.next()) {
-        yield Buffer.from(next.value)
+        yield next.value
       }
     } finally {
       await this.#pieces.return?.()

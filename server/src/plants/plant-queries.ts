@@ -9,10 +9,10 @@ export interface PlantRow {
   tag: string | null
 }
 
-/** How many rows a piece of a list holds at most. */
-const PIECE_ROWS = 1000
-/** A piece of a list ends after the row with which its text exceeds this, in bytes. */
-const PIECE_BYTES = 512 * 1024
+/** A piece of a list holds this many rows at most. */
+export const MAXIMUM_PIECE_ROWS = 8_000
+/** A piece of more than one row holds this many bytes of text at most. */
+const MAXIMUM_PIECE_BYTES = 512 * 1024
 
 /**
  * Inserts the rows, in order, that the accounts do not have yet, in one statement: all or none, durable when it
@@ -77,22 +77,28 @@ export interface JsonPiece {
   last: number
 }
 
-/** The next piece of the list with `after` < `seq` <= `last`, or nothing where there are no more. */
+/**
+ * The first `rows` plants of an account with `after` < `seq` <= `last`, or nothing where there are none, or where more
+ * than one would be too much text: then fewer have to be asked for. SQLite makes the text, in a third of the time that
+ * rows would take on their way through Prisma. It looks at the sizes first, which reads no text.
+ */
 export async function selectJson(
   prisma: PrismaClient,
   account: string,
   after: number,
   last: number,
+  rows: number,
 ): Promise<JsonPiece | undefined> {
   const [row] = await prisma.$queryRaw<{ json: string | null; last: bigint | null }[]>`
     SELECT max("seq") AS "last",
-      group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ',' ORDER BY "seq") AS "json"
-    FROM "Plant"
-    WHERE "account" = ${account} AND "seq" > ${after} AND "seq" <= (
-      SELECT max("seq") FROM (
-        SELECT "seq", sum(octet_length("name") + coalesce(octet_length("tag"), 0)) OVER (ORDER BY "seq" ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS "bytes"
-        FROM "Plant" WHERE "account" = ${account} AND "seq" > ${after} AND "seq" <= ${last}
-        ORDER BY "seq" LIMIT ${PIECE_ROWS})
-      WHERE "bytes" IS NULL OR "bytes" <= ${PIECE_BYTES})`
+      group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ',') AS "json"
+    FROM (
+      SELECT "seq", "name", "tag" FROM "Plant"
+      WHERE "account" = ${account} AND "seq" > ${after} AND "seq" <= ${last}
+        AND (${rows} = 1 OR ${MAXIMUM_PIECE_BYTES} >= (
+          SELECT sum("bytes") FROM (
+            SELECT octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
+            WHERE "account" = ${account} AND "seq" > ${after} AND "seq" <= ${last} ORDER BY "seq" LIMIT ${rows})))
+      ORDER BY "seq" LIMIT ${rows})`
   return row?.json == null ? undefined : { json: row.json, last: Number(row.last) }
 }

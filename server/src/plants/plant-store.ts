@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Plant, ValidNewPlant } from '@plant-store/contract'
 import type { PrismaClient } from '@plant-store/prisma'
 import { Failure } from '../http/failure.ts'
@@ -6,6 +7,7 @@ import { createGroupCommit } from './group-commit.ts'
 import { createListCache, type ListCache } from './list-cache.ts'
 import {
   insertPlants,
+  MAXIMUM_PIECE_ROWS,
   type PlantRow,
   selectDataVersion,
   selectEndOfList,
@@ -118,14 +120,21 @@ function keyOf({ account, id }: PlantRow): string {
   return `${id} ${account}`
 }
 
-/** Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. */
+/**
+ * Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. Where plants
+ * are long, a piece has fewer of them.
+ */
 async function* readJson(prisma: PrismaClient, account: string, after: number, last: number): AsyncGenerator<string> {
   let position = after
   let opening = '['
-  while (position < last) {
-    const piece = await selectJson(prisma, account, position, last)
-    if (!piece) break
+  for (let rows = MAXIMUM_PIECE_ROWS; position < last; ) {
+    const piece = await selectJson(prisma, account, position, last, rows)
+    if (!piece && rows === 1) break
+    rows = piece ? Math.min(rows * 2, MAXIMUM_PIECE_ROWS) : Math.ceil(rows / 8)
+    if (!piece) continue
     position = piece.last
+    // Other callers get their turn, however fast this one reads.
+    if (opening === ',') await nextTurn()
     // A list of one piece is one string, so that it can be answered with its length.
     yield opening + piece.json + (position < last ? '' : ']')
     opening = ','
