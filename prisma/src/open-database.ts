@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError, toDatabaseError } from './database-error.ts'
 import { databaseFile } from './database-url.ts'
 import { PrismaClient } from './generated/client.ts'
+import { createSql, type Sql } from './sql.ts'
 import { createSqliteAdapter } from './sqlite-adapter.ts'
 
 /** An open database. */
 export interface Database {
   readonly prisma: PrismaClient
+  /** For the few statements that every request runs. */
+  readonly sql: Sql
   /** Writes the write-ahead log back into the file and lets go of it. Call it once, after the last query. */
   close(): Promise<void>
 }
@@ -20,21 +24,29 @@ export interface Database {
 export async function openDatabase(url: string): Promise<Database> {
   const file = databaseFile(url)
   if (!existsSync(file)) throw new DatabaseError(`${file} does not exist: run pnpm plant-store migrate, which makes it`)
-  // The default format quotes the source code around the call.
-  const prisma = new PrismaClient({ adapter: createSqliteAdapter(file), errorFormat: 'minimal' })
   try {
+    const sqlite = createSqliteAdapter(file)
+    let connection: SqlDriverAdapter | undefined
+    const adapter = {
+      ...sqlite,
+      async connect() {
+        connection = await sqlite.connect()
+        return connection
+      },
+    }
+    // The default format quotes the source code around the call.
+    const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
     await prisma.$connect()
+    return { prisma, sql: createSql(() => connection), close: () => close(prisma) }
   } catch (error) {
     throw toDatabaseError(error, file)
   }
-  return {
-    prisma,
-    async close() {
-      try {
-        await prisma.$queryRaw`PRAGMA wal_checkpoint(TRUNCATE)`
-      } finally {
-        await prisma.$disconnect()
-      }
-    },
+}
+
+async function close(prisma: PrismaClient): Promise<void> {
+  try {
+    await prisma.$queryRaw`PRAGMA wal_checkpoint(TRUNCATE)`
+  } finally {
+    await prisma.$disconnect()
   }
 }

@@ -35,7 +35,7 @@ export async function createDatabase(
       name: `Plant number ${first + index}`,
       tag: 'bench',
     }))
-    await insertPlants(database.prisma, rows)
+    await insertPlants(database.sql, rows)
   }
   const { token } = await createTokenStore(database.prisma).create({ account: ACCOUNT })
   await database.close()

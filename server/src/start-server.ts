@@ -47,7 +47,7 @@ export async function startServer(
     const tokens = createTokenStore(database.prisma)
     const app = createApp({
       authenticate: createAuthenticator(tokens),
-      plants: createPlantStore(database.prisma),
+      plants: createPlantStore(database),
       logger,
       bodyLimit,
       publicUrl,

@@ -1,4 +1,4 @@
-import type { PrismaClient } from '@plant-store/prisma'
+import type { PrismaClient, Sql } from '@plant-store/prisma'
 
 /** A plant as it is stored. */
 export interface PlantRow {
@@ -19,13 +19,21 @@ const MAXIMUM_PIECE_BYTES = 512 * 1024
  * returns. Gives how many were inserted. The time is written in the format of Prisma, so that it reads it. Through `json_each`, since 500 rows as 2,000 parameters take five times as
  * long; safe for text, since it holds no U+0000, at which SQLite's JSON functions would stop.
  */
-export function insertPlants(prisma: PrismaClient, rows: PlantRow[]): Promise<number> {
+export function insertPlants(sql: Sql, rows: readonly PlantRow[]): Promise<number> {
+  const [row] = rows
+  // A lone writer is the one who waits for every microsecond.
+  if (row && rows.length === 1) return sql.execute(INSERT_ONE, row.account, row.id, row.name, row.tag)
   const values = JSON.stringify(rows.map(({ account, id, name, tag }) => [account, id, name, tag]))
-  return prisma.$executeRaw`
-    INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now') FROM json_each(${values}) WHERE true ORDER BY key
-    ON CONFLICT ("account", "id") DO NOTHING`
+  return sql.execute(INSERT_MANY, values)
 }
+
+const NOW = `strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')`
+const INSERT = `INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")`
+const UNLESS_THERE = `ON CONFLICT ("account", "id") DO NOTHING`
+const INSERT_ONE = `${INSERT} VALUES (?, ?, ?, ?, ${NOW}) ${UNLESS_THERE}`
+const INSERT_MANY = `${INSERT}
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, ${NOW} FROM json_each(?) WHERE true ORDER BY key
+  ${UNLESS_THERE}`
 
 /** The stored rows that have the account and id of one of these. */
 export function selectStored(prisma: PrismaClient, rows: PlantRow[]): Promise<PlantRow[]> {
@@ -36,9 +44,10 @@ export function selectStored(prisma: PrismaClient, rows: PlantRow[]): Promise<Pl
 }
 
 /** SQLite's `data_version`: it changes when another connection, of whatever process, has committed. */
-export async function selectDataVersion(prisma: PrismaClient): Promise<number> {
-  const [row] = await prisma.$queryRaw<{ data_version: bigint | number }[]>`PRAGMA data_version`
-  return Number(row?.data_version)
+export async function selectDataVersion(sql: Sql): Promise<number> {
+  const [row] = await sql.query<[number]>('PRAGMA data_version')
+  if (!row) throw new Error('SQLite tells no data_version')
+  return row[0]
 }
 
 /** Where a part of a list ends. */
@@ -83,22 +92,26 @@ export interface JsonPiece {
  * rows would take on their way through Prisma. It looks at the sizes first, which reads no text.
  */
 export async function selectJson(
-  prisma: PrismaClient,
+  sql: Sql,
   account: string,
   after: number,
   last: number,
   rows: number,
 ): Promise<JsonPiece | undefined> {
-  const [row] = await prisma.$queryRaw<{ json: string | null; last: bigint | null }[]>`
-    SELECT max("seq") AS "last",
-      group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ',') AS "json"
-    FROM (
-      SELECT "seq", "name", "tag" FROM "Plant"
-      WHERE "account" = ${account} AND "seq" > ${after} AND "seq" <= ${last}
-        AND (${rows} = 1 OR ${MAXIMUM_PIECE_BYTES} >= (
-          SELECT sum("bytes") FROM (
-            SELECT octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
-            WHERE "account" = ${account} AND "seq" > ${after} AND "seq" <= ${last} ORDER BY "seq" LIMIT ${rows})))
-      ORDER BY "seq" LIMIT ${rows})`
-  return row?.json == null ? undefined : { json: row.json, last: Number(row.last) }
+  const range = [account, after, last] as const
+  const [row] = await sql.query<[string | null, number]>(SELECT_JSON, ...range, rows, ...range, rows, rows)
+  return row?.[0] == null ? undefined : { json: row[0], last: row[1] }
 }
+
+const SELECT_JSON = `
+  SELECT
+    group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ','),
+    max("seq")
+  FROM (
+    SELECT "seq", "name", "tag" FROM "Plant"
+    WHERE "account" = ? AND "seq" > ? AND "seq" <= ?
+      AND (? = 1 OR ${MAXIMUM_PIECE_BYTES} >= (
+        SELECT sum("bytes") FROM (
+          SELECT octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
+          WHERE "account" = ? AND "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT ?)))
+    ORDER BY "seq" LIMIT ?)`

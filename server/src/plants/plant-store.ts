@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Plant, ValidNewPlant } from '@plant-store/contract'
-import type { PrismaClient } from '@plant-store/prisma'
+import type { Database, Sql } from '@plant-store/prisma'
 import { Failure } from '../http/failure.ts'
 import { retryWhileBusy } from '../storage/retry-while-busy.ts'
 import { createGroupCommit } from './group-commit.ts'
@@ -55,16 +55,17 @@ const BATCH = {
 const KEPT_LISTS = { maximumListBytes: MEBIBYTE, maximumBytes: 16 * MEBIBYTE }
 
 /** Makes the plant store over a database. */
-export function createPlantStore(prisma: PrismaClient): PlantStore {
+export function createPlantStore(database: Database): PlantStore {
+  const { prisma, sql } = database
   const lists = createListCache({
     ...KEPT_LISTS,
-    readVersion: () => selectDataVersion(prisma),
-    readList: async (account) => readJson(prisma, account, 0, (await selectEndOfList(prisma, account)).last),
+    readVersion: () => selectDataVersion(sql),
+    readList: async (account) => readJson(sql, account, 0, (await selectEndOfList(prisma, account)).last),
   })
   const commit = createGroupCommit<PlantRow, boolean>({
     ...BATCH,
     weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
-    commit: (rows) => lists.write(() => storeAll(prisma, lists, rows)),
+    commit: (rows) => lists.write(() => storeAll(database, lists, rows)),
   })
 
   return {
@@ -82,16 +83,16 @@ export function createPlantStore(prisma: PrismaClient): PlantStore {
         limit === undefined
           ? await selectEndOfList(prisma, account)
           : await selectPageEnd(prisma, account, after, limit)
-      return { json: readJson(prisma, account, after, end.last), next: end.more ? end.last : undefined }
+      return { json: readJson(sql, account, after, end.last), next: end.more ? end.last : undefined }
     },
   }
 }
 
 /** Stores the rows in one statement, and so one transaction; tells of each whether its account has it now. */
-async function storeAll(prisma: PrismaClient, lists: ListCache, rows: PlantRow[]): Promise<boolean[]> {
+async function storeAll({ prisma, sql }: Database, lists: ListCache, rows: PlantRow[]): Promise<boolean[]> {
   const accounts = new Set(rows.map(({ account }) => account))
   try {
-    const inserted = await retryWhileBusy(() => insertPlants(prisma, rows))
+    const inserted = await retryWhileBusy(() => insertPlants(sql, rows))
     if (inserted === rows.length) {
       for (const account of accounts) lists.append(account, toJson(rows, account))
       return rows.map(() => true)
@@ -124,11 +125,11 @@ function keyOf({ account, id }: PlantRow): string {
  * Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. Where plants
  * are long, a piece has fewer of them.
  */
-async function* readJson(prisma: PrismaClient, account: string, after: number, last: number): AsyncGenerator<string> {
+async function* readJson(sql: Sql, account: string, after: number, last: number): AsyncGenerator<string> {
   let position = after
   let opening = '['
   for (let rows = MAXIMUM_PIECE_ROWS; position < last; ) {
-    const piece = await selectJson(prisma, account, position, last, rows)
+    const piece = await selectJson(sql, account, position, last, rows)
     if (!piece && rows === 1) break
     rows = piece ? Math.min(rows * 2, MAXIMUM_PIECE_ROWS) : Math.ceil(rows / 8)
     if (!piece) continue

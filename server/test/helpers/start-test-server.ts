@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { databaseUrl, migrateDatabase } from '@plant-store/prisma'
+import { databaseUrl } from '@plant-store/prisma'
 import { type NewToken, type Settings, startServer } from '../../src/index.ts'
 
 /** A real server on a free port over a real database file of its own. */
@@ -20,20 +20,9 @@ export interface TestServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Migrating takes longer than copying a file that is migrated. */
-let migrated: Promise<string> | undefined
-
-async function migratedFile(): Promise<string> {
-  const file = path.join(await mkdtemp(path.join(tmpdir(), 'plant-store-migrated-')), 'plant-store.db')
-  await migrateDatabase(databaseUrl(`file:${file}`))
-  return file
-}
-
 export async function startTestServer(settings: Partial<Settings> = {}): Promise<TestServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
   const file = path.join(folder, `${randomUUID()}.db`)
-  migrated ??= migratedFile()
-  await copyFile(await migrated, file)
   const url = databaseUrl(`file:${file}`)
   const server = await startServer({ port: 0, databaseUrl: url, ...settings })
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
