@@ -1,8 +1,12 @@
+import { comment } from './comment.ts'
 import { describe, type ErrorCatalogue, type Source } from './document.ts'
-import { comment, generateOperations } from './operations.ts'
+import { generateOperations } from './operations.ts'
+import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
 
 const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
+
+const routeImports = "import type { Route } from '../route.ts'\nimport type { OperationName } from './operations.ts'\n"
 
 /** Makes the generated part of the SDK: the text of each file, by its name. */
 export async function generate(source: Source): Promise<Record<string, string>> {
@@ -12,6 +16,7 @@ export async function generate(source: Source): Promise<Record<string, string>> 
   return {
     'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
     'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
+    'routes.ts': `${header}${routeImports}\n${generateRoutes(description)}`,
     'types.ts': header + types,
   }
 }
@@ -34,7 +39,6 @@ function imports(types: string, operations: string): string {
     "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
     "import type { CallOptions } from '../options.ts'\n",
     `import type { RawAnswer, ${/\bRawPage</.test(operations) ? 'RawPage, ' : ''}Result } from '../results.ts'\n`,
-    "import type { Route } from '../route.ts'\n",
     `import type { ${used.join(', ')} } from './types.ts'\n`,
   ].join('')
 }

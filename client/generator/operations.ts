@@ -1,15 +1,14 @@
+import { comment } from './comment.ts'
 import type { Description, OperationDescription } from './document.ts'
-import { generateShape, refuseInt64 } from './shapes.ts'
 import { capitalized, inputName, typeReference } from './types.ts'
 
 /** What the client has beside the operations, and what an operation can therefore not be called. */
 const reservedNames = ['safe', 'raw', 'iterate', 'withOptions', 'then']
 
-/** The faces of every operation and the route table. */
-export function generateOperations({ operations, schemas }: Description): string {
-  for (const { name, response } of operations) {
+/** The faces of every operation. */
+export function generateOperations({ operations }: Description): string {
+  for (const { name } of operations) {
     if (reservedNames.includes(name)) throw new Error(`${name}: the SDK has this name itself; rename the operation`)
-    refuseInt64(response, schemas, name)
   }
   const paged = operations.filter((operation) => operation.paged)
   return [
@@ -24,8 +23,6 @@ export function generateOperations({ operations, schemas }: Description): string
     face('SafeOperations', 'Every operation: it never throws, and a failure is a value.', operations, safe),
     face('RawOperations', 'Every operation, with the status and the headers beside the data.', operations, raw),
     face('IterateOperations', 'Every operation that pages, as a loop over all that it lists.', paged, iterate),
-    `/** How each operation is sent and what it may answer. */\nexport const routes: Record<OperationName, Route> = {\n` +
-      `${operations.map((operation) => route(operation, schemas)).join('')}}\n`,
   ].join('\n')
 }
 
@@ -100,35 +97,6 @@ function answer({ name, response }: OperationDescription): string {
   return typeReference(response, `${name}: its answer`)
 }
 
-function route(operation: OperationDescription, schemas: Description['schemas']): string {
-  const { name, method, path, pathParameters, body, query, response, declaredErrors } = operation
-  const fields = [`method: '${method}'`, `path: '${path}'`]
-  for (const [key, schema] of Object.entries({ pathParameters, body, query })) {
-    if (schema) fields.push(`${key}: ${generateShape(schema, schemas, `${name}: ${key}`)}`)
-  }
-  fields.push(`answer: '${response.type === 'array' ? 'list' : 'object'}'`)
-  if (operation.paged) fields.push('paged: true')
-  fields.push(`declaredErrors: [${declaredErrors.join(', ')}]`)
-  return `  ${name}: {\n${fields.map((field) => `    ${field},\n`).join('')}  },\n`
-}
-
 function union(members: readonly string[]): string {
   return members.length > 0 ? members.join(' | ') : 'never'
-}
-
-/** A JSDoc comment, wrapped. */
-export function comment(text: string, indent: string): string {
-  const lines = text.split('\n').flatMap((line) => wrap(line.replaceAll('*/', '*\\/'), 115 - indent.length))
-  if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`
-  return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
-}
-
-function wrap(line: string, width: number): string[] {
-  const lines: string[] = ['']
-  for (const word of line.split(' ')) {
-    const last = lines.at(-1) ?? ''
-    if (last !== '' && last.length + 1 + word.length > width) lines.push(word)
-    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`
-  }
-  return lines
 }

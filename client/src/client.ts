@@ -1,98 +1,103 @@
-import { callOperation } from './call.ts'
-import { MalformedResponseError, PlantStoreError } from './errors.ts'
-import {
-  type DirectOperations,
-  type IterateOperations,
-  type OperationName,
-  type RawOperations,
-  routes,
-  type SafeOperations,
+import type {
+  DirectOperations,
+  IterateOperations,
+  OperationName,
+  RawOperations,
+  SafeOperations,
 } from './generated/operations.ts'
+import { routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
-import type { Input } from './request.ts'
-import type { RawPage } from './results.ts'
+import { iteratePages, nextPage } from './pages.ts'
+import { type Question, type Sent, send } from './send.ts'
 
-/** Calls the plant store. It keeps no connection and needs no closing. */
+/** Calls the plant store. Its operations can be taken off it and called by themselves. */
 export interface PlantStoreClient extends DirectOperations {
-  /** The same operations, without throwing: a failure is a value whose type tells what can go wrong. */
+  /**
+   * The same operations as values: `{ ok: true, data }` or `{ ok: false, error }`, and never a throw.
+   *
+   * @example
+   * const result = await client.safe.createPlant({ id: 1, name: 'Ficus' })
+   * if (!result.ok && result.error.kind === 'timeout') showRetryButton()
+   */
   readonly safe: SafeOperations
-  /** The same operations, with the status and headers of the answer beside the data. */
+
+  /**
+   * The same operations with the status, the headers and the request id beside the data.
+   *
+   * @example
+   * const { data, requestId, nextCursor } = await client.raw.getPlants({ limit: 20 })
+   */
   readonly raw: RawOperations
-  /** The operations that page, as loops over everything that they list. */
+
+  /**
+   * The operations that page, as loops.
+   *
+   * @example
+   * for await (const plant of client.iterate.getPlants({ limit: 500 })) console.log(plant.name)
+   */
   readonly iterate: IterateOperations
+
+  /**
+   * Another client with some options set anew; this one stays as it is.
+   *
+   * @example
+   * const patient = client.withOptions({ timeout: 120_000, retries: 5 })
+   */
+  withOptions(options: CallOptions): PlantStoreClient
 }
 
-const DEFAULT_PAGE_SIZE = 100
+type Face = Partial<Record<OperationName, (...parameters: unknown[]) => unknown>>
 
 /**
- * Makes a client.
+ * Makes a client of the plant store. It sends nothing before an operation is called and holds nothing open.
  *
- * @throws RequestError where an option is wrong
+ * @throws {RequestError} An option is wrong: the message says which and why.
  *
  * @example
- * const client = createPlantStoreClient({ baseUrl: 'https://plants.example.com', token: 'pst_...' })
- * await client.createPlant({ id: 9007199254740993n, name: 'Monstera', tag: 'aroid' })
+ * const client = createPlantStoreClient({ baseUrl: 'https://example.com', token: 'pst_...' })
+ * const plant = await client.createPlant({ id: 9007199254740993n, name: 'Monstera', tag: 'aroid' })
  * const plants = await client.getPlants()
  */
 export function createPlantStoreClient(options: ClientOptions = {}): PlantStoreClient {
-  const settings = readClientOptions(options)
-  const raw = face((name, args) => call(name, args, settings))
-  const direct = face(async (name, args) => (await call(name, args, settings)).data)
-  const safe = face((name, args) => settle(call(name, args, settings)))
-  const iterate = face((name, args) => iteratePages(name, args, settings))
-  return { ...direct, raw, safe, iterate } as unknown as PlantStoreClient
+  return createFaces(readClientOptions(options))
 }
 
-/** An object with a method for every operation. */
-function face<T>(run: (name: OperationName, args: readonly unknown[]) => T): Record<string, (...args: unknown[]) => T> {
-  const names = Object.keys(routes) as OperationName[]
-  return Object.fromEntries(names.map((name) => [name, (...args: unknown[]) => run(name, args)]))
-}
-
-async function call(name: OperationName, args: readonly unknown[], client: Settings): Promise<RawPage<unknown>> {
-  const { input, options } = readArguments(name, args)
-  return callOperation(name, input, readCallOptions(options, client))
-}
-
-async function settle(
-  answer: Promise<RawPage<unknown>>,
-): Promise<{ ok: boolean; data?: unknown; error?: PlantStoreError }> {
-  try {
-    return { ok: true, data: (await answer).data }
-  } catch (error) {
-    if (error instanceof PlantStoreError) return { ok: false, error }
-    throw error
-  }
-}
-
-async function* iteratePages(
-  name: OperationName,
-  args: readonly unknown[],
-  client: Settings,
-): AsyncGenerator<unknown, void, undefined> {
-  const { input, options } = readArguments(name, args)
-  const settings = readCallOptions(options, client)
-  const query: Record<string, unknown> = { limit: DEFAULT_PAGE_SIZE, ...(input.query as object | undefined) }
-  for (;;) {
-    const { data, nextCursor, ...answer } = await callOperation(name, { ...input, query }, settings)
-    yield* data as unknown[]
-    if (nextCursor === undefined) return
-    if (nextCursor === query['cursor']) {
-      const call = { method: routes[name].method, url: settings.baseUrl + routes[name].path, attempts: answer.attempts }
-      throw new MalformedResponseError('with a page that follows itself', { ...answer, retryAfterMs: undefined }, call)
+function createFaces(settings: Settings): PlantStoreClient {
+  const direct: Face = {}
+  const safe: Face = {}
+  const raw: Face = {}
+  const iterate: Face = {}
+  for (const operation of Object.keys(routes) as OperationName[]) {
+    const ask = (parameters: unknown[]): Promise<Sent> => send(readParameters(operation, parameters), settings)
+    direct[operation] = async (...parameters) => (await ask(parameters)).data
+    safe[operation] = async (...parameters) => {
+      try {
+        return { ok: true, data: (await ask(parameters)).data }
+      } catch (error) {
+        return { ok: false, error }
+      }
     }
-    query['cursor'] = nextCursor
+    const { paged } = routes[operation]
+    raw[operation] = async (...parameters) => {
+      const sent = await ask(parameters)
+      const { data, status, headers, requestId, attempts } = sent
+      const answer = { data, status, headers, requestId, attempts }
+      return paged ? { ...answer, nextCursor: nextPage(sent)?.searchParams.get('cursor') ?? undefined } : answer
+    }
+    if (paged) iterate[operation] = (...parameters) => iteratePages(readParameters(operation, parameters), settings)
   }
+  const withOptions = (options: CallOptions): PlantStoreClient => createFaces(readCallOptions(options, settings))
+  return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
 }
 
 /** Path parameters, body, query, options: in this order, each where the operation has it. */
-function readArguments(name: OperationName, args: readonly unknown[]): { input: Input; options: CallOptions } {
-  const { pathParameters, body, query } = routes[name]
-  const rest = [...args]
+function readParameters(operation: OperationName, parameters: unknown[]): Question {
+  const { pathParameters, body, query } = routes[operation]
+  const rest = [...parameters]
   const input = {
-    path: pathParameters ? rest.shift() : {},
-    body: body ? rest.shift() : undefined,
-    query: query ? rest.shift() : undefined,
+    path: pathParameters && rest.shift(),
+    body: body && rest.shift(),
+    query: query && rest.shift(),
   }
-  return { input, options: (rest[0] ?? {}) as CallOptions }
+  return { operation, input, options: rest[0] as CallOptions | undefined }
 }

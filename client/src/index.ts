@@ -14,16 +14,9 @@ export {
 } from './errors.ts'
 export type { Fetch, FetchInit, FetchResponse, ResponseHeaders, Signal } from './fetch.ts'
 export { errorCodes } from './generated/error-codes.ts'
-export type {
-  CreatePlantError,
-  DirectOperations,
-  GetPlantsError,
-  IterateOperations,
-  OperationName,
-  RawOperations,
-  SafeOperations,
-} from './generated/operations.ts'
-export type { ErrorBody, GetPlantsQuery, NewPlant, Plant } from './generated/types.ts'
+// Generated, so that the names of an operation added tomorrow are among them.
+export type * from './generated/operations.ts'
+export type * from './generated/types.ts'
 export type { Attempt, AttemptAnswer, Hooks, Logger } from './hooks.ts'
 export type { CallOptions, ClientOptions, TokenRequest, TokenSource } from './options.ts'
 export type { RawAnswer, RawPage, Result } from './results.ts'

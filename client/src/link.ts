@@ -1,13 +1,12 @@
 /**
- * The target of `rel="next"` in a `Link` header (RFC 8288), which may be relative to the URL of the request.
+ * The target of `rel="next"` in a `Link` header (RFC 8288), as it is written there: it may be relative.
  *
  * @returns undefined where there is none
- * @throws TypeError where the target is no URL
  */
-export function nextLink(header: string | null, requestUrl: string): URL | undefined {
-  for (const [, target = '', parameters = ''] of (header ?? '').matchAll(/<([^>]*)>([^<]*)/g)) {
+export function nextLink(header: string | null): string | undefined {
+  for (const [, target, parameters = ''] of (header ?? '').matchAll(/<([^>]*)>([^<]*)/g)) {
     const [, quoted, token] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters) ?? []
-    if ((quoted ?? token ?? '').toLowerCase().split(/\s+/).includes('next')) return new URL(target, requestUrl)
+    if ((quoted ?? token ?? '').toLowerCase().split(/\s+/).includes('next')) return target
   }
   return undefined
 }

@@ -151,12 +151,10 @@ function missingToken(): never {
 function readBaseUrl(baseUrl: string | undefined): string {
   if (baseUrl === undefined)
     throw new RequestError('baseUrl: is missing; give the option `baseUrl` or set PLANT_STORE_URL')
-  let url: URL
-  try {
-    url = new URL(baseUrl)
-  } catch {
+  if (!URL.canParse(baseUrl)) {
     throw new RequestError('baseUrl: is not a URL; write it as in https://example.com/plant-store')
   }
+  const url = new URL(baseUrl)
   if (!/^https?:$/.test(url.protocol)) throw new RequestError('baseUrl: must begin with https:// or http://')
   if (url.username || url.password) throw new RequestError('baseUrl: must not have a user name or password in it')
   if (url.search || url.hash) throw new RequestError('baseUrl: must not have a query or a fragment')

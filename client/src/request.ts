@@ -10,8 +10,9 @@ export interface Input {
 }
 
 /** The path and query of a request, to be appended to the base URL. */
-export function writePath({ path, pathParameters = {}, query = {} }: Route, input: Input): string {
-  const values = fieldsOf(input.path, 'path')
+export function writePath(route: Route, input: Input): string {
+  const { path, pathParameters = {}, query = {} } = route
+  const values = route.pathParameters ? fieldsOf(input.path, 'path') : {}
   const target = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const text = writeScalar(values[name], pathParameters[name] ?? 'text', name)
     // A URL parser takes these segments away, and with them what the path means.

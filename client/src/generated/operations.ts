@@ -3,7 +3,6 @@
 import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'
 import type { CallOptions } from '../options.ts'
 import type { RawAnswer, RawPage, Result } from '../results.ts'
-import type { Route } from '../route.ts'
 import type { GetPlantsQuery, NewPlant, Plant } from './types.ts'
 
 /** The name of an operation. */
@@ -92,23 +91,4 @@ export interface IterateOperations {
    * of 100. Throws inside the loop, as the direct call does.
    */
   getPlants(query?: GetPlantsQuery, options?: CallOptions): AsyncGenerator<Plant, void, undefined>
-}
-
-/** How each operation is sent and what it may answer. */
-export const routes: Record<OperationName, Route> = {
-  createPlant: {
-    method: 'POST',
-    path: '/plants',
-    body: { id: 'int64', name: 'text', 'tag?': 'text' },
-    answer: 'object',
-    declaredErrors: [400, 401, 403, 408, 413, 415, 417, 429, 431, 500, 503, 505],
-  },
-  getPlants: {
-    method: 'GET',
-    path: '/plants',
-    query: { 'limit?': 'integer', 'cursor?': 'text' },
-    answer: 'list',
-    paged: true,
-    declaredErrors: [400, 401, 403, 429, 431, 500, 503, 505],
-  },
 }
