@@ -10,9 +10,9 @@ export interface PlantRow {
 }
 
 /** A piece of a list holds this many rows at most. */
-export const MAXIMUM_PIECE_ROWS = 8_000
+export const MAXIMUM_PIECE_ROWS = 4_096
 /** A piece of more than one row holds this many bytes of text at most. */
-const MAXIMUM_PIECE_BYTES = 512 * 1024
+const MAXIMUM_PIECE_BYTES = 2 ** 20
 
 /**
  * Inserts the rows, in order, that the accounts do not have yet, in one statement: all or none, durable when it
@@ -87,9 +87,10 @@ export interface JsonPiece {
 }
 
 /**
- * The first `rows` plants of an account with `after` < `seq` <= `last`, or nothing where there are none, or where more
- * than one would be too much text: then fewer have to be asked for. SQLite makes the text, in a third of the time that
- * rows would take on their way through Prisma. It looks at the sizes first, which reads no text.
+ * The first `rows` plants of an account with `after` < `seq` <= `last`, or nothing where there are none, or where one of
+ * several is too long for a piece of as many: then fewer have to be asked for. SQLite makes the text, in a third of the
+ * time that rows would take on their way through Prisma, and bounds it plant by plant, since adding up the sizes first
+ * would take half as long again.
  */
 export async function selectJson(
   sql: Sql,
@@ -98,20 +99,18 @@ export async function selectJson(
   last: number,
   rows: number,
 ): Promise<JsonPiece | undefined> {
-  const range = [account, after, last] as const
-  const [row] = await sql.query<[string | null, number]>(SELECT_JSON, ...range, rows, ...range, rows, rows)
+  const longest = rows === 1 ? Number.MAX_SAFE_INTEGER : Math.floor(MAXIMUM_PIECE_BYTES / rows)
+  const [row] = await sql.query<[string | null, number]>(SELECT_JSON, longest, longest, account, after, last, rows)
   return row?.[0] == null ? undefined : { json: row[0], last: row[1] }
 }
 
 const SELECT_JSON = `
   SELECT
-    group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ','),
+    iif(max("bytes") <= ?,
+      group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ',')
+        FILTER (WHERE "bytes" <= ?),
+      NULL),
     max("seq")
   FROM (
-    SELECT "seq", "name", "tag" FROM "Plant"
-    WHERE "account" = ? AND "seq" > ? AND "seq" <= ?
-      AND (? = 1 OR ${MAXIMUM_PIECE_BYTES} >= (
-        SELECT sum("bytes") FROM (
-          SELECT octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
-          WHERE "account" = ? AND "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT ?)))
-    ORDER BY "seq" LIMIT ?)`
+    SELECT "seq", "name", "tag", octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
+    WHERE "account" = ? AND "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT ?)`
