@@ -22,13 +22,16 @@ export async function generate(source: Source): Promise<Record<string, string>> 
 }
 
 function generateErrorCodes(errorCatalogue: ErrorCatalogue): string {
-  const codes = Object.entries(errorCatalogue).map(
-    ([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`,
-  )
-  return (
-    '/** The numbers of the error catalogue, by name: compare `code` of an `ApiError` with them. */\n' +
-    `export const errorCodes = {\n${codes.join('')}} as const\n`
-  )
+  const entries = Object.entries(errorCatalogue)
+  const codes = entries.map(([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`)
+  const reasons = entries.map(([name, { reason }]) => `  ${name}:\n    ${JSON.stringify(reason)},\n`)
+  return [
+    '/** The numbers of the error catalogue, by name: compare `code` of an `ApiError` with them. */\n',
+    `export const errorCodes = {\n${codes.join('')}} as const\n\n`,
+    '/** The name of a number of the error catalogue. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
+    '/** What each number of the error catalogue means. */\n',
+    `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n`,
+  ].join('')
 }
 
 /** The imports of the operations: of the hand-written types all, of the generated ones those in use. */

@@ -71,9 +71,8 @@ export async function makeAttempt(call: Call, attempt: Attempt): Promise<Success
   function report({ status, headers, requestId }: Answer): void {
     const duration = performance.now() - start
     observe(() => hooks.response?.(attempt, { status, headers, requestId, duration }))
-    observe(() =>
-      logger?.debug(`${attempt.method} ${attempt.url}: ${status} in ${duration.toFixed(1)} ms, ${requestId}`),
-    )
+    const request = requestId ? `, request ${requestId}` : ''
+    observe(() => logger?.debug(`${attempt.method} ${attempt.url}: ${status} in ${duration.toFixed(1)} ms${request}`))
   }
 }
 

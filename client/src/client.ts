@@ -82,7 +82,7 @@ function createFaces(settings: Settings): PlantStoreClient {
       const sent = await ask(parameters)
       const { data, status, headers, requestId, attempts } = sent
       const answer = { data, status, headers, requestId, attempts }
-      return paged ? { ...answer, nextCursor: nextPage(sent)?.searchParams.get('cursor') ?? undefined } : answer
+      return paged ? { ...answer, nextCursor: nextPage(sent)?.cursor } : answer
     }
     if (paged) iterate[operation] = (...parameters) => iteratePages(readParameters(operation, parameters), settings)
   }

@@ -6,7 +6,7 @@ export type Ending = 'time' | { readonly reason: unknown }
 /** Ends some work when its time is over or a signal is aborted, whichever is first. */
 export interface Clock {
   /** Is aborted when the work is to end. */
-  readonly signal: AbortSignal
+  readonly signal: Signal
   /** Resolves when the work is to end, for what does not listen to a signal. */
   readonly ended: Promise<Ending>
   /** Must be called when the work is done. */

@@ -13,7 +13,7 @@ export {
   type UndeclaredError,
 } from './errors.ts'
 export type { Fetch, FetchInit, FetchResponse, ResponseHeaders, Signal } from './fetch.ts'
-export { errorCodes } from './generated/error-codes.ts'
+export { type ErrorName, errorCodes } from './generated/error-codes.ts'
 // Generated, so that the names of an operation added tomorrow are among them.
 export type * from './generated/operations.ts'
 export type * from './generated/types.ts'

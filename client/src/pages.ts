@@ -13,21 +13,30 @@ export async function* iteratePages(question: Question, settings: Settings): Asy
     yield* page.data as unknown[]
     const next = nextPage(page)
     if (!next) return
-    page = await send({ ...question, url: next.href }, settings)
+    page = await send({ ...question, url: next.url }, settings)
   }
 }
 
+/** Where the next page is. */
+interface NextPage {
+  readonly url: string
+  /** By which a caller can ask for the page itself. */
+  readonly cursor: string | undefined
+}
+
 /**
- * The URL of the page after this one; undefined where it is the last.
+ * The page after this one; undefined where it is the last.
  *
  * @throws MalformedResponseError where it is at another origin, which must not see the token, or this very page
  */
-export function nextPage({ headers, url, method, attempts, ...answer }: Sent): URL | undefined {
+export function nextPage({ headers, url, method, attempts, ...answer }: Sent): NextPage | undefined {
   const target = nextLink(headers.get('link'))
   if (target === undefined) return undefined
   const here = new URL(url)
   const next = URL.canParse(target, url) ? new URL(target, url) : undefined
-  if (next?.origin === here.origin && next.href !== here.href) return next
+  if (next?.origin === here.origin && next.href !== here.href) {
+    return { url: next.href, cursor: next.searchParams.get('cursor') ?? undefined }
+  }
   const reason = `with a link to a next page that is none of this service: ${target}`
   throw new MalformedResponseError(reason, { ...answer, headers }, { method, url, attempts })
 }

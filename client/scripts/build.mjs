@@ -1,0 +1,30 @@
+/** Builds the package with nothing but tsc: `dist/esm` and `dist/cjs`, each with its types and maps. */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('..', import.meta.url))
+const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+
+process.chdir(folder)
+rmSync('dist', { recursive: true, force: true })
+for (const [format, config] of [
+  ['esm', 'tsconfig.build.json'],
+  ['cjs', 'tsconfig.build.cjs.json'],
+]) {
+  execFileSync(process.execPath, [compiler, '--project', config], { stdio: 'inherit' })
+  rewriteImportsOfTypes(`dist/${format}`)
+}
+// The nearest package.json tells Node.js how to read a .js file; the package's own says ESM.
+writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n')
+
+/** tsc rewrites the `.ts` of relative imports in .js files, but not in .d.ts files. */
+function rewriteImportsOfTypes(directory) {
+  for (const name of readdirSync(directory, { recursive: true })) {
+    if (!name.endsWith('.d.ts')) continue
+    const file = path.join(directory, name)
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'"))
+  }
+}

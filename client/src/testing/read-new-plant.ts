@@ -1,0 +1,56 @@
+import { Failure } from './failure.ts'
+import type { StoredPlant } from './fake-plant-store.ts'
+
+const LARGE_INTEGER = /^-?\d{16,}$/
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/** Marks a number that became a string. Texts with U+0000 are refused, so that none looks like one. */
+const MARK = '\0'
+
+/**
+ * Reads the body of a request to create a plant, its id exactly. A key that is given twice is not noticed: the client
+ * never sends one.
+ *
+ * @throws Failure
+ */
+export function readNewPlant(body: string): StoredPlant {
+  const value = parseExactly(body)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Failure('invalidBody', 'The body must be an object')
+  }
+  const { id, name, tag } = value as Record<string, unknown>
+  const problems = [
+    describeId(id),
+    describeText('name', name),
+    tag === undefined ? [] : describeText('tag', tag),
+  ].flat()
+  if (problems.length > 0) throw new Failure('invalidBody', problems.join('; '))
+  const plant = { id: toBigInt(id), name: String(name) }
+  return tag === undefined ? plant : { ...plant, tag: String(tag) }
+}
+
+function parseExactly(body: string): unknown {
+  try {
+    return JSON.parse(
+      body.replace(STRING_OR_NUMBER, (token) => (LARGE_INTEGER.test(token) ? JSON.stringify(MARK + token) : token)),
+    )
+  } catch {
+    throw new Failure('malformedJson', 'The body is not JSON that can be read.')
+  }
+}
+
+function toBigInt(id: unknown): bigint {
+  return BigInt(typeof id === 'string' ? id.slice(MARK.length) : Number(id))
+}
+
+function describeId(id: unknown): string[] {
+  const isLarge = typeof id === 'string' && id.startsWith(MARK)
+  if (!isLarge && !Number.isInteger(id)) return ['id: must be an integer (int64)']
+  if (BigInt.asIntN(64, toBigInt(id)) === toBigInt(id)) return []
+  return [`id: must be between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`]
+}
+
+function describeText(field: string, value: unknown): string[] {
+  if (value === undefined) return [`${field}: is required`]
+  if (typeof value !== 'string') return [`${field}: must be a string`]
+  return /[\0\uD800-\uDFFF]/u.test(value) ? [`${field}: must not contain U+0000 or a lone surrogate`] : []
+}
