@@ -6,6 +6,7 @@ import {
   type SqlQuery,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
+import { keepStatements } from '../src/connect.ts'
 import { select } from '../src/select.ts'
 
 // The engine takes a database for empty only if it has no tables at all or a table of migrations: this keeps that one,
@@ -30,12 +31,12 @@ export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
   }
 
   async connect(): Promise<SqlDriverAdapter> {
-    this.#connection = adapt(await this.#factory.connect())
+    this.#connection = adapt(keepStatements(await this.#factory.connect()))
     return this.#connection
   }
 
   async connectToShadowDb(): Promise<SqlDriverAdapter> {
-    return adapt(await this.#factory.connectToShadowDb())
+    return adapt(keepStatements(await this.#factory.connectToShadowDb()))
   }
 
   /** `migrate reset`: the engine's own only empties the tables, and then cannot create them again. */

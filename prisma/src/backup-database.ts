@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs'
-import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
+import { connect } from './connect.ts'
 import { DatabaseError, toDatabaseError } from './database-error.ts'
 import { databaseFile } from './database-url.ts'
 import { createNewFile } from './new-file.ts'
@@ -32,7 +32,7 @@ export async function backupDatabase(url: string, copy: string): Promise<void> {
 }
 
 async function copyInto(file: string, draft: string): Promise<void> {
-  const connection = await new PrismaBetterSqlite3({ url: file, fileMustExist: true }).connect()
+  const connection = await connect({ url: file, fileMustExist: true })
   try {
     await connection.executeRaw({
       sql: 'VACUUM INTO ?',
@@ -47,7 +47,7 @@ async function copyInto(file: string, draft: string): Promise<void> {
 }
 
 async function check(draft: string): Promise<void> {
-  const connection = await new PrismaBetterSqlite3({ url: draft, fileMustExist: true }).connect()
+  const connection = await connect({ url: draft, fileMustExist: true })
   try {
     const [result] = await select(connection, 'PRAGMA integrity_check')
     if (result?.['integrity_check'] !== 'ok') {

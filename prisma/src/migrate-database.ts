@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import path from 'node:path'
-import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { applyMigrations } from './apply-migrations.ts'
+import { connect } from './connect.ts'
 import { DatabaseError, toDatabaseError } from './database-error.ts'
 import { databaseFile } from './database-url.ts'
 import { pendingMigrations } from './migration-history.ts'
@@ -44,7 +44,7 @@ export async function migrateDatabase(url: string, folder: string = migrationsFo
 
 /** Migrates the file at `location`; messages call it `file`. */
 async function migrateFile(location: string, file: string, migrations: Migration[]): Promise<string[]> {
-  const connection = await new PrismaBetterSqlite3({ url: location, fileMustExist: true, timeout: 0 }).connect()
+  const connection = await connect({ url: location, fileMustExist: true, timeout: 0 })
   try {
     const pending = await whenUnlocked(() => pendingMigrations(connection, file, migrations))
     if (pending.length === 0) return []

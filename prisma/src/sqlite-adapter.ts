@@ -1,5 +1,5 @@
-import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
 import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import { connect } from './connect.ts'
 import { DatabaseError } from './database-error.ts'
 import { select } from './select.ts'
 import { gateTransactions } from './transaction-gate.ts'
@@ -23,12 +23,11 @@ const SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA f
 
 /** Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. */
 export function createSqliteAdapter(file: string): SqlDriverAdapterFactory {
-  const sqlite = new PrismaBetterSqlite3({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT_MILLISECONDS })
   return {
-    provider: sqlite.provider,
-    adapterName: sqlite.adapterName,
+    provider: 'sqlite',
+    adapterName: '@prisma/adapter-better-sqlite3',
     async connect() {
-      const connection = await sqlite.connect()
+      const connection = await connect({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT_MILLISECONDS })
       try {
         await whenFree(() => connection.executeScript(SETTINGS), OPEN_WAIT_MILLISECONDS)
         await checkSettings(connection, file)
