@@ -71,7 +71,7 @@ const createWithMillion: Scenario = async (progress) => {
   )
   const named = contenders.map((contender, index) => ({ ...contender, name: index === 0 ? 'empty' : 'a million' }))
   try {
-    const plan = { kind: 'create' as const, connections: 64, requests: () => 30_000, rounds: ROUNDS }
+    const plan = { kind: 'create' as const, connections: 64, requests: () => 20_000, rounds: ROUNDS }
     const [empty, million] = await playRounds(named, plan, progress)
     if (!empty || !million) throw new Error('nothing was measured')
     const row = toRow('POST, 64 connections, a million plants stored', million, 0.9)

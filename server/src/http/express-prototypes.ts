@@ -1,5 +1,12 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express } from 'express'
+
+interface ExpressPrototypes {
+  /** Options of `createServer`. */
+  constructors: Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>
+  /** From now on, requests and responses are those of this app. */
+  adopt(app: Express): void
+}
 
 /**
  * Makes requests and responses that are Express's from their birth.
@@ -8,14 +15,17 @@ import type { Express } from 'express'
  * gives up its optimizations for objects whose prototype changes, which costs three quarters of the throughput
  * (https://github.com/expressjs/express/issues/5998). Objects that are made with these prototypes stay as they are: the
  * prototypes are set to what they are already. `createServer` takes the constructors as options.
+ *
+ * Node.js 24 does better without: 0.65 of a bare server for a list of 100 plants against 0.61 with this.
  */
-export function createExpressPrototypes() {
+export function createExpressPrototypes(): ExpressPrototypes {
+  const [major] = process.versions.node.split('.')
+  if (Number(major) >= 24) return { constructors: {}, adopt: () => {} }
   const request = inheriting(IncomingMessage)
   const response = inheriting(ServerResponse)
   return {
     constructors: { IncomingMessage: request, ServerResponse: response },
-    /** From now on, requests and responses are those of this app. */
-    adopt(app: Express): void {
+    adopt(app) {
       request.prototype = app.request
       response.prototype = app.response
     },
