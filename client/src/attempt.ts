@@ -52,7 +52,7 @@ export async function makeAttempt(call: Call, attempt: Attempt): Promise<Success
 
   async function exchange(): Promise<Answer> {
     clock.signal.throwIfAborted()
-    const headers = await writeHeaders(call, attempt)
+    const headers = await writeHeaders(call, attempt, clock.signal)
     const { fetch = globalThis.fetch } = call.settings
     clock.signal.throwIfAborted()
     failedCall.attempts = attempt.number
@@ -76,10 +76,12 @@ export async function makeAttempt(call: Call, attempt: Attempt): Promise<Success
   }
 }
 
-async function writeHeaders(call: Call, attempt: Attempt): Promise<Headers> {
+async function writeHeaders(call: Call, attempt: Attempt, signal: AbortSignal): Promise<Headers> {
   const { token: source, hooks } = call.settings
   if (call.token === undefined) {
     const token = typeof source === 'string' ? source : await ask('token', () => source({ refused: call.tokenRefused }))
+    // A later attempt may be under way by now.
+    signal.throwIfAborted()
     checkToken(token)
     call.token = token
   }

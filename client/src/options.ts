@@ -115,7 +115,7 @@ export function readClientOptions({ baseUrl = environment('PLANT_STORE_URL'), ..
 /** Checks the options of a call and lays them over those of its client. */
 export function readCallOptions(options: CallOptions, client: Settings): Settings {
   const { timeout = client.timeout, retries = client.retries, token = client.token } = options
-  if (!(timeout > 0 && (timeout <= LONGEST_TIMER || timeout === Infinity))) {
+  if (timeout !== Infinity && !(Number.isFinite(timeout) && timeout > 0 && timeout <= LONGEST_TIMER)) {
     throw new RequestError(`timeout: must be between 1 and ${LONGEST_TIMER} milliseconds, or Infinity`)
   }
   if (!(Number.isInteger(retries) && retries >= 0)) throw new RequestError('retries: must be 0 or a whole number above')

@@ -1,0 +1,208 @@
+/** What a caller can tell from an error. */
+import { describe, expect, expectTypeOf, test, vi } from 'vitest'
+import * as sdk from '../src/index.ts'
+import {
+  AbortError,
+  ApiError,
+  ConnectionError,
+  type CreatePlantError,
+  createPlantStoreClient,
+  errorCodes,
+  MalformedResponseError,
+  PlantStoreError,
+  RequestError,
+  TimeoutError,
+} from '../src/index.ts'
+import { createFakePlantStore } from '../src/testing/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+
+// A second copy of the package, as an app has it when two of its dependencies bring their own.
+vi.resetModules()
+const copy: typeof sdk = await import('../src/index.ts')
+
+const newPlant = { id: 1, name: 'Ficus' }
+
+/** An error of every class, thrown by one copy of the package. */
+async function errorsOf({ createPlantStoreClient }: typeof sdk): Promise<PlantStoreError[]> {
+  const store = createFakePlantStore()
+  const client = createPlantStoreClient({ ...store, timeout: 50, retries: 0 })
+  const thrown: unknown[] = []
+  const collect = (error: unknown) => void thrown.push(error)
+  for (const trouble of [{ status: 400 }, { body: '<h1>' }, { connectionError: true }, { delay: 60_000 }] as const) {
+    store.failNext(trouble)
+    await client.getPlants().catch(collect)
+  }
+  await client.getPlants({}, { signal: AbortSignal.abort() }).catch(collect)
+  await client.getPlants({}, { token: '' }).catch(collect)
+  return thrown as PlantStoreError[]
+}
+
+const classes = { ApiError, MalformedResponseError, ConnectionError, TimeoutError, AbortError, RequestError }
+const expectedKinds = ['api', 'malformed-response', 'connection', 'timeout', 'aborted', 'request']
+
+describe.each([
+  ['this copy', sdk],
+  ['another copy', copy],
+])('the errors of %s of the package', (_, thrower) => {
+  test('are recognised by their classes', async () => {
+    const errors = await errorsOf(thrower)
+    expect(errors.map(({ kind }) => kind)).toEqual(expectedKinds)
+    for (const [index, error] of errors.entries()) {
+      expect(error).toBeInstanceOf(PlantStoreError)
+      expect(error).toBeInstanceOf(Error)
+      const matching = Object.entries(classes).filter(([, errorClass]) => error instanceof errorClass)
+      const isTimeout = error.kind === 'timeout'
+      const names = isTimeout ? ['ConnectionError', 'TimeoutError'] : [Object.keys(classes)[index]]
+      expect(matching.map(([name]) => name)).toEqual(names)
+      expect(error.name).toBe(Object.keys(classes)[index])
+      expect(String(error)).toMatch(new RegExp(`^${error.name}: GET http://plant-store.test/plants: `))
+    }
+  })
+})
+
+test('the two copies are two', () => {
+  expect(copy.ApiError).not.toBe(ApiError)
+})
+
+test.each([null, undefined, 0, 'ApiError', {}, new Error('no'), { name: 'ApiError' }])(
+  '%s is none of them',
+  (value) => {
+    for (const errorClass of [PlantStoreError, ...Object.values(classes)]) expect(value).not.toBeInstanceOf(errorClass)
+  },
+)
+
+test('a class that a caller derives is recognised as any class is', () => {
+  class LeafError extends RequestError {}
+  const { error } = { error: new RequestError('no leaf') }
+  expect(new LeafError('no leaf')).toBeInstanceOf(LeafError)
+  expect(new LeafError('no leaf')).toBeInstanceOf(RequestError)
+  expect(error).not.toBeInstanceOf(LeafError)
+})
+
+describe('an ApiError', () => {
+  test('has what the service said and how it was asked', async () => {
+    const store = createFakePlantStore()
+    const client = createPlantStoreClient(store)
+    await client.createPlant(newPlant)
+    const error = await failureOf(client.createPlant({ id: 1, name: 'Monstera' }), ApiError)
+    expect(error).toMatchObject({
+      name: 'ApiError',
+      kind: 'api',
+      status: 400,
+      code: errorCodes.idTaken,
+      method: 'POST',
+      url: 'http://plant-store.test/plants',
+      attempts: 1,
+      retryAfterMs: undefined,
+    })
+    expect(error.message).toBe(
+      'POST http://plant-store.test/plants: answered 400 (40003): ' +
+        'id: is taken by another plant of this account. Choose another id.',
+    )
+    expect(error.requestId).toBe(error.headers.get('x-request-id'))
+    expect(error.requestId).toBeTruthy()
+  })
+
+  test('is safe in a log: toJSON has neither headers nor causes', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 429, headers: { 'retry-after': '61', 'set-cookie': 'session=secret' } })
+    const error = await failureOf(createPlantStoreClient(store).getPlants(), ApiError)
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'ApiError',
+      kind: 'api',
+      message: error.message,
+      method: 'GET',
+      url: 'http://plant-store.test/plants',
+      attempts: 1,
+      status: 429,
+      code: 42900,
+      requestId: error.requestId,
+      retryAfterMs: 61_000,
+    })
+  })
+
+  test('has a stack that leads to the call', async () => {
+    const client = createPlantStoreClient({ ...createFakePlantStore(), token: 'pst_unknown' })
+    async function callOfMine() {
+      await client.getPlants()
+    }
+    expect((await failureOf(callOfMine(), ApiError)).stack).toContain('callOfMine')
+  })
+})
+
+test('a ConnectionError has the original error as its cause', async () => {
+  const store = createFakePlantStore()
+  store.failNext({ connectionError: true })
+  const error = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ConnectionError)
+  expect(error.cause).toBeInstanceOf(TypeError)
+  expect(error.message).toBe('GET http://plant-store.test/plants: no answer: connection refused')
+})
+
+describe('safe', () => {
+  test('gives the data of a success', async () => {
+    const client = createPlantStoreClient(createFakePlantStore())
+    expect(await client.safe.createPlant(newPlant)).toStrictEqual({ ok: true, data: { name: 'Ficus' } })
+  })
+
+  test('never throws, whatever is wrong', async () => {
+    const client = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
+    const fetches = [
+      () => expect.fail('at once'),
+      async () => Promise.reject('no error at all'),
+      async () => ({}) as Response,
+      async () => undefined as unknown as Response,
+    ]
+    for (const fetch of fetches) {
+      expect(await client.safe.getPlants({}, { fetch })).toMatchObject({ ok: false, error: { kind: 'connection' } })
+    }
+    const hostile = { get id(): number { throw new Error('no id') }, name: 'Ficus' } // biome-ignore format: one line
+    expect(await client.safe.createPlant(hostile)).toMatchObject({ ok: false, error: { kind: 'request' } })
+    expect(await client.safe.getPlants(1 as never)).toMatchObject({ ok: false, error: { kind: 'request' } })
+    expect(await client.safe.getPlants({}, null as never)).toMatchObject({ ok: true })
+  })
+
+  test('narrows to the statuses that the operation declares', async () => {
+    const client = createPlantStoreClient({ ...createFakePlantStore(), token: 'pst_unknown' })
+    const { error } = await client.safe.createPlant(newPlant)
+    if (error?.kind !== 'api') return expect.fail('must be declared')
+    expectTypeOf(error.status).toEqualTypeOf<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503 | 505>()
+    expect(error.status).toBe(401)
+  })
+
+  test('has kinds that can be switched over, none forgotten', () => {
+    const advise = (error: CreatePlantError): string => {
+      switch (error.kind) {
+        case 'api':
+        case 'undeclared':
+          return error.code === errorCodes.idTaken ? 'choose another id' : error.message
+        case 'connection':
+        case 'timeout':
+          return 'try again'
+        case 'aborted':
+          return String(error.reason)
+        case 'malformed-response':
+          return `status ${error.status}`
+        case 'request':
+          return 'mend the call'
+        default:
+          return error satisfies never
+      }
+    }
+    expect(advise(new RequestError('no') as CreatePlantError)).toBe('mend the call')
+  })
+})
+
+test('raw gives the status, the headers and the request id beside the data, with one request', async () => {
+  const store = createFakePlantStore()
+  const answer = await createPlantStoreClient(store).raw.createPlant(newPlant)
+  expect(answer).toMatchObject({ data: { name: 'Ficus' }, status: 200, attempts: 1 })
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(answer.requestId).toBe(answer.headers.get('x-request-id'))
+  expect(store.requests).toHaveLength(1)
+})
+
+test('an operation can be taken off the client', async () => {
+  const { getPlants, safe, raw } = createPlantStoreClient(createFakePlantStore())
+  const { getPlants: safely } = safe
+  expect([await getPlants(), await safely(), (await raw.getPlants()).data]).toEqual([[], { ok: true, data: [] }, []])
+})

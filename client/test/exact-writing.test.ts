@@ -1,0 +1,111 @@
+/** What is sent is exactly what was meant, or it is not sent. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPlantStoreClient, type NewPlant, type PlantStoreClient, RequestError } from '../src/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+import { sendJson, startTinyServer, type TinyServer } from './helpers/tiny-server.ts'
+
+const INT64_MIN = -(2n ** 63n)
+const INT64_MAX = 2n ** 63n - 1n
+
+let server: TinyServer
+let client: PlantStoreClient
+beforeAll(async () => {
+  server = await startTinyServer((response) => sendJson(response, 200, { name: 'Ficus' }))
+  client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+async function sentBody(plant: NewPlant): Promise<string> {
+  await client.createPlant(plant)
+  return server.requests.at(-1)?.body ?? ''
+}
+
+/** Calls with what the types would not let through. */
+function create(plant: unknown): Promise<unknown> {
+  return client.createPlant(plant as NewPlant)
+}
+
+describe('an id', () => {
+  const edges = [0n, 2n ** 31n, 2n ** 32n, 2n ** 53n, -(2n ** 53n), INT64_MAX, INT64_MIN]
+  const nearAnEdge = fc.tuple(fc.constantFrom(...edges), fc.bigInt(-3n, 3n)).map(([edge, distance]) => edge + distance)
+
+  test('is written digit by digit where it is an int64, and refused where it is none', async () => {
+    const property = fc.asyncProperty(fc.oneof(nearAnEdge, fc.bigInt(-(2n ** 65n), 2n ** 65n)), async (id) => {
+      if (id >= INT64_MIN && id <= INT64_MAX) {
+        expect(await sentBody({ id, name: '' })).toBe(`{"id":${id},"name":""}`)
+      } else {
+        expect((await failureOf(create({ id, name: '' }), RequestError)).message).toContain('id: must be between')
+      }
+    })
+    await fc.assert(property, { numRuns: 200 })
+  })
+
+  test('may be a number where that is exact', async () => {
+    const property = fc.asyncProperty(fc.maxSafeInteger(), async (id) => {
+      expect(await sentBody({ id, name: '' })).toBe(`{"id":${BigInt(id)},"name":""}`)
+    })
+    await fc.assert(property, { numRuns: 100 })
+    expect(await sentBody({ id: -0, name: '' })).toBe('{"id":0,"name":""}')
+    expect(await sentBody({ id: 1e15, name: '' })).toBe('{"id":1000000000000000,"name":""}')
+  })
+
+  test.each([2 ** 53, -(2 ** 53), 1e21, Number.MAX_VALUE])('that is the unsafe number %d is refused', async (id) => {
+    const { message, attempts } = await failureOf(create({ id, name: '' }), RequestError)
+    expect(message).toContain('id: is a number beyond 2^53 - 1, where numbers are rounded; give a bigint')
+    expect(attempts).toBe(0)
+  })
+
+  test.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, [1], {}, new Date(), undefined])(
+    'that is %s is refused',
+    async (id) => {
+      expect((await failureOf(create({ id, name: '' }), RequestError)).message).toMatch(/: id: (must be|is required)/)
+    },
+  )
+})
+
+describe('a text', () => {
+  test('arrives code point for code point', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 30 }).filter((value) => !value.includes('\0'))
+    const property = fc.asyncProperty(text, text, async (name, tag) => {
+      expect(JSON.parse(await sentBody({ id: 1, name, tag }))).toEqual({ id: 1, name, tag })
+    })
+    await fc.assert(property, { numRuns: 200 })
+  })
+
+  test.each(['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', 'a\0b'])('%j is refused', async (text) => {
+    const reason = 'must not contain U+0000 or a lone surrogate'
+    expect((await failureOf(create({ id: 1, name: text }), RequestError)).message).toContain(`name: ${reason}`)
+    expect((await failureOf(create({ id: 1, name: '', tag: text }), RequestError)).message).toContain(`tag: ${reason}`)
+  })
+
+  test.each([1, null, true, {}, ['a']])('%j is none', async (name) => {
+    expect((await failureOf(create({ id: 1, name }), RequestError)).message).toContain('name: must be a string')
+  })
+})
+
+describe('a plant', () => {
+  test('without a tag is sent without one', async () => {
+    expect(await sentBody({ id: 1, name: 'Ficus', tag: undefined })).toBe('{"id":1,"name":"Ficus"}')
+  })
+
+  test('is sent without what is no field of it', async () => {
+    await create({ id: 1, name: 'Ficus', colour: 'green', toJSON: () => 'nothing' })
+    expect(server.requests.at(-1)?.body).toBe('{"id":1,"name":"Ficus"}')
+  })
+
+  test.each([undefined, null, 'Ficus', 1n, []])('%s is none', async (plant) => {
+    expect((await failureOf(create(plant), RequestError)).message).toContain('body: must be an object')
+  })
+
+  test('that is refused is not sent, and the error says to where it was not', async () => {
+    const before = server.requests.length
+    const { message } = await failureOf(create({ id: 1 }), RequestError)
+    expect(message).toBe(`POST ${server.url}/plants: name: is required`)
+    expect(server.requests).toHaveLength(before)
+  })
+})
+
+test.each([1.5, Number.NaN, '2', 2 ** 60])('a limit that is %s is refused', async (limit) => {
+  expect((await failureOf(client.getPlants({ limit: limit as number }), RequestError)).message).toContain('limit: must')
+})

@@ -1,0 +1,16 @@
+import { expect } from 'vitest'
+import { PlantStoreError } from '../../src/index.ts'
+
+/** A class of error of the SDK. */
+type ErrorClass<T> = abstract new (...parameters: never[]) => T
+
+/** The error that a call fails with, which must be of this class. */
+export async function failureOf<T>(call: PromiseLike<unknown>, errorClass: ErrorClass<T>): Promise<T> {
+  const error = await Promise.resolve(call).then(
+    () => expect.fail('the call must fail'),
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(PlantStoreError)
+  expect(error).toBeInstanceOf(errorClass)
+  return error as T
+}

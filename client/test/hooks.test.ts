@@ -1,0 +1,134 @@
+/** Hooks and the logger: they see every attempt, and no secret. */
+import { describe, expect, test, vi } from 'vitest'
+import { type Attempt, createPlantStoreClient, type Hooks, PlantStoreError, RequestError } from '../src/index.ts'
+import { createFakePlantStore } from '../src/testing/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+
+function recordingHooks() {
+  const events: [string, Attempt, ...unknown[]][] = []
+  const hooks: Hooks = {
+    request: (attempt) => void events.push(['request', attempt]),
+    response: (attempt, answer) => void events.push(['response', attempt, answer]),
+    error: (attempt, error, delay) => void events.push(['error', attempt, error, delay]),
+  }
+  return { events, hooks }
+}
+
+describe('hooks', () => {
+  test('are called with each attempt: request, response, error', async () => {
+    const store = createFakePlantStore()
+    const { events, hooks } = recordingHooks()
+    store.failNext({ connectionError: true })
+    store.failNext({ status: 503 })
+    await createPlantStoreClient({ ...store, hooks }).getPlants({ limit: 5 })
+    expect(events.map(([name, { number }]) => [name, number])).toEqual([
+      ['request', 1],
+      ['error', 1],
+      ['request', 2],
+      ['response', 2],
+      ['error', 2],
+      ['request', 3],
+      ['response', 3],
+    ])
+    const attempts = events.map(([, attempt]) => attempt)
+    expect(new Set(attempts).size).toBe(3)
+    expect(attempts[0]).toMatchObject({
+      operation: 'getPlants',
+      method: 'GET',
+      url: 'http://plant-store.test/plants?limit=5',
+      headers: { accept: 'application/json' },
+    })
+  })
+
+  test('are told of the answer and of the error', async () => {
+    const store = createFakePlantStore()
+    const { events, hooks } = recordingHooks()
+    store.failNext({ status: 400, delay: 30 })
+    await failureOf(createPlantStoreClient({ ...store, hooks }).getPlants(), PlantStoreError)
+    const [, response, failure] = events
+    expect(response?.[2]).toMatchObject({ status: 400, requestId: expect.any(String), duration: expect.any(Number) })
+    expect(response?.[2]).toHaveProperty('duration', expect.toSatisfy((duration: number) => duration > 25))
+    expect(failure?.slice(2)).toEqual([expect.objectContaining({ kind: 'api', status: 400 }), undefined])
+  })
+
+  test('may add headers, each attempt its own, and never see the token', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    const request = async (attempt: Attempt) => {
+      expect(JSON.stringify(attempt)).not.toContain(store.token)
+      expect(attempt.headers).not.toHaveProperty('traceparent')
+      attempt.headers['traceparent'] = `00-trace-${attempt.number}`
+    }
+    await createPlantStoreClient({ ...store, hooks: { request } }).getPlants()
+    expect(store.requests.map(({ headers }) => headers['traceparent'])).toEqual(['00-trace-1', '00-trace-2'])
+  })
+
+  test('that add an authorization add nothing: the token is the client’s', async () => {
+    const store = createFakePlantStore()
+    const request = (attempt: Attempt) => {
+      attempt.headers['Authorization'] = 'Bearer another'
+    }
+    expect(await createPlantStoreClient({ ...store, hooks: { request } }).getPlants()).toEqual([])
+  })
+
+  test('of a call replace those of the client one by one', async () => {
+    const [client, call] = [recordingHooks(), recordingHooks()]
+    const { request } = call.hooks
+    await createPlantStoreClient({ ...createFakePlantStore(), hooks: client.hooks }).getPlants(
+      {},
+      { hooks: { request } },
+    )
+    expect(client.events.map(([name]) => name)).toEqual(['response'])
+    expect(call.events.map(([name]) => name)).toEqual(['request'])
+  })
+
+  test.each([
+    ['throws', () => expect.fail('no trace')],
+    ['rejects', () => Promise.reject(new Error('no trace'))],
+  ])('before a request that %s lets nothing be sent', async (_, request) => {
+    const store = createFakePlantStore()
+    const error = await failureOf(createPlantStoreClient({ ...store, hooks: { request } }).getPlants(), RequestError)
+    expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' } })
+    expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: the function failed')
+    expect(store.requests).toHaveLength(0)
+  })
+
+  test.each([
+    ['throw', () => expect.fail('no metrics')],
+    ['reject', () => Promise.reject(new Error('no metrics'))],
+    ['never settle', () => new Promise(() => {})],
+  ])('that watch and %s change nothing', async (_, watch) => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    const client = createPlantStoreClient({ ...store, hooks: { response: watch, error: watch } })
+    expect((await client.raw.getPlants()).attempts).toBe(2)
+  })
+})
+
+describe('the logger', () => {
+  test('gets a line for each attempt and each repetition', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    const logger = { debug: vi.fn(), warn: vi.fn() }
+    const { requestId } = await createPlantStoreClient({ ...store, logger }).raw.createPlant({ id: 1, name: 'Ficus' })
+    const line = /^POST http:\/\/plant-store\.test\/plants: (\d+) in \d+\.\d ms, request (\S+)$/
+    const lines = logger.debug.mock.calls.map(([text]) => line.exec(text)?.slice(1))
+    expect(lines).toEqual([
+      ['503', expect.any(String)],
+      ['200', requestId],
+    ])
+    expect(logger.warn.mock.calls).toEqual([
+      [expect.stringMatching(/^POST http.*: answered 503 \(50300\): .*; next attempt in \d+ ms$/)],
+    ])
+  })
+
+  test('that throws changes nothing', async () => {
+    const fail = () => expect.fail('disk full')
+    const client = createPlantStoreClient({ ...createFakePlantStore(), logger: { debug: fail, warn: fail } })
+    expect(await client.getPlants()).toEqual([])
+  })
+
+  test('may be the console', () => {
+    expect(() => createPlantStoreClient({ ...createFakePlantStore(), logger: console })).not.toThrow()
+  })
+})

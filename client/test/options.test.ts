@@ -1,0 +1,197 @@
+/** The options of a client and of a call: what they do, which wins, and what is refused. */
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type ClientOptions, createPlantStoreClient, RequestError } from '../src/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+
+const listNothing = () => startTinyServer((response) => sendJson(response, 200, []))
+
+afterEach(() => vi.unstubAllEnvs())
+
+function refusal(options: ClientOptions): string {
+  try {
+    createPlantStoreClient(options)
+  } catch (error) {
+    expect(error).toBeInstanceOf(RequestError)
+    return (error as RequestError).message
+  }
+  return 'not refused'
+}
+
+describe('baseUrl', () => {
+  test.each(['', '/', '//', '/shop', '/shop/', '/a/b%20c'])('may have the path "%s"', async (path) => {
+    await using server = await listNothing()
+    await createPlantStoreClient({ baseUrl: server.url + path, token: 'pst_test' }).getPlants({ limit: 5 })
+    expect(server.requests.map(({ url }) => url)).toEqual([`${path.replace(/\/+$/, '')}/plants?limit=5`])
+  })
+
+  test.each([
+    ['', 'is not a URL'],
+    ['plants.example.com', 'is not a URL'],
+    ['/plants', 'is not a URL'],
+    ['ftp://example.com', 'must begin with https:// or http://'],
+    ['javascript:alert(1)', 'must begin with https:// or http://'],
+    ['https://me:secret@example.com', 'must not have a user name or password'],
+    ['https://example.com/?a=1', 'must not have a query or a fragment'],
+    ['https://example.com/#a', 'must not have a query or a fragment'],
+  ])('%j is refused: %s', (baseUrl, reason) => {
+    const message = refusal({ baseUrl, token: 'pst_test' })
+    expect(message).toContain(`baseUrl: ${reason}`)
+    expect(message).not.toContain('secret')
+  })
+})
+
+describe('token', () => {
+  test.each(['', ' ', 'two words', 'line\nbreak', 'tök', 'a\0b'])('%j is refused, and not shown', (token) => {
+    const message = refusal({ baseUrl: 'http://localhost', token })
+    expect(message).toMatch(/^token: /)
+    if (token.trim()) expect(message).not.toContain(token)
+  })
+
+  test('is sent as a bearer token', async () => {
+    await using server = await listNothing()
+    await createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' }).getPlants()
+    expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_test')
+  })
+
+  test('may be a function, asked once a call and not before', async () => {
+    await using server = await listNothing()
+    const token = vi.fn(async () => `pst_${token.mock.calls.length}`)
+    const client = createPlantStoreClient({ baseUrl: server.url, token })
+    expect(token).not.toHaveBeenCalled()
+    await client.getPlants()
+    await client.getPlants()
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer pst_1', 'Bearer pst_2'])
+    expect(token).toHaveBeenCalledWith({ refused: false })
+  })
+
+  test('of a call wins over that of the client', async () => {
+    await using server = await listNothing()
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
+    await client.getPlants({}, { token: () => 'pst_call' })
+    expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_call')
+  })
+
+  test.each([
+    ['gives nothing', () => undefined as unknown as string, 'token: must be a string'],
+    ['gives an empty text', () => '', 'token: is empty'],
+    ['throws', () => Promise.reject(new Error('vault is sealed')), 'token: the function failed'],
+  ])('that is a function which %s fails the call, with nothing sent', async (_, token, reason) => {
+    await using server = await listNothing()
+    const client = createPlantStoreClient({ baseUrl: server.url, token })
+    const error = await failureOf(client.getPlants(), RequestError)
+    expect(error).toMatchObject({ message: `GET ${server.url}/plants: ${reason}`, attempts: 0 })
+    expect(server.requests).toHaveLength(0)
+  })
+
+  test('that is missing fails the call and says where to set it', async () => {
+    vi.stubEnv('PLANT_STORE_TOKEN', undefined)
+    const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), RequestError)
+    expect(error.message).toContain('token: is missing; give the option `token` or set PLANT_STORE_TOKEN')
+  })
+})
+
+describe('the environment', () => {
+  test('gives the address and the token where the options do not', async () => {
+    await using server = await listNothing()
+    vi.stubEnv('PLANT_STORE_URL', server.url)
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    await createPlantStoreClient().getPlants()
+    await createPlantStoreClient({ token: 'pst_option' }).getPlants()
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer pst_environment',
+      'Bearer pst_option',
+    ])
+  })
+
+  test('that is empty gives nothing', () => {
+    vi.stubEnv('PLANT_STORE_URL', '')
+    expect(refusal({})).toBe('baseUrl: is missing; give the option `baseUrl` or set PLANT_STORE_URL')
+  })
+
+  test.each([
+    ['is missing', undefined],
+    ['may not be read', Object.defineProperty({}, 'env', { get: () => expect.fail('read access is denied') })],
+  ])('that %s is no obstacle', (_, process) => {
+    vi.stubGlobal('process', process)
+    try {
+      expect(() => createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })).not.toThrow()
+      expect(refusal({})).toContain('baseUrl: is missing')
+    } finally {
+      vi.unstubAllGlobals()
+    }
+  })
+})
+
+describe('headers', () => {
+  test('of the call win over those of the client, and both over the SDK’s own, save authorization', async () => {
+    await using server = await listNothing()
+    const headers = { 'X-Client': 'client', 'X-Both': 'client', Authorization: 'Basic abc' }
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', headers })
+    await client.getPlants({}, { headers: { 'x-both': 'call', Accept: 'application/vnd.plants+json' } })
+    expect(server.requests[0]?.headers).toMatchObject({
+      'x-client': 'client',
+      'x-both': 'call',
+      accept: 'application/vnd.plants+json',
+      authorization: 'Bearer pst_test',
+    })
+  })
+
+  test('that cannot be sent fail the call, and the value is not shown', async () => {
+    const client = createPlantStoreClient({ baseUrl: 'http://localhost:1', token: 'pst_test' })
+    const error = await failureOf(client.getPlants({}, { headers: { 'x-key': 'secret\nkey' } }), RequestError)
+    expect(error.message).toContain('headers: has a name or a value that cannot be sent')
+    expect(JSON.stringify([error, error.stack, String(error.cause)])).not.toContain('secret')
+  })
+
+  test('say that a body is JSON where there is one', async () => {
+    await using server = await startTinyServer((response) => sendJson(response, 200, { name: 'Ficus' }))
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
+    await client.createPlant({ id: 1, name: 'Ficus' })
+    expect(server.requests[0]?.headers).toMatchObject({
+      accept: 'application/json',
+      'content-type': 'application/json',
+    })
+  })
+})
+
+test.each([
+  [{ timeout: 0 }, 'timeout: must be between 1 and 2147483647 milliseconds, or Infinity'],
+  [{ timeout: -1 }, 'timeout: must be'],
+  [{ timeout: Number.NaN }, 'timeout: must be'],
+  [{ timeout: 2 ** 31 }, 'timeout: must be'],
+  [{ timeout: '5' as unknown as number }, 'timeout: must be'],
+  [{ retries: -1 }, 'retries: must be 0 or a whole number above'],
+  [{ retries: 1.5 }, 'retries: must be'],
+  [{ retries: Number.POSITIVE_INFINITY }, 'retries: must be'],
+])('%o is refused, for the client and for a call', async (options, reason) => {
+  const valid = { baseUrl: 'http://localhost:1', token: 'pst_test' }
+  expect(refusal({ ...valid, ...options })).toContain(reason)
+  const error = await failureOf(createPlantStoreClient(valid).getPlants({}, options), RequestError)
+  expect(error.message).toContain(reason)
+})
+
+test('fetch may be the caller’s own, of the client or of a call', async () => {
+  await using server = await listNothing()
+  const seen: string[] = []
+  const counting = (name: string) => (url: string, init: RequestInit) => {
+    seen.push(name)
+    return fetch(url, init)
+  }
+  const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', fetch: counting('client') })
+  await client.getPlants()
+  await client.getPlants({}, { fetch: counting('call') })
+  expect(seen).toEqual(['client', 'call'])
+})
+
+test('withOptions makes a client with other options and leaves the first as it is', async () => {
+  await using server = await listNothing()
+  const first = createPlantStoreClient({ baseUrl: server.url, token: 'pst_first', headers: { 'x-a': '1' } })
+  const second = first.withOptions({ token: 'pst_second', headers: { 'x-b': '2' } })
+  await first.getPlants()
+  await second.getPlants()
+  expect(server.requests.map(({ headers }) => [headers.authorization, headers['x-a'], headers['x-b']])).toEqual([
+    ['Bearer pst_first', '1', undefined],
+    ['Bearer pst_second', '1', '2'],
+  ])
+})

@@ -1,0 +1,159 @@
+/** Paging: page by page as the loop consumes them, and not a page more. */
+import { describe, expect, test } from 'vitest'
+import { ApiError, createPlantStoreClient, MalformedResponseError } from '../src/index.ts'
+import { createFakePlantStore } from '../src/testing/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+
+async function storeWith(count: number) {
+  const store = createFakePlantStore()
+  const client = createPlantStoreClient(store)
+  for (let id = 0; id < count; id++) await client.createPlant({ id, name: `plant ${id}` })
+  const listed = () => store.requests.filter(({ method }) => method === 'GET').map(({ url }) => new URL(url).search)
+  return { store, client, listed }
+}
+
+async function namesOf(plants: AsyncIterable<{ name: string }>): Promise<string[]> {
+  const names: string[] = []
+  for await (const { name } of plants) names.push(name)
+  return names
+}
+
+describe('iterate', () => {
+  test.each([0, 1, 2, 3, 4, 5])('goes over all of %d plants, in order', async (count) => {
+    const { client } = await storeWith(count)
+    const names = await namesOf(client.iterate.getPlants({ limit: 2 }))
+    expect(names).toEqual(Array.from({ length: count }, (_, id) => `plant ${id}`))
+  })
+
+  test('asks for pages of 100 where no limit is given', async () => {
+    const { client, listed } = await storeWith(101)
+    expect(await namesOf(client.iterate.getPlants())).toHaveLength(101)
+    expect(await namesOf(client.iterate.getPlants({ limit: undefined }))).toHaveLength(101)
+    expect(listed()).toEqual(['?limit=100', '?limit=100&cursor=fake-100', '?limit=100', '?limit=100&cursor=fake-100'])
+  })
+
+  test('begins at a cursor', async () => {
+    const { client } = await storeWith(5)
+    const { nextCursor } = await client.raw.getPlants({ limit: 3 })
+    expect(await namesOf(client.iterate.getPlants({ cursor: nextCursor }))).toEqual(['plant 3', 'plant 4'])
+  })
+
+  test('fetches nothing before the loop begins, and no page before the loop is there', async () => {
+    const { client, listed } = await storeWith(5)
+    const plants = client.iterate.getPlants({ limit: 2 })
+    expect(listed()).toHaveLength(0)
+    for (const pages of [1, 1, 2, 2, 3]) {
+      await plants.next()
+      expect(listed()).toHaveLength(pages)
+    }
+    expect(await plants.next()).toEqual({ done: true, value: undefined })
+    expect(listed()).toHaveLength(3)
+  })
+
+  test('fetches nothing more when the loop breaks', async () => {
+    const { client, listed } = await storeWith(5)
+    for await (const _ of client.iterate.getPlants({ limit: 2 })) break
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(listed()).toHaveLength(1)
+  })
+
+  test('repeats a page that fails, and neither skips nor doubles a plant', async () => {
+    const { store, client } = await storeWith(5)
+    const plants = client.iterate.getPlants({ limit: 2 })
+    const names = [(await plants.next()).value?.name]
+    store.failNext({ status: 503 })
+    store.failNext({ cutBodyAfter: 10 })
+    for await (const { name } of plants) names.push(name)
+    expect(names).toEqual(['plant 0', 'plant 1', 'plant 2', 'plant 3', 'plant 4'])
+  })
+
+  test('throws in the loop what fails for good, after the plants before', async () => {
+    const { store, client } = await storeWith(3)
+    const names: string[] = []
+    const loop = async () => {
+      for await (const { name } of client.iterate.getPlants({ limit: 2 })) {
+        names.push(name)
+        store.revokeToken(store.token)
+      }
+    }
+    expect(await failureOf(loop(), ApiError)).toMatchObject({ status: 401, code: 40103 })
+    expect(names).toEqual(['plant 0', 'plant 1'])
+  })
+
+  test('takes options, for every page', async () => {
+    const { store, client } = await storeWith(3)
+    await namesOf(client.iterate.getPlants({ limit: 2 }, { headers: { 'x-job': '7' } }))
+    const pages = store.requests.filter(({ method }) => method === 'GET')
+    expect(pages.map(({ headers }) => headers['x-job'])).toEqual(['7', '7'])
+  })
+})
+
+/** A server with two pages, of which the first has this header. */
+function startPages(link: (origin: string) => string, path = '/shop/plants') {
+  return startTinyServer((response, { url, headers }) => {
+    const isFirst = new URL(url, 'http://any').searchParams.get('cursor') === null
+    const plants = url.startsWith(path) && [{ name: isFirst ? 'first' : url }]
+    sendJson(response, plants ? 200 : 500, plants, isFirst ? { link: link(`http://${headers.host}`) } : {})
+  })
+}
+
+describe('the link to the next page', () => {
+  test.each([
+    [
+      'is relative, with a query alone',
+      () => '<?limit=1&cursor=a%2Fb>; rel="next"',
+      '/shop/plants?limit=1&cursor=a%2Fb',
+    ],
+    ['is relative, with a path', () => '</shop/plants?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
+    ['is a whole URL', (origin: string) => `<${origin}/shop/plants?cursor=b>; rel="next"`, '/shop/plants?cursor=b'],
+    ['has no quotes', () => '<?cursor=b>;rel=next', '/shop/plants?cursor=b'],
+    ['has several relations', () => '<?cursor=b>; title="a, b"; REL="last Next"', '/shop/plants?cursor=b'],
+    ['is one of several', () => '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
+    ['has a comma in it', () => '<?cursor=a,b>; rel="next"', '/shop/plants?cursor=a,b'],
+  ])('%s', async (_, link, second) => {
+    await using server = await startPages(link)
+    const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
+    expect(await namesOf(client.iterate.getPlants({ limit: 1 }))).toEqual(['first', second])
+    const cursor = new URL(second, 'http://any').searchParams.get('cursor')
+    expect((await client.raw.getPlants({ limit: 1 })).nextCursor).toBe(cursor)
+  })
+
+  test.each([
+    ['<?cursor=b>; rel="prev"'],
+    ['<?cursor=b>'],
+    ['?cursor=b; rel="next"'],
+    ['<?cursor=b>; rel="nextish"'],
+    [''],
+  ])('is none in %s', async (link) => {
+    await using server = await startPages(() => link)
+    const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
+    expect(await namesOf(client.iterate.getPlants())).toEqual(['first'])
+  })
+
+  test.each([
+    ['of another origin', 'http://127.0.0.1:1/shop/plants?cursor=b'],
+    ['of another scheme', 'https://127.0.0.1/shop/plants?cursor=b'],
+    ['that only looks relative', '//plants.example.com/shop/plants?cursor=b'],
+    ['that is no URL', 'http://['],
+    ['to this very page', '/shop/plants?limit=1'],
+  ])('is refused with an address %s, after the plants of this page', async (_, target) => {
+    await using server = await startPages(() => `<${target}>; rel="next"`)
+    const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
+    const plants = client.iterate.getPlants({ limit: 1 })
+    expect((await plants.next()).value).toEqual({ name: 'first' })
+    const error = await failureOf(plants.next(), MalformedResponseError)
+    expect(error.message).toContain(`answered 200 with a link to a next page that is none of this service: ${target}`)
+    expect(server.requests).toHaveLength(1)
+    await failureOf(client.raw.getPlants({ limit: 1 }), MalformedResponseError)
+  })
+})
+
+test('raw gives the cursor of the next page, and none on the last', async () => {
+  const { client } = await storeWith(3)
+  const first = await client.raw.getPlants({ limit: 2 })
+  expect(first.nextCursor).toBe('fake-2')
+  const last = await client.raw.getPlants({ limit: 2, cursor: first.nextCursor })
+  expect([last.data, last.nextCursor]).toEqual([[{ name: 'plant 2' }], undefined])
+  expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
+})

@@ -1,0 +1,164 @@
+/** Nothing hangs: every attempt has its time, and every call can be ended. */
+import { describe, expect, test } from 'vitest'
+import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../src/index.ts'
+import { createFakePlantStore } from '../src/testing/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+
+const never = () => new Promise<never>(() => {})
+const silentServer = () => startTinyServer(() => {})
+const beginningServer = () =>
+  startTinyServer((response) => response.writeHead(200, { 'content-type': 'application/json' }).write('[{"name":'))
+
+describe('timeout', () => {
+  test.each([
+    ['does not answer', silentServer],
+    ['does not end its answer', beginningServer],
+  ])('ends an attempt on a server that %s', async (_, start) => {
+    await using server = await start()
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 50, retries: 0 })
+    const error = await failureOf(client.getPlants(), TimeoutError)
+    expect(error).toMatchObject({ kind: 'timeout', name: 'TimeoutError', attempts: 1 })
+    expect(error.message).toBe(`GET ${server.url}/plants: no whole answer within 50 ms`)
+  })
+
+  test('is that of each attempt, not of all', async () => {
+    await using server = await startTinyServer((response, _, number) => {
+      if (number === 3) sendJson(response, 200, [])
+    })
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 200 })
+    expect((await client.raw.getPlants()).attempts).toBe(3)
+  })
+
+  test('of a call wins over that of the client', async () => {
+    await using server = await silentServer()
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 60_000, retries: 0 })
+    await failureOf(client.getPlants({}, { timeout: 50 }), TimeoutError)
+  })
+
+  test.each([
+    ['fetch', { fetch: never }],
+    ['token function', { token: never }],
+    ['request hook', { hooks: { request: never } }],
+    ['body', { fetch: async () => ({ status: 200, headers: new Headers(), text: never }) }],
+  ])('ends an attempt on a %s that never settles', async (_, option) => {
+    const options = { ...createFakePlantStore(), timeout: 50, retries: 1, ...option }
+    await failureOf(createPlantStoreClient(options).getPlants(), TimeoutError)
+  })
+
+  test('that is Infinity is none', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ delay: 100 })
+    expect(await createPlantStoreClient({ ...store, timeout: Number.POSITIVE_INFINITY }).getPlants()).toEqual([])
+  })
+
+  test('closes the connection', async () => {
+    await using server = await startTinyServer((response) => response.on('close', () => closed()))
+    let closed = () => {}
+    const connectionClosed = new Promise<void>((resolve) => {
+      closed = resolve
+    })
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 50, retries: 0 })
+    await failureOf(client.getPlants(), TimeoutError)
+    await connectionClosed
+  })
+})
+
+describe('signal', () => {
+  test.each([
+    ['does not answer', silentServer],
+    ['does not end its answer', beginningServer],
+  ])('ends a call on a server that %s, with its reason', async (_, start) => {
+    await using server = await start()
+    const controller = new AbortController()
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', signal: controller.signal })
+    const reason = new Error('page left')
+    setTimeout(() => controller.abort(reason), 50)
+    const error = await failureOf(client.getPlants(), AbortError)
+    expect(error).toMatchObject({ kind: 'aborted', name: 'AbortError', reason, cause: reason, attempts: 1 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('that is aborted already lets nothing be sent or asked', async () => {
+    const store = createFakePlantStore()
+    const client = createPlantStoreClient({ ...store, token: () => expect.fail('asked') })
+    const error = await failureOf(client.getPlants({}, { signal: AbortSignal.abort('before') }), AbortError)
+    expect(error).toMatchObject({ reason: 'before', attempts: 0 })
+    expect(store.requests).toHaveLength(0)
+  })
+
+  test.each(['client', 'call'])('of the %s holds beside the other', async (which) => {
+    const store = createFakePlantStore()
+    store.failNext({ delay: 30_000 })
+    const controllers = { client: new AbortController(), call: new AbortController() }
+    const client = createPlantStoreClient({ ...store, signal: controllers.client.signal })
+    const call = client.getPlants({}, { signal: controllers.call.signal })
+    controllers[which as 'client' | 'call'].abort(which)
+    expect(await failureOf(call, AbortError)).toMatchObject({ reason: which })
+  })
+
+  test('bounds a call with all its attempts', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 }, 1000)
+    const client = createPlantStoreClient({ ...store, retries: 1000 })
+    const error = await failureOf(client.getPlants({}, { signal: AbortSignal.timeout(300) }), AbortError)
+    expect(error.reason).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  test('leaves the timeout in force', async () => {
+    await using server = await silentServer()
+    const options = { timeout: 50, retries: 0, signal: new AbortController().signal }
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', ...options })
+    await failureOf(client.getPlants(), TimeoutError)
+  })
+
+  test('is not held on to by calls that have ended', async () => {
+    const { signal } = new AbortController()
+    let listeners = 0
+    const add = signal.addEventListener.bind(signal)
+    const remove = signal.removeEventListener.bind(signal)
+    signal.addEventListener = (...parameters: Parameters<typeof add>) => {
+      listeners++
+      add(...parameters)
+    }
+    signal.removeEventListener = (...parameters: Parameters<typeof remove>) => {
+      listeners--
+      remove(...parameters)
+    }
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    await createPlantStoreClient({ ...store, signal }).getPlants()
+    expect(listeners).toBe(0)
+  })
+
+  test('ends a loop over pages', async () => {
+    const store = createFakePlantStore()
+    const controller = new AbortController()
+    const client = createPlantStoreClient({ ...store, signal: controller.signal })
+    for (let id = 0; id < 4; id++) await client.createPlant({ id, name: `plant ${id}` })
+    const names: string[] = []
+    const loop = async () => {
+      for await (const { name } of client.iterate.getPlants({ limit: 2 })) {
+        names.push(name)
+        controller.abort()
+      }
+    }
+    await failureOf(loop(), AbortError)
+    expect(names).toEqual(['plant 0', 'plant 1'])
+  })
+})
+
+test('an attempt that was ended does not go on behind the back of its caller', async () => {
+  const attempts: Attempt[] = []
+  const store = createFakePlantStore()
+  const hooks = { request: (attempt: Attempt) => void attempts.push(attempt) }
+  const client = createPlantStoreClient({ ...store, token: () => late, timeout: 50, retries: 0, hooks })
+  let give = (_: string) => {}
+  const late = new Promise<string>((resolve) => {
+    give = resolve
+  })
+  await failureOf(client.getPlants(), TimeoutError)
+  give(store.token)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect([attempts.length, store.requests.length]).toEqual([0, 0])
+})
