@@ -47,7 +47,10 @@ describe('hooks', () => {
     await failureOf(createPlantStoreClient({ ...store, hooks }).getPlants(), PlantStoreError)
     const [, response, failure] = events
     expect(response?.[2]).toMatchObject({ status: 400, requestId: expect.any(String), duration: expect.any(Number) })
-    expect(response?.[2]).toHaveProperty('duration', expect.toSatisfy((duration: number) => duration > 25))
+    expect(response?.[2]).toHaveProperty(
+      'duration',
+      expect.toSatisfy((duration: number) => duration > 25),
+    )
     expect(failure?.slice(2)).toEqual([expect.objectContaining({ kind: 'api', status: 400 }), undefined])
   })
 

@@ -44,9 +44,8 @@ function toBigInt(id: unknown): bigint {
 
 function describeId(id: unknown): string[] {
   const isLarge = typeof id === 'string' && id.startsWith(MARK)
-  if (!isLarge && !Number.isInteger(id)) return ['id: must be an integer (int64)']
-  if (BigInt.asIntN(64, toBigInt(id)) === toBigInt(id)) return []
-  return [`id: must be between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`]
+  const isInt64 = (isLarge || Number.isInteger(id)) && BigInt.asIntN(64, toBigInt(id)) === toBigInt(id)
+  return isInt64 ? [] : [`id: must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`]
 }
 
 function describeText(field: string, value: unknown): string[] {
