@@ -1,0 +1,194 @@
+/** The SDK is generated: what is added to the contract is in it, whole, and what cannot be in it is refused. */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { contract, ErrorSchema, errorCatalogue, PlantSchema } from '@plant-store/contract'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { generate } from '../generator/generate.ts'
+import { RequestError } from '../src/index.ts'
+import { failureOf } from './helpers/failure-of.ts'
+import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+
+const run = promisify(execFile)
+const client = fileURLToPath(new URL('..', import.meta.url))
+const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
+
+function generateFrom(operations: Record<string, unknown>): Promise<Record<string, string>> {
+  return generate({ contract: operations, document: createOpenApiDocument({ operations }), errorCatalogue })
+}
+
+test('the generated part is what the contract makes it', async () => {
+  for (const [name, text] of Object.entries(await generateFrom(contract))) {
+    expect(await readFile(path.join(client, 'src/generated', name), 'utf8'), `${name}: run pnpm generate`).toBe(text)
+  }
+})
+
+const int64 = z.bigint().meta({ override: { type: 'integer', format: 'int64' } })
+
+/** An operation with a path parameter and a query, and one that pages and has a text in its path. */
+const addedOperations = {
+  getPlant: {
+    method: 'GET',
+    path: '/plants/:id',
+    summary: 'Get Plant',
+    description: 'Returns one plant.',
+    pathParams: z.object({ id: int64.meta({ description: 'Identification number of the plant.' }) }),
+    query: z.object({
+      language: z
+        .string()
+        .optional()
+        .meta({ description: 'The language of the name (BCP 47).', examples: ['de'] }),
+      scale: z.number().meta({ description: 'How large the picture is, 1 being its full size.' }),
+    }),
+    responses: { 200: PlantSchema, 404: ErrorSchema, 500: ErrorSchema },
+    metadata: { scope: 'read' },
+  },
+  getTaggedPlants: {
+    method: 'GET',
+    path: '/tags/:tag/plants',
+    pathParams: z.object({ tag: z.string() }),
+    query: z.object({ limit: z.int32().optional(), cursor: z.string().optional() }),
+    responses: { 200: z.array(PlantSchema), 500: ErrorSchema },
+    metadata: { scope: 'read', paged: true },
+  },
+}
+
+const program = `
+import { createPlantStoreClient, type GetPlantError, type GetPlantPath, type GetPlantQuery, type Plant } from './index.ts'
+
+export const client = createPlantStoreClient({ baseUrl: 'http://127.0.0.1', token: 'pst_test' })
+
+export const direct: (path: GetPlantPath, query: GetPlantQuery) => Promise<Plant> = client.getPlant
+export async function calls() {
+  const plant: Plant = await client.getPlant({ id: 1n }, { scale: 1, language: undefined }, { retries: 0 })
+  const { data } = await client.raw.getPlant({ id: 1 }, { scale: 0.5 })
+  const result = await client.safe.getPlant({ id: 1 }, { scale: 1, language: 'de' })
+  if (result.error?.kind === 'api') result.error.status satisfies 404 | 500
+  for await (const tagged of client.iterate.getTaggedPlants({ tag: 'aroid' })) tagged satisfies Plant
+  const page = await client.raw.getTaggedPlants({ tag: 'aroid' }, { limit: 2 })
+  return [plant, data, page.nextCursor satisfies string | undefined]
+}
+export const advice = (error: GetPlantError) => error.kind
+
+// @ts-expect-error: the path parameter is required
+client.getPlant({}, { scale: 1 })
+// @ts-expect-error: the query is required
+client.getPlant({ id: 1 })
+// @ts-expect-error: an id is no text
+client.getPlant({ id: '1' }, { scale: 1 })
+// @ts-expect-error: no such query parameter
+client.getPlant({ id: 1 }, { scale: 1, colour: 'green' })
+// @ts-expect-error: it does not page
+client.iterate.getPlant
+`
+
+const tsconfig = {
+  extends: path.join(client, '../tsconfig.base.json'),
+  include: ['src'],
+  compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
+}
+
+describe('an operation that is added to the contract', () => {
+  let folder: string
+  let generated: Record<string, string>
+  beforeAll(async () => {
+    generated = await generateFrom({ ...contract, ...addedOperations })
+    const cache = path.join(client, 'node_modules/.cache')
+    await mkdir(cache, { recursive: true })
+    folder = await mkdtemp(path.join(cache, 'generator-'))
+    await cp(path.join(client, 'src'), path.join(folder, 'src'), { recursive: true })
+    for (const [name, text] of Object.entries(generated)) {
+      await writeFile(path.join(folder, 'src/generated', name), text)
+    }
+    await writeFile(path.join(folder, 'src/program.ts'), program)
+    await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  test('has its types, in every face', async () => {
+    await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
+  })
+
+  test('has its descriptions, with an example', () => {
+    expect(generated['operations.ts']).toContain('Returns one plant.')
+    expect(generated['types.ts']).toMatch(/The language of the name \(BCP 47\)\.\s+\*\s+\* @example "de"/)
+  })
+
+  test('is sent and answered', async () => {
+    await using server = await startTinyServer((response, { url }) =>
+      sendJson(response, 200, url.includes('/tags/') ? [{ name: url }] : { name: url }, {
+        ...(url.includes('/tags/') && !url.includes('cursor') && { link: '<?cursor=b>; rel="next"' }),
+      }),
+    )
+    const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
+    const added = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test', retries: 0 })
+    await added.getPlant({ id: 9007199254740993n }, { language: 'de AT&', scale: 0.5 })
+    await added.safe.getPlant({ id: -1 }, { scale: 1 })
+    expect((await added.raw.getTaggedPlants({ tag: 'a/b ?ü' })).nextCursor).toBe('b')
+    for await (const _ of added.iterate.getTaggedPlants({ tag: 'aroid' }, { limit: 2 }));
+    expect(server.requests.map(({ url }) => url.replace('/shop', ''))).toEqual([
+      '/plants/9007199254740993?language=de%20AT%26&scale=0.5',
+      '/plants/-1?scale=1',
+      '/tags/a%2Fb%20%3F%C3%BC/plants',
+      '/tags/aroid/plants?limit=2',
+      '/tags/aroid/plants?cursor=b',
+    ])
+  })
+
+  test('refuses what cannot be in its path or query', async () => {
+    const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
+    const added = createPlantStoreClient({ baseUrl: 'http://127.0.0.1:1', token: 'pst_test' })
+    const refusals = [
+      [added.getPlant({ id: 2 ** 53 }, { scale: 1 }), 'id: is a number beyond 2^53 - 1'],
+      [added.getPlant({}, { scale: 1 }), 'id: is required'],
+      [added.getPlant(undefined, { scale: 1 }), 'path: must be an object'],
+      [added.getPlant({ id: 1 }), 'scale: is required'],
+      [added.getPlant({ id: 1 }, { scale: Number.NaN }), 'scale: must be a number'],
+      [added.getTaggedPlants({ tag: '..' }), 'tag: must not be empty, "." or ".."'],
+      [added.getTaggedPlants({ tag: '.' }), 'tag: must not be empty, "." or ".."'],
+      [added.getTaggedPlants({ tag: '' }), 'tag: must not be empty, "." or ".."'],
+    ]
+    for (const [call, reason] of refusals) {
+      expect((await failureOf(call, RequestError)).message).toContain(reason)
+    }
+  })
+})
+
+describe('the generator refuses', () => {
+  const route = { method: 'GET', path: '/x', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
+
+  test.each([
+    [
+      'an int64 in an answer, which it could not read exactly',
+      { getX: { ...route, responses: { 200: z.object({ id: int64 }).meta({ id: 'X' }) } } },
+      'getX: its answer.id: an int64 in an answer would be rounded above 2^53',
+    ],
+    [
+      'two kinds of success',
+      { getX: { ...route, responses: { 200: PlantSchema, 201: PlantSchema } } },
+      'getX: must declare one',
+    ],
+    [
+      'an answer without a name',
+      { getX: { ...route, responses: { 200: z.object({}) } } },
+      'getX: its answer: must be a component',
+    ],
+    ['an operation named as a face', { safe: route }, 'safe: the SDK has this name itself'],
+    [
+      'pages of what is no list',
+      { getX: { ...route, metadata: { scope: 'read', paged: true } } },
+      'getX: only a list can be paged',
+    ],
+    [
+      'what it cannot write',
+      { getX: { ...route, query: z.object({ a: z.union([z.string(), z.number()]) }) } },
+      'getX: query.a: the SDK cannot write this schema',
+    ],
+  ])('%s', async (_, operations, reason) => {
+    await expect(generateFrom(operations)).rejects.toThrow(reason)
+  })
+})
