@@ -20,7 +20,8 @@ export function readAnswer(answer: Answer, route: Route, call: FailedCall, hide:
     if (isObject(data) && Array.isArray(data) === (route.answer === 'list')) return data
   } else if (isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
-    throw new ApiError(kind, Number(data['error']), hide(data['message']), failed, call)
+    const body = { error: Number(data['error']), message: hide(data['message']) }
+    throw new ApiError(kind, body, failed, call)
   }
   throw new MalformedResponseError(hide(explain(answer, data)), failed, call)
 }

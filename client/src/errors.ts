@@ -1,5 +1,6 @@
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class that is asked, often a derived one.
 import type { ResponseHeaders } from './fetch.ts'
+import type { ErrorBody } from './generated/types.ts'
 
 /** What went wrong, in one word: switch on it. */
 export type ErrorKind = 'api' | 'undeclared' | 'connection' | 'timeout' | 'aborted' | 'malformed-response' | 'request'
@@ -95,6 +96,8 @@ export class ApiError extends PlantStoreError {
   declare readonly status: number
   /** The number of the error catalogue, such as 40003: compare it with `errorCodes`. */
   readonly code: number
+  /** The body of the answer: what the service said in its own words. */
+  readonly body: ErrorBody
   /** The headers of the answer. */
   declare readonly headers: ResponseHeaders
   /** The `X-Request-Id` of the answer: names this request in the logs of the server. */
@@ -103,9 +106,10 @@ export class ApiError extends PlantStoreError {
   declare readonly retryAfterMs: number | undefined
 
   /** @internal */
-  constructor(kind: 'api' | 'undeclared', code: number, message: string, answer: FailedAnswer, call: FailedCall) {
-    super(kind, `answered ${answer.status} (${code}): ${message}`, call)
-    this.code = code
+  constructor(kind: 'api' | 'undeclared', body: ErrorBody, answer: FailedAnswer, call: FailedCall) {
+    super(kind, `answered ${answer.status} (${body.error}): ${body.message}`, call)
+    this.code = body.error
+    this.body = body
     Object.assign(this, answer)
   }
 }

@@ -99,6 +99,10 @@ describe('an ApiError', () => {
       'POST http://plant-store.test/plants: answered 400 (40003): ' +
         'id: is taken by another plant of this account. Choose another id.',
     )
+    expect(error.body).toEqual({
+      error: 40003,
+      message: 'id: is taken by another plant of this account. Choose another id.',
+    })
     expect(error.requestId).toBe(error.headers.get('x-request-id'))
     expect(error.requestId).toBeTruthy()
   })

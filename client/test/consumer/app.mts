@@ -1,0 +1,87 @@
+// What an app does with the package. It must compile with every version of TypeScript, with DOM types and without.
+import {
+  AbortError,
+  ApiError,
+  type Attempt,
+  type CallOptions,
+  type ClientOptions,
+  ConnectionError,
+  type CreatePlantError,
+  createPlantStoreClient,
+  errorCodes,
+  type GetPlantsQuery,
+  type Hooks,
+  MalformedResponseError,
+  type NewPlant,
+  type Plant,
+  type PlantStoreClient,
+  PlantStoreError,
+  RequestError,
+  type Result,
+  TimeoutError,
+} from '@plant-store/client'
+import { createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
+
+const hooks: Hooks = {
+  request: async (attempt: Attempt) => {
+    attempt.headers['traceparent'] = '00-1'
+  },
+  response: (attempt, { status, duration }) => `${attempt.number} ${status} ${duration}`,
+}
+const options: ClientOptions = {
+  baseUrl: 'https://example.com',
+  token: async ({ refused }) => (refused ? 'pst_b' : 'pst_a'),
+  hooks,
+  fetch: async () => ({
+    status: 200,
+    headers: { get: () => null, has: () => false, forEach: () => {} },
+    text: async () => '',
+  }),
+}
+
+export const client: PlantStoreClient = createPlantStoreClient(options).withOptions({ timeout: 1000, retries: 0 })
+export const store: FakePlantStore = createFakePlantStore()
+export const tested: PlantStoreClient = createPlantStoreClient({ ...store, retries: 0 })
+
+export async function use(plant: NewPlant, query: GetPlantsQuery, call: CallOptions): Promise<Plant[]> {
+  const created: Plant = await client.createPlant({ ...plant, id: 9007199254740993n }, call)
+  const { data, status, requestId, nextCursor } = await client.raw.getPlants(query)
+  const result: Result<Plant, CreatePlantError> = await client.safe.createPlant({ id: 1, name: 'Ficus' })
+  if (result.ok) data.push(result.data)
+  else if (result.error.kind === 'api') status satisfies number
+  for await (const listed of client.iterate.getPlants({ limit: 500, cursor: nextCursor })) data.push(listed)
+  return requestId === undefined ? [] : [created, ...data]
+}
+
+export function explain(error: unknown): string {
+  if (error instanceof ApiError) return error.code === errorCodes.idTaken ? 'taken' : `${error.status}`
+  if (error instanceof TimeoutError) return error.kind
+  if (error instanceof ConnectionError) return error.kind
+  if (error instanceof AbortError) return String(error.reason)
+  if (error instanceof MalformedResponseError) return error.headers.get('content-type') ?? 'none'
+  if (error instanceof RequestError) return error.message
+  return error instanceof PlantStoreError ? error.kind : 'another'
+}
+
+export function advise(error: CreatePlantError): string {
+  switch (error.kind) {
+    case 'api':
+    case 'undeclared':
+      return String(error.code)
+    case 'connection':
+    case 'timeout':
+    case 'aborted':
+    case 'malformed-response':
+    case 'request':
+      return error.message
+    default:
+      return error satisfies never
+  }
+}
+
+// @ts-expect-error: id is required
+client.createPlant({ name: 'Ficus' })
+// @ts-expect-error: an id is no text
+client.createPlant({ id: '1', name: 'Ficus' })
+// @ts-expect-error: no such option
+createPlantStoreClient({ baseURL: 'https://example.com' })

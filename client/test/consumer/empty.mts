@@ -1,0 +1,2 @@
+// Nothing: what the compiler does with it, it does with every program.
+export {}

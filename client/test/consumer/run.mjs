@@ -1,0 +1,29 @@
+// What an app does when it runs: the same on every run time. Prints what a caller sees.
+import { ApiError, createPlantStoreClient, RequestError } from '@plant-store/client'
+import { createFakePlantStore } from '@plant-store/client/testing'
+
+export async function run(baseUrl, token) {
+  const client = createPlantStoreClient({ baseUrl, token, timeout: 20_000 })
+  const seen = []
+  for (const id of [9007199254740992n, 9007199254740993n, -9223372036854775808n, 3]) {
+    seen.push(await client.createPlant({ id, name: `plant ${id} 🌱`, tag: 'é' }))
+  }
+  for await (const { name } of client.iterate.getPlants({ limit: 3 })) seen.push(name)
+  seen.push(await client.safe.createPlant({ id: 2 ** 53, name: '' }).then(({ error }) => error instanceof RequestError))
+  const taken = await client.createPlant({ id: 3, name: 'another' }).catch((error) => error)
+  seen.push(taken instanceof ApiError, taken.status, taken.code, typeof taken.requestId)
+  seen.push((await client.safe.getPlants({}, { signal: AbortSignal.abort('left') })).error.kind)
+  const redirected = createPlantStoreClient({ baseUrl: `${baseUrl}/redirect`, token, retries: 0 })
+  seen.push((await redirected.safe.getPlants()).error.kind)
+  const cut = createPlantStoreClient({ baseUrl: `${baseUrl}/cut`, token, retries: 0 })
+  seen.push((await cut.safe.getPlants()).error.kind)
+  const hanging = createPlantStoreClient({ baseUrl: `${baseUrl}/hang`, token, retries: 0, timeout: 200 })
+  seen.push((await hanging.safe.getPlants()).error.kind)
+  const store = createFakePlantStore()
+  const tested = createPlantStoreClient({ ...store, retries: 1 })
+  store.failNext({ cutBodyAfter: 4 })
+  seen.push((await tested.raw.createPlant({ id: 1n, name: 'Ficus' })).attempts)
+  store.failNext({ delay: 60_000 })
+  seen.push((await tested.safe.getPlants({}, { timeout: 50, retries: 0 })).error.kind)
+  return JSON.stringify(seen)
+}

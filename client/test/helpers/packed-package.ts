@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+const client = fileURLToPath(new URL('../..', import.meta.url))
+const consumerFiles = fileURLToPath(new URL('../consumer', import.meta.url))
+
+/** An empty app outside the workspace that has installed the package as it would be published. */
+export interface Consumer extends AsyncDisposable {
+  folder: string
+  tarball: string
+  /** Where the package is installed. */
+  installed: string
+}
+
+/** Packs the package, installs it in an empty app and adds the files of `test/consumer` to that. */
+export async function createConsumer(): Promise<Consumer> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-consumer-'))
+  await run('npx', ['--yes', await packageManager(), 'pack', '--pack-destination', folder], client)
+  const { version } = JSON.parse(await readFile(path.join(client, 'package.json'), 'utf8'))
+  const tarball = path.join(folder, `plant-store-client-${version}.tgz`)
+  await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], folder)
+  await cp(consumerFiles, folder, { recursive: true })
+  return {
+    folder,
+    tarball,
+    installed: path.join(folder, 'node_modules/@plant-store/client'),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  }
+}
+
+/** Runs a program to its end and gives what it printed. What it printed is also the error where it fails. */
+export async function run(program: string, parameters: string[], cwd: string): Promise<string> {
+  // Not the settings of the npm or pnpm that runs the tests.
+  const environment = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'))
+  const options = { cwd, env: Object.fromEntries(environment), shell: process.platform === 'win32' }
+  try {
+    return (await execute(program, parameters, options)).stdout
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string }
+    throw new Error(`${program} ${parameters.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })
+  }
+}
+
+/** The pnpm that the workspace is built with. */
+async function packageManager(): Promise<string> {
+  const { scripts } = JSON.parse(await readFile(path.join(client, '../package.json'), 'utf8'))
+  return /pnpm@[\d.]+/.exec(scripts.setup)?.[0] ?? 'pnpm'
+}

@@ -1,0 +1,251 @@
+/** The package as a stranger installs it: from its tarball, in an app outside the workspace. */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Consumer, createConsumer, run } from './helpers/packed-package.ts'
+import { type Playground, startPlayground } from './helpers/playground.ts'
+import { explainSkipped, findBrowser, findRuntime, noteAbsence } from './helpers/runtimes.ts'
+
+const MINUTE = 60_000
+const workspace = fileURLToPath(new URL('../..', import.meta.url))
+
+let consumer: Consumer
+beforeAll(async () => {
+  consumer = await createConsumer()
+}, MINUTE)
+afterAll(() => consumer?.[Symbol.asyncDispose]())
+
+async function readInstalled(file: string): Promise<string> {
+  return await readFile(path.join(consumer.installed, file), 'utf8')
+}
+
+describe('what is in it', () => {
+  test('no dependency, and nothing that is only of the workspace', async () => {
+    const manifest = JSON.parse(await readInstalled('package.json'))
+    expect(manifest).not.toHaveProperty('dependencies')
+    expect(manifest).not.toHaveProperty('peerDependencies')
+    expect(JSON.stringify(manifest.exports)).not.toContain('@plant-store/source')
+    expect(manifest).toMatchObject({ sideEffects: false, license: 'MIT', engines: { node: expect.any(String) } })
+    expect(await readInstalled('LICENSE')).toMatch(/^MIT License\n\nCopyright .* Plant Store maintainers/)
+    expect(await readInstalled('README.md')).toContain('# @plant-store/client')
+  })
+
+  test('both formats with their types, and maps that lead to sources that are there', async () => {
+    const files = (await readdir(consumer.installed, { recursive: true })).map((file) => file.replaceAll('\\', '/'))
+    const modules = files.filter((file) => /^dist\/.*(?<!\.d)\.(js|ts)$/.test(file) || file.endsWith('.d.ts'))
+    expect(files).toEqual(expect.arrayContaining(['dist/esm/index.js', 'dist/cjs/testing/index.d.ts']))
+    for (const file of modules) {
+      const map = JSON.parse(await readInstalled(`${file}.map`))
+      for (const source of map.sources) expect(files).toContain(path.posix.join(path.posix.dirname(file), source))
+    }
+    expect(files.filter((file) => /(^|\/)(test|generator|scripts|example|bench)\//.test(file))).toEqual([])
+  })
+
+  test('types that name nothing of others', async () => {
+    const files = await readdir(consumer.installed, { recursive: true })
+    for (const file of files.filter((name) => name.endsWith('.d.ts'))) {
+      const text = await readInstalled(file)
+      const imported = [...text.matchAll(/(?:from|import\(|reference \w+=)\s*["']([^"']+)["']/g)].map(
+        ([, name]) => name,
+      )
+      expect(imported.filter((name) => !/^\.{1,2}\/.*\.js$/.test(name ?? ''))).toEqual([])
+      expect(text).not.toMatch(/zod|ts-rest|@plant-store\/contract/)
+    }
+  })
+})
+
+describe('what it costs', () => {
+  test('a browser at most 6 kB, gzipped', async () => {
+    const contents =
+      "import { createPlantStoreClient } from '@plant-store/client'; globalThis.create = createPlantStoreClient"
+    const bundle = await build({
+      stdin: { contents, resolveDir: consumer.folder },
+      bundle: true,
+      minify: true,
+      platform: 'browser',
+      format: 'esm',
+      write: false,
+    })
+    const text = bundle.outputFiles[0]?.text ?? ''
+    const size = gzipSync(text, { level: 9 }).length
+    console.log(`bundle of createPlantStoreClient: ${text.length} B minified, ${size} B gzip`)
+    expect(text).toContain('/plants')
+    expect(text).not.toContain('Get a new one')
+    expect(size).toBeLessThanOrEqual(6000)
+  })
+
+  /** How many instantiations the compiler makes for a program, checking declarations only where that is asked for. */
+  async function instantiations(file: string, skipLibCheck: boolean): Promise<number> {
+    const compiler = path.join(workspace, 'node_modules/typescript/bin/tsc')
+    const config = { lib: ['es2022', 'dom'], module: 'nodenext', files: [file], skipLibCheck }
+    const output = await compile(compiler, 'cost', config, ['--extendedDiagnostics'])
+    return Number(/^Instantiations:\s+(\d+)$/m.exec(output)?.[1])
+  }
+
+  test('the compiler at most 6,000 instantiations', async () => {
+    const program = await instantiations('minimal.mts', true)
+    // TypeScript's own declarations of the DOM cost more than 20,000 where declarations are checked too.
+    const withDeclarations = (await instantiations('minimal.mts', false)) - (await instantiations('empty.mts', false))
+    console.log(`type-checking a consumer: ${program} instantiations, ${withDeclarations} with declarations checked`)
+    expect(program).toBeGreaterThan(0)
+    expect(program).toBeLessThanOrEqual(6000)
+    expect(withDeclarations).toBeLessThanOrEqual(6000)
+  })
+})
+
+interface CompilerOptions {
+  lib: string[]
+  module: string
+  files: string[]
+  types?: string[]
+  skipLibCheck?: boolean
+}
+
+/** Compiles files of the consumer. Fails with what the compiler has to say. */
+async function compile(
+  compiler: string,
+  name: string,
+  { files, module, ...options }: CompilerOptions,
+  parameters: string[] = [],
+): Promise<string> {
+  const config = {
+    files,
+    compilerOptions: {
+      target: 'es2022',
+      module: module === 'bundler' ? 'esnext' : module,
+      moduleResolution: module,
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+      noEmit: true,
+      types: [],
+      typeRoots: [path.join(workspace, 'node_modules/@types')],
+      ...options,
+    },
+  }
+  const file = path.join(consumer.folder, `tsconfig.${name}.json`)
+  await writeFile(file, JSON.stringify(config))
+  return await run(process.execPath, [compiler, '--project', file, ...parameters], consumer.folder)
+}
+
+const platforms = {
+  'no platform’s types': { lib: ['es2022'], files: ['app.mts'] },
+  'the DOM’s types': { lib: ['es2022', 'dom'], files: ['app.mts', 'platform.mts'] },
+  'Node.js’s types': { lib: ['es2022'], types: ['node'], files: ['app.mts', 'platform.mts'] },
+}
+
+describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (version) => {
+  const compiler = findRuntime(`typescript-${version}/bin/tsc`) ?? compilerOfWorkspace(version)
+  noteAbsence(`TypeScript ${version}`, compiler)
+
+  test.skipIf(!compiler).each(Object.entries(platforms))('with %s', { timeout: MINUTE }, async (platform, options) => {
+    const name = `${version}.${Object.keys(platforms).indexOf(platform)}`
+    const files = [...options.files, 'app.cts']
+    await Promise.all([
+      compile(String(compiler), `${name}.nodenext`, { ...options, files, module: 'nodenext' }),
+      compile(String(compiler), `${name}.bundler`, { ...options, module: 'bundler' }),
+    ])
+  })
+})
+
+function compilerOfWorkspace(version: string): string | undefined {
+  return version === '7.0' ? path.join(workspace, 'node_modules/typescript/bin/tsc') : undefined
+}
+
+const SEEN = [
+  ...['9007199254740992', '9007199254740993', '-9223372036854775808', '3'].map((id) => ({
+    name: `plant ${id} 🌱`,
+    tag: 'é',
+  })),
+  ...['9007199254740992', '9007199254740993', '-9223372036854775808', '3'].map((id) => `plant ${id} 🌱`),
+  ...[true, true, 400, 40003, 'string', 'aborted', 'malformed-response', 'malformed-response', 'timeout', 2, 'timeout'],
+]
+
+describe('it runs', () => {
+  let playground: Playground
+  beforeAll(async () => {
+    playground = await startPlayground()
+  })
+  afterAll(async () => {
+    expect(playground.elsewhere.requests, 'the token went to another origin').toEqual([])
+    await playground[Symbol.asyncDispose]()
+  })
+
+  const runtimes: [string, string | undefined, string[]][] = [
+    [`Node.js ${process.versions.node}`, process.execPath, []],
+    ['Node.js 20.0', findRuntime('node-20/bin/node'), []],
+    ['Node.js 22', findRuntime('node-22/bin/node'), []],
+    ['Node.js 24', findRuntime('node-24/bin/node'), []],
+    ['Node.js 26', findRuntime('node-26/bin/node'), []],
+    ['Bun', findRuntime('.bin/bun'), []],
+    // Without the permission to read the environment.
+    ['Deno', findRuntime('.bin/deno'), ['run', '--no-prompt', '--node-modules-dir=manual', '--allow-net=127.0.0.1']],
+  ]
+  for (const [name, program, parameters] of runtimes) {
+    noteAbsence(name, program)
+
+    test.skipIf(!program)(`on ${name}`, { timeout: MINUTE }, async () => {
+      const start = [...parameters, 'start.mjs', playground.url, await playground.createToken()]
+      expect(JSON.parse(await run(String(program), start, consumer.folder))).toEqual(SEEN)
+    })
+
+    test.skipIf(!program || name === 'Deno')(`on ${name} as CommonJS`, { timeout: MINUTE }, async () => {
+      const output = await run(String(program), ['start.cjs'], consumer.folder)
+      expect(JSON.parse(output)).toEqual([true, true, true, true, false])
+    })
+  }
+})
+
+describe('it runs in a browser', () => {
+  const browser = findBrowser()
+  noteAbsence('Chromium', browser)
+
+  test.skipIf(!browser)('Chromium', { timeout: MINUTE }, async () => {
+    const bundle = await build({
+      entryPoints: [path.join(consumer.folder, 'run.mjs')],
+      bundle: true,
+      platform: 'browser',
+      format: 'esm',
+      write: false,
+    })
+    await using playground = await startPlayground({
+      '/': { type: 'text/html', text: '<!doctype html><title>consumer</title>' },
+      '/run.mjs': { type: 'text/javascript', text: bundle.outputFiles[0]?.text ?? '' },
+    })
+    const chrome = await chromium.launch({
+      executablePath: String(browser),
+      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+    })
+    try {
+      const page = await chrome.newPage()
+      await page.goto(playground.url)
+      const token = await playground.createToken()
+      const script = `import('/run.mjs').then(({ run }) => run(location.origin, ${JSON.stringify(token)}))`
+      expect(JSON.parse(await page.evaluate(script))).toEqual(SEEN)
+      expect(playground.elsewhere.requests).toEqual([])
+    } finally {
+      await chrome.close()
+    }
+  })
+})
+
+describe('what others find wrong with it', () => {
+  const publint = findRuntime('.bin/publint')
+  const attw = findRuntime('.bin/attw')
+  noteAbsence('publint and attw', publint && attw)
+
+  test.skipIf(!publint)('publint: nothing', { timeout: MINUTE }, async () => {
+    expect(await run(String(publint), ['--strict', consumer.installed], consumer.folder)).toContain('All good!')
+  })
+
+  test.skipIf(!attw)('attw: nothing', { timeout: MINUTE }, async () => {
+    expect(await run(String(attw), [consumer.tarball, '--no-color'], consumer.folder)).toContain('No problems found')
+  })
+})
+
+explainSkipped()
