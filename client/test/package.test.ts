@@ -18,6 +18,7 @@ beforeAll(async () => {
   consumer = await createConsumer()
 }, MINUTE)
 afterAll(() => consumer?.[Symbol.asyncDispose]())
+afterAll(explainSkipped)
 
 async function readInstalled(file: string): Promise<string> {
   return await readFile(path.join(consumer.installed, file), 'utf8')
@@ -247,5 +248,3 @@ describe('what others find wrong with it', () => {
     expect(await run(String(attw), [consumer.tarball, '--no-color'], consumer.folder)).toContain('No problems found')
   })
 })
-
-explainSkipped()

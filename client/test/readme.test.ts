@@ -1,0 +1,79 @@
+/** Every snippet of the README compiles and runs as written, and prints what it says after `// ->`. */
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Service, startService } from './helpers/start-service.ts'
+
+const run = promisify(execFile)
+const client = fileURLToPath(new URL('..', import.meta.url))
+const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
+const readme = await readFile(path.join(client, 'README.md'), 'utf8')
+const snippets = [...readme.matchAll(/^#+ (.*)$|^```ts\n([\s\S]*?)^```$/gm)]
+  .reduce<{ title: string; code: string }[]>((found, [, heading, code]) => {
+    const last = found.at(-1)
+    if (heading !== undefined) found.push({ title: heading, code: '' })
+    else if (last) last.code = code ?? ''
+    return found
+  }, [])
+  .filter(({ code }) => code !== '')
+
+describe('the README of the client', () => {
+  let folder: string
+  let service: Service
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'plant-store-readme-'))
+    await mkdir(path.join(folder, 'node_modules/@plant-store'), { recursive: true })
+    await symlink(client, path.join(folder, 'node_modules/@plant-store/client'), 'junction')
+    await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
+    service = await startService()
+    for (const [index, { code }] of snippets.entries()) {
+      const written = code.replaceAll('https://plants.example.com', service.url)
+      await writeFile(path.join(folder, `snippet-${index}.ts`), written)
+    }
+    const typeRoots = [path.join(client, '../node_modules/@types')]
+    const tsconfig = { extends: path.join(client, '../tsconfig.base.json'), compilerOptions: { typeRoots } }
+    await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+  })
+  afterAll(async () => {
+    await service[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true })
+  })
+
+  test('has a snippet for each of its subjects', () => {
+    expect(snippets.length).toBeGreaterThanOrEqual(13)
+  })
+
+  test('has snippets that compile', async () => {
+    await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
+  })
+
+  test.each(snippets.map(({ title, code }, index) => ({ title, code, index })))('$title', async ({ code, index }) => {
+    const token = await service.createToken({ account: `reader ${index}` })
+    const env = { ...process.env, PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
+    const parameters = [
+      '--import',
+      import.meta.resolve('tsx'),
+      '--conditions=@plant-store/source',
+      `snippet-${index}.ts`,
+    ]
+    const { stdout } = await run(process.execPath, parameters, { cwd: folder, env })
+    expect(stdout.trimEnd().split('\n').filter(Boolean)).toEqual(
+      [...code.matchAll(/\/\/ -> (.*)$/gm)].map(([, line]) => line),
+    )
+  })
+
+  test('names every option, error class and kind', async () => {
+    const options = await readFile(path.join(client, 'src/options.ts'), 'utf8')
+    const errors = await readFile(path.join(client, 'src/errors.ts'), 'utf8')
+    const optionNames = [...options.matchAll(/^ {2}(\w+)\?:/gm)].map(([, name]) => `\`${name}\``)
+    const classNames = [...errors.matchAll(/^export class (\w+)/gm)].map(([, name]) => `\`${name}\``)
+    const kinds = /ErrorKind = (.*)/.exec(errors)?.[1]?.match(/[a-z-]+(?=')/g) ?? []
+    expect([optionNames.length, classNames.length, kinds.length]).toEqual([9, 7, 7])
+    for (const name of [...optionNames, ...classNames, ...kinds.map((kind) => `\`${kind}\``)])
+      expect(readme).toContain(name)
+  })
+})
