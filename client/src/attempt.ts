@@ -2,6 +2,7 @@ import { type Answer, readAnswer } from './answer.ts'
 import { startClock } from './clock.ts'
 import { AbortError, ConnectionError, PlantStoreError, RequestError, TimeoutError } from './errors.ts'
 import type { FetchInit } from './fetch.ts'
+import { readHeaders } from './headers.ts'
 import { type Attempt, observe } from './hooks.ts'
 import { checkToken, type Settings } from './options.ts'
 import { readRetryAfter } from './retry.ts'
@@ -76,7 +77,7 @@ export async function makeAttempt(call: Call, attempt: Attempt): Promise<Success
   }
 }
 
-async function writeHeaders(call: Call, attempt: Attempt, signal: AbortSignal): Promise<Headers> {
+async function writeHeaders(call: Call, attempt: Attempt, signal: AbortSignal): Promise<Record<string, string>> {
   const { token: source, hooks } = call.settings
   if (call.token === undefined) {
     const token = typeof source === 'string' ? source : await ask('token', () => source({ refused: call.tokenRefused }))
@@ -86,14 +87,8 @@ async function writeHeaders(call: Call, attempt: Attempt, signal: AbortSignal): 
     call.token = token
   }
   if (hooks.request) await ask('hooks.request', () => hooks.request?.(attempt))
-  try {
-    const headers = new Headers(attempt.headers)
-    headers.set('authorization', `Bearer ${call.token}`)
-    return headers
-  } catch {
-    // The original error would show the value, which may be a secret.
-    throw new RequestError('headers: has a name or a value that cannot be sent')
-  }
+  const headers = hooks.request ? readHeaders(attempt.headers) : attempt.headers
+  return { ...headers, authorization: `Bearer ${call.token}` }
 }
 
 /** Calls a function of the caller, whose failure is no failure of the network. */

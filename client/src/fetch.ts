@@ -13,7 +13,7 @@ export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: i
   ? NonNullable<Init>
   : {
       method?: string
-      headers?: ResponseHeaders
+      headers?: Record<string, string>
       body?: string
       redirect?: 'manual'
       signal?: Signal

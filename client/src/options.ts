@@ -1,5 +1,6 @@
 import { RequestError } from './errors.ts'
 import type { Fetch, Signal } from './fetch.ts'
+import { readHeaders } from './headers.ts'
 import type { Hooks, Logger } from './hooks.ts'
 
 /** A token, or a function that gets one. */
@@ -126,7 +127,7 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
     retries,
     token,
     signals: options.signal ? [...client.signals, options.signal] : client.signals,
-    headers: { ...client.headers, ...lowerCased(options.headers) },
+    headers: options.headers ? { ...client.headers, ...readHeaders(options.headers) } : client.headers,
     fetch: options.fetch ?? client.fetch,
     hooks: { ...client.hooks, ...options.hooks },
     logger: options.logger ?? client.logger,
@@ -159,10 +160,6 @@ function readBaseUrl(baseUrl: string | undefined): string {
   if (url.username || url.password) throw new RequestError('baseUrl: must not have a user name or password in it')
   if (url.search || url.hash) throw new RequestError('baseUrl: must not have a query or a fragment')
   return url.href.replace(/\/+$/, '')
-}
-
-function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** An environment variable, where there is an environment and it may be read: Deno asks for a permission. */

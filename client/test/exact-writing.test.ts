@@ -81,6 +81,8 @@ describe('a text', () => {
 
   test.each([1, null, true, {}, ['a']])('%j is none', async (name) => {
     expect((await failureOf(create({ id: 1, name }), RequestError)).message).toContain('name: must be a string')
+    const asTag = await failureOf(create({ id: 1, name: '', tag: name }), RequestError)
+    expect(asTag.message).toContain('tag: must be a string')
   })
 })
 
