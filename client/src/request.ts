@@ -11,14 +11,8 @@ export interface Input {
 
 /** The path and query of a request, to be appended to the base URL. */
 export function writePath(route: Route, input: Input): string {
-  const { path, pathParameters = {}, query = {} } = route
-  const values = route.pathParameters ? fieldsOf(input.path, 'path') : {}
-  const target = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const text = writeScalar(values[name], pathParameters[name] ?? 'text', name)
-    // A URL parser takes these segments away, and with them what the path means.
-    if (/^\.{0,2}$/.test(text)) throw new RequestError(`${name}: must not be empty, "." or ".."`)
-    return encodeURIComponent(text)
-  })
+  const { path, pathParameters, query = {} } = route
+  const target = pathParameters ? writeSegments(path, pathParameters, fieldsOf(input.path, 'path')) : path
   const search = writeQuery(query, fieldsOf(input.query ?? {}, 'query'))
   return search ? `${target}?${search}` : target
 }
@@ -26,6 +20,19 @@ export function writePath(route: Route, input: Input): string {
 /** The body of a request; undefined where the operation has none. */
 export function writeBody({ body }: Route, input: Input): string | undefined {
   return body && writeJson(input.body, body, 'body')
+}
+
+function writeSegments(
+  path: string,
+  parameters: NonNullable<Route['pathParameters']>,
+  values: Record<string, unknown>,
+): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const text = writeScalar(values[name], parameters[name] ?? 'text', name)
+    // A URL parser takes these segments away, and with them what the path means.
+    if (/^\.{0,2}$/.test(text)) throw new RequestError(`${name}: must not be empty, "." or ".."`)
+    return encodeURIComponent(text)
+  })
 }
 
 function writeQuery(shape: NonNullable<Route['query']>, values: Record<string, unknown>): string {
