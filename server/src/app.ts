@@ -1,47 +1,65 @@
 import { contract, type OperationMetadata } from '@plant-store/contract'
 import { createExpressEndpoints, type TsRestRequestHandler } from '@ts-rest/express'
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Authenticate } from './accounts/authenticator.ts'
 import { authenticateBearer } from './accounts/bearer-auth.ts'
 import './http/express-request.ts'
+import { allowOrigins } from './http/cross-origin.ts'
 import { errorHandler } from './http/error-handler.ts'
+import { Failure } from './http/failure.ts'
 import { refuseOtherMethods, refuseUnknownPaths } from './http/known-paths.ts'
 import { readJsonBody } from './http/read-json-body.ts'
 import { receiveRequest } from './http/receive-request.ts'
 import { sendJsonPlainly } from './http/send-json.ts'
 import { toValidationFailure } from './http/validation-failure.ts'
+import { addressKey } from './overload/address-key.ts'
+import type { LoadShedding } from './overload/load-shedding.ts'
+import { createRateLimit } from './overload/rate-limit.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
+import type { Settings } from './settings.ts'
 import { toStorageFailure } from './storage/storage-failure.ts'
 
 /** What the app works with. */
 export interface AppDependencies {
   authenticate: Authenticate
   plants: PlantStore
+  loadShedding: LoadShedding
   logger: Logger
-  /** The largest request body, in bytes. */
-  bodyLimit: number
-  /** The base address that callers use, without a trailing slash. Default: as requested. */
-  publicUrl: string | undefined
+  /** Makes a trace of each request; undefined: none is made. */
+  traceRequest: RequestHandler | undefined
 }
+
+/** The settings that the app itself needs. */
+export type AppSettings = Pick<
+  Settings,
+  'bodyLimit' | 'publicUrl' | 'corsOrigins' | 'trustProxy' | 'rateLimit' | 'authFailureLimit'
+>
 
 /**
  * Makes the Express app. It listens nowhere and reads no environment. The order of checks: path 404, method 405, token
- * 401, scope 403, size 413, media type 415, body 400.
+ * 401, scope 403, rate 429, size 413, media type 415, body 400.
  */
-export function createApp({ authenticate, plants, logger, bodyLimit, publicUrl }: AppDependencies): Express {
+export function createApp(
+  { authenticate, plants, loadShedding, logger, traceRequest }: AppDependencies,
+  settings: AppSettings,
+): Express {
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
     .enable('strict routing')
     .enable('case sensitive routing')
+    .set('trust proxy', settings.trustProxy ?? false)
 
   sendJsonPlainly(app)
   app.use(receiveRequest(logger))
-  createExpressEndpoints(contract, createPlantsRouter(plants, publicUrl), app, {
+  if (traceRequest) app.use(traceRequest)
+  if (settings.corsOrigins.length > 0) app.use(allowOrigins(settings.corsOrigins))
+  app.use(loadShedding.admit)
+  createExpressEndpoints(contract, createPlantsRouter(plants, settings.publicUrl), app, {
     logInitialization: false,
-    globalMiddleware: [admit(authenticate, bodyLimit)],
+    globalMiddleware: [admit(authenticate, settings)],
     requestValidationErrorHandler: (error) => {
       throw toValidationFailure(error)
     },
@@ -54,13 +72,21 @@ export function createApp({ authenticate, plants, logger, bodyLimit, publicUrl }
 
 type OperationMiddleware = TsRestRequestHandler<typeof contract>
 
-/** Lets a request to its operation: who sends it, whether it may, and then its body. */
-function admit(authenticate: Authenticate, bodyLimit: number): OperationMiddleware {
+/** Lets a request to its operation: who sends it, whether it may, how often, and then its body. */
+function admit(authenticate: Authenticate, settings: AppSettings): OperationMiddleware {
+  const countFailure = createRateLimit('auth-failures', settings.authFailureLimit)
+  const countRequest = createRateLimit('rate-limit', settings.rateLimit)
   return async (request, response, next) => {
     const operation = request.tsRestRoute
     const { scope } = operation.metadata satisfies OperationMetadata
-    request.caller = await authenticateBearer(request.headers, scope, authenticate)
-    if ('body' in operation) request.body = (await readJsonBody(request, response, bodyLimit)) as never
+    try {
+      request.caller = await authenticateBearer(request.headers, scope, authenticate)
+    } catch (error) {
+      if (error instanceof Failure && error.status === 401) await countFailure(addressKey(request.ip ?? ''), response)
+      throw error
+    }
+    await countRequest(request.caller.tokenId, response)
+    if ('body' in operation) request.body = (await readJsonBody(request, response, settings.bodyLimit)) as never
     next()
   }
 }

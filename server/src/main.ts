@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import pino from 'pino'
 import { backup } from './commands/backup.ts'
 import { migrate } from './commands/migrate.ts'
 import { serve } from './commands/serve.ts'
@@ -9,6 +8,7 @@ import { type CreateTokenOptions, createToken, listTokens, revokeToken } from '.
 import { UsageError } from './commands/usage-error.ts'
 import { readSettings, SettingsError } from './settings.ts'
 import { StartError } from './start-server.ts'
+import { createLogger } from './telemetry/logger.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -21,9 +21,9 @@ const program = new Command('plant-store')
 program
   .command('serve')
   .description('serve the API until the process is told to end')
-  .action(() => {
+  .action(async () => {
     const settings = readSettings(process.env)
-    return serve(settings, pino({ level: settings.logLevel }))
+    await serve(settings, await createLogger(settings.logLevel))
   })
 
 const token = program.command('token').description('make, list and revoke the tokens of accounts')

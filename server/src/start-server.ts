@@ -1,14 +1,11 @@
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
-import pino, { type Logger } from 'pino'
-import { createAuthenticator } from './accounts/authenticator.ts'
-import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
-import { createApp } from './app.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pino from 'pino'
+import type { TokenStore } from './accounts/token-store.ts'
+import { type AdminServer, startAdminServer } from './admin/admin-server.ts'
 import { createHttpServer, listen, stop } from './http/http-server.ts'
-import { createPlantStore } from './plants/plant-store.ts'
+import { createService, type Observers, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings.ts'
-
-/** How long requests under way may take to end when the server closes, in milliseconds. */
-const SHUTDOWN_TIMEOUT = 10_000
+import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 
 /** The server cannot start. The message is one sentence that says what to do. */
 export class StartError extends Error {
@@ -19,69 +16,95 @@ export class StartError extends Error {
 export interface RunningServer {
   /** The address it listens on, such as `http://127.0.0.1:3000`. */
   url: string
+  /** The address of the private port; undefined where there is none. */
+  adminUrl: string | undefined
   tokens: TokenStore
   /** Whether there is neither a token nor a plant yet. */
   isEmpty(): Promise<boolean>
-  /** Lets requests under way end, then closes the database. */
+  /** Tells that it is not ready any more, lets requests under way end, then closes the database. */
   close(): Promise<void>
 }
 
 /**
- * Starts the service: takes the port, brings the database up to date, answers. The port comes first, so that a start
- * that fails for it has changed nothing on disk.
+ * Starts the service: takes the ports, brings the database up to date, answers. The ports come first, so that a start
+ * that fails for them has changed nothing on disk.
  *
  * @param settings what differs from the defaults
+ * @param observers who is told of what happens; default: nobody
  * @throws StartError, or DatabaseError where the database cannot be used
  */
 export async function startServer(
   settings: Partial<Settings> = {},
-  logger: Logger = pino({ level: 'silent' }),
+  observers: Partial<Observers> = {},
 ): Promise<RunningServer> {
-  const { host, port, databaseUrl, publicUrl, bodyLimit } = { ...readSettings({}), ...settings }
-  const { server, use } = createHttpServer()
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${await takePort()}`
+  const complete = { ...readSettings({}), ...settings }
+  const { host, port, adminHost, adminPort } = complete
+  const { server, use, drain } = createHttpServer(complete)
+  let admin: AdminServer | undefined
+  let service: Service | undefined
+  let metrics: Metrics | undefined
+  let closing = false
   try {
-    const { applied } = await migrateDatabase(databaseUrl)
-    for (const migration of applied) logger.info({ migration }, 'migration applied')
-    const database = await openDatabase(databaseUrl)
-    const tokens = createTokenStore(database.prisma)
-    const app = createApp({
-      authenticate: createAuthenticator(tokens),
-      plants: createPlantStore(database),
-      logger,
-      bodyLimit,
-      publicUrl,
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${await takePort('', host, port, listenHere)}`
+    if (adminPort !== undefined) admin = await takePort('ADMIN_', adminHost, adminPort, startAdmin)
+    service = await createService(complete, {
+      logger: pino({ level: 'silent' }),
+      traceRequest: undefined,
+      ...observers,
     })
-    use(app)
-    return {
-      url,
-      tokens,
-      isEmpty: async () => !(await database.prisma.token.findFirst()) && !(await database.prisma.plant.findFirst()),
-      async close() {
-        await stop(server, SHUTDOWN_TIMEOUT)
-        await database.close()
-      },
-    }
+    if (admin) metrics = createMetrics(service.gauges)
+    use(service.app)
+    const { tokens, isEmpty } = service
+    return { url, adminUrl: admin?.url, tokens, isEmpty, close }
   } catch (error) {
-    await stop(server, 0)
+    await Promise.all([stop(server, 0), admin?.close()])
     throw error
   }
 
-  async function takePort(): Promise<number> {
-    try {
-      return await listen(server, port, host)
-    } catch (error) {
-      throw new StartError(explainListenError(error, host, port), { cause: error })
-    }
+  function listenHere(): Promise<number> {
+    return listen(server, port, host)
+  }
+
+  function startAdmin(): Promise<AdminServer> {
+    return startAdminServer(adminHost, adminPort ?? 0, { whyNotReady, metrics: () => metrics })
+  }
+
+  async function whyNotReady(): Promise<string | undefined> {
+    if (closing) return 'The server is closing.'
+    if (!service) return 'The server is starting.'
+    return (await service.isDatabaseAnswering()) ? undefined : 'The database does not answer.'
+  }
+
+  async function close(): Promise<void> {
+    closing = true
+    drain()
+    const delay = Math.min(complete.shutdownDelay, complete.shutdownTimeout)
+    await sleep(delay)
+    await stop(server, complete.shutdownTimeout - delay)
+    await service?.close()
+    metrics?.close()
+    await admin?.close()
   }
 }
 
-function explainListenError(error: unknown, host: string, port: number): string {
+/** Takes a port, or says which setting to change. */
+async function takePort<T>(prefix: '' | 'ADMIN_', host: string, port: number, take: () => Promise<T>): Promise<T> {
+  try {
+    return await take()
+  } catch (error) {
+    throw new StartError(explainListenError(error, prefix, host, port), { cause: error })
+  }
+}
+
+function explainListenError(error: unknown, prefix: string, host: string, port: number): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'EADDRINUSE')
-    return `PORT ${port} on ${host} is taken by another program. Stop that one or set another PORT.`
-  if (code === 'EACCES') return `PORT ${port} may not be used by this user. Set a PORT above 1023.`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `HOST ${host} is no address of this machine. Set HOST to one that is.`
-  return `The server cannot listen on HOST ${host}, PORT ${port}: ${code ?? error}.`
+  const [hostSetting, portSetting] = [`${prefix}HOST`, `${prefix}PORT`]
+  if (code === 'EADDRINUSE') {
+    return `${portSetting} ${port} on ${host} is taken by another program. Stop that one or set another ${portSetting}.`
+  }
+  if (code === 'EACCES') return `${portSetting} ${port} may not be used by this user. Set a ${portSetting} above 1023.`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return `${hostSetting} ${host} is no address of this machine. Set ${hostSetting} to one that is.`
+  }
+  return `The server cannot listen on ${hostSetting} ${host}, ${portSetting} ${port}: ${code ?? error}.`
 }

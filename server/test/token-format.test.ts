@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseDuration } from '../src/accounts/duration.ts'
 import { generateToken, hashToken, isWellFormedToken } from '../src/accounts/token-format.ts'
+import { parseDuration } from '../src/duration.ts'
 
 test('a token is pst_, 43 characters of base62 and a checksum of 6, and no two are the same', () => {
   const tokens = Array.from({ length: 1000 }, generateToken)

@@ -18,7 +18,7 @@ export interface Service extends AsyncDisposable {
 export async function startService(settings: Partial<Settings> = {}): Promise<Service> {
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-client-'))
   const databaseUrl = `file:${path.join(folder, 'plant-store.db')}`
-  const server = await startServer({ port: 0, databaseUrl, ...settings })
+  const server = await startServer({ port: 0, databaseUrl, shutdownDelay: 0, ...settings })
   const createToken = async (token: Partial<NewToken> = {}) =>
     (await server.tokens.create({ account: 'alice', ...token })).token
   let accounts = 0

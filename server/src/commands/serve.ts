@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
+import { startTracing } from '../telemetry/tracing.ts'
 
 /**
  * Left to itself, V8 lets the heap grow to several times what is in use before it collects what a long list leaves behind:
@@ -12,27 +13,46 @@ const HEAP_GROWTH = '--heap-growing-percent=50'
 /** Serves until the process is told to end. On an empty database it prints a token and a call that works as pasted. */
 export async function serve(settings: Settings, logger: Logger): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
-  const server = await startServer(settings, logger)
-  endOnSignal(server, logger)
+  const tracing = await startTracing(process.env)
+  const server = await startServer(settings, { logger, traceRequest: tracing?.middleware })
+  endInOrder(async () => {
+    await server.close()
+    await tracing?.close()
+  }, logger)
   if (await server.isEmpty()) await greet(server)
-  logger.info({ url: server.url }, 'ready')
+  logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
 }
 
-function endOnSignal(server: RunningServer, logger: Logger): void {
+/**
+ * Ends the process in order: when it is told to, with 0; after an error that nobody has caught, with 1, since nobody knows
+ * what state it has left behind. Told a second time, it ends at once.
+ */
+function endInOrder(close: () => Promise<void>, logger: Logger): void {
   let ending = false
-  const end = (signal: NodeJS.Signals) => {
+  const end = async (exitCode: number): Promise<void> => {
     if (ending) process.exit(1)
     ending = true
-    logger.info({ signal }, 'closing')
-    server.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        logger.fatal({ error }, 'closing failed')
-        process.exit(1)
-      },
-    )
+    try {
+      await close()
+      process.exitCode = exitCode
+    } catch (error) {
+      logger.fatal({ err: error }, 'closing failed')
+      process.exitCode = 1
+    }
+    // Whatever else is open holds the process no longer.
+    process.exit()
   }
-  process.on('SIGINT', end).on('SIGTERM', end)
+  const endOnSignal = (signal: NodeJS.Signals): void => {
+    logger.info({ signal }, 'closing')
+    void end(0)
+  }
+  process
+    .on('SIGINT', endOnSignal)
+    .on('SIGTERM', endOnSignal)
+    .on('uncaughtException', (error) => {
+      logger.fatal({ err: error }, 'an error that nobody has caught: closing')
+      if (!ending) void end(1)
+    })
 }
 
 async function greet({ url, tokens }: RunningServer): Promise<void> {

@@ -1,6 +1,6 @@
 import { type Scope, ScopeSchema } from '@plant-store/contract'
-import { parseDuration } from '../accounts/duration.ts'
 import { createTokenStore, type Token } from '../accounts/token-store.ts'
+import { parseDuration } from '../duration.ts'
 import type { Settings } from '../settings.ts'
 import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'

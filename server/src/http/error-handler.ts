@@ -10,7 +10,7 @@ export function errorHandler(logger: Logger, toFailure: (error: unknown) => Fail
     const failure = asFailure(error, toFailure)
     if (failure.status >= 500) {
       const level = failure.reason === 'unavailable' ? 'warn' : 'error'
-      logger[level]({ requestId: request.requestId, error: failure.cause ?? failure }, failure.message)
+      logger[level]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
     }
     if (response.headersSent) {
       response.destroy()

@@ -1,21 +1,29 @@
-import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express, Request, Response } from 'express'
+import { requestRejected } from '../telemetry/events.ts'
 import { answerFailure } from './answer-failure.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
 import { Failure } from './failure.ts'
 
-/** Limits in time and size of what a caller may take; times in milliseconds. */
-const LIMITS = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  connectionsCheckingInterval: 1_000,
-  keepAliveTimeout: 5_000,
-  maxHeaderSize: 16 * 1024,
-  // A request without Host is refused with the others that are malformed, as an `Error` body.
-  requireHostHeader: false,
+/** What a caller may take of the server; times in milliseconds. */
+export interface ConnectionLimits {
+  /** How many connections may be open at once. */
+  maximumConnections: number
+  /** How long the headers of a request may take to arrive, also the first ones of a silent connection. */
+  headersTimeout: number
+  /** How long a whole request may take to arrive. */
+  requestTimeout: number
+  /** How long a connection may be idle between two requests. */
+  keepAliveTimeout: number
+  /** How long a caller may leave an answer unread. */
+  stallTimeout: number
 }
+
+const MAXIMUM_HEADER_BYTES = 16 * 1024
+/** How often Node.js looks for requests that are late, at most, in milliseconds. Its own default is 30 s. */
+const LATE_CHECK_INTERVAL = 1_000
 
 /** How long an idle connection may outlive the beginning of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
@@ -25,24 +33,48 @@ export interface HttpServer {
   server: Server
   /** From now on the app answers. Until then, every request is answered that the server is starting. */
   use(app: Express): void
+  /** From now on every answer says that it is the last one of its connection. */
+  drain(): void
 }
 
 /** Makes an HTTP server whose own refusals (a request that cannot be parsed, or not in time) are `Error` bodies too. */
-export function createHttpServer(): HttpServer {
+export function createHttpServer(limits: ConnectionLimits): HttpServer {
   const prototypes = createExpressPrototypes()
   let listener: RequestListener = answerStarting
-  const handle: RequestListener = (request, response) => listener(request, response)
-  const server = createServer({ ...LIMITS, ...prototypes.constructors }, handle)
+  let draining = false
+  const handle: RequestListener = (request, response) => {
+    if (draining) response.setHeader('Connection', 'close')
+    listener(request, response)
+  }
+  const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, handle)
+  server.maxConnections = limits.maximumConnections
+  server.timeout = limits.stallTimeout
   // What reads the body says that it may come, once the request has been let in.
   server.on('checkContinue', handle)
   server.on('checkExpectation', (_request, response) => answerFailure(response, new Failure('expectationFailed')))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnparsed(error, socket))
+  server.on('drop', () => requestRejected.publish('connections'))
   return {
     server,
     use(app) {
       prototypes.adopt(app)
       listener = (request, response) => app(request as Request, response as Response, neverCalled)
     },
+    drain() {
+      draining = true
+    },
+  }
+}
+
+function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: ConnectionLimits): ServerOptions {
+  return {
+    headersTimeout: Math.min(headersTimeout, requestTimeout),
+    requestTimeout,
+    keepAliveTimeout,
+    connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout, requestTimeout),
+    maxHeaderSize: MAXIMUM_HEADER_BYTES,
+    // A request without Host is refused with the others that are malformed, as an `Error` body.
+    requireHostHeader: false,
   }
 }
 

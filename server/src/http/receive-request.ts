@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
+import { requestEnded } from '../telemetry/events.ts'
 import { refuseMalformedRequest } from './malformed-request.ts'
+
+/** What logs and metrics call a request whose caller went away before its answer, since nginx did. Nobody is sent it. */
+const CLIENT_CLOSED_REQUEST = 499
 
 const WELL_FORMED_ID = /^[\w.-]{1,64}$/
 
@@ -14,18 +18,19 @@ export function receiveRequest(logger: Logger) {
     response.setHeader('Cache-Control', 'no-store')
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
-    if (logger.isLevelEnabled('debug')) logWhenClosed(logger, request, response)
+    if (requestEnded.hasSubscribers || logger.isLevelEnabled('debug')) reportEnd(logger, request, response)
     refuseMalformedRequest(request)
     next()
   }
 }
 
-function logWhenClosed(logger: Logger, request: Request, response: Response): void {
+function reportEnd(logger: Logger, request: Request, response: Response): void {
   const begin = performance.now()
   response.once('close', () => {
     const { method, path, requestId } = request
     const milliseconds = Math.round((performance.now() - begin) * 10) / 10
-    const status = response.writableFinished ? response.statusCode : 'aborted'
+    const status = response.writableFinished ? response.statusCode : CLIENT_CLOSED_REQUEST
+    requestEnded.publish({ method, route: request.route?.path, status, seconds: milliseconds / 1000 })
     logger.debug({ requestId, status, milliseconds }, `${method} ${path}`)
   })
 }

@@ -3,6 +3,9 @@ import { Readable, Stream } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { JSON_CONTENT_TYPE, sendJson } from './send-json.ts'
 
+/** How long a list may take to be read by its caller, in milliseconds: however slowly it reads, it ends. */
+const LONGEST_STREAM = 10 * 60_000
+
 /**
  * A response body that is JSON text already, in pieces that are made as the caller reads them.
  *
@@ -23,7 +26,8 @@ class JsonPieces extends Stream {
   override pipe<T extends NodeJS.WritableStream>(destination: T): T {
     const response = destination as NodeJS.WritableStream as ServerResponse
     response.setHeader('Content-Type', JSON_CONTENT_TYPE)
-    pipeline(Readable.from(this.#text(), { highWaterMark: 1 }), response).catch((error: Error) => {
+    const signal = AbortSignal.timeout(LONGEST_STREAM)
+    pipeline(Readable.from(this.#text(), { highWaterMark: 1 }), response, { signal }).catch((error: Error) => {
       response.destroy(error)
     })
     return destination

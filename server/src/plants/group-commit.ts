@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../http/failure.ts'
+import { batchCommitted, requestRejected } from '../telemetry/events.ts'
 
 /**
  * Writes what many callers wait for in one transaction.
@@ -30,8 +31,20 @@ interface Waiter<Item, Result> {
   reject(error: unknown): void
 }
 
-/** Makes a function that hands an item to the next commit and resolves with its result once it is on disk. */
-export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>) {
+/** Commits items in batches. */
+export interface GroupCommit<Item, Result> {
+  /**
+   * Hands an item to the next commit and resolves with its result once it is on disk.
+   *
+   * @throws Failure `unavailable` where too many wait
+   */
+  add(item: Item): Promise<Result>
+  /** How many items wait. */
+  waiting(): number
+}
+
+/** Makes a group commit. */
+export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   const waiting: Waiter<Item, Result>[] = []
   let waitingBytes = 0
   let running = false
@@ -61,6 +74,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   async function commitBatch(batch: Waiter<Item, Result>[]): Promise<void> {
     try {
       const results = await options.commit(batch.map(({ item }) => item))
+      batchCommitted.publish(batch.length)
       batch.forEach(({ resolve }, index) => {
         resolve(results[index] as Result)
       })
@@ -69,10 +83,11 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     }
   }
 
-  return function add(item: Item): Promise<Result> {
+  function add(item: Item): Promise<Result> {
     const bytes = options.weigh(item)
     const full = waiting.length >= options.maximumWaitingItems || waitingBytes + bytes > options.maximumWaitingBytes
     if (full && waiting.length > 0) {
+      requestRejected.publish('write-queue')
       throw new Failure('unavailable', 'Too many writes are waiting. Send the request again.', {
         headers: { 'Retry-After': '1' },
       })
@@ -85,4 +100,5 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
       void run()
     })
   }
+  return { add, waiting: () => waiting.length }
 }

@@ -42,6 +42,8 @@ export interface PlantStore {
   create(account: string, plant: ValidNewPlant): Promise<Plant>
   /** The plants of an account in order of creation. */
   list(account: string, range?: ListRange): Promise<PlantList>
+  /** How many plants wait to be stored. */
+  waitingWrites(): number
 }
 
 const MEBIBYTE = 2 ** 20
@@ -62,7 +64,7 @@ export function createPlantStore(database: Database): PlantStore {
     readVersion: () => selectDataVersion(sql),
     readList: async (account) => readJson(sql, account, 0, (await selectEndOfList(prisma, account)).last),
   })
-  const commit = createGroupCommit<PlantRow, boolean>({
+  const writes = createGroupCommit<PlantRow, boolean>({
     ...BATCH,
     weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
     commit: (rows) => lists.write(() => storeAll(database, lists, rows)),
@@ -70,7 +72,7 @@ export function createPlantStore(database: Database): PlantStore {
 
   return {
     async create(account, { id, name, tag }) {
-      const stored = await commit({ account, id: String(id), name, tag: tag ?? null })
+      const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
       if (!stored) {
         throw new Failure('idTaken', 'id: is taken by another plant of this account. Choose another id.')
       }
@@ -85,6 +87,8 @@ export function createPlantStore(database: Database): PlantStore {
           : await selectPageEnd(prisma, account, after, limit)
       return { json: readJson(sql, account, after, end.last), next: end.more ? end.last : undefined }
     },
+
+    waitingWrites: writes.waiting,
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { busyRetried } from '../telemetry/events.ts'
 import { isBusy } from './storage-failure.ts'
 
 /** How long to try, in milliseconds; after that the caller gets a 503. */
@@ -18,6 +19,7 @@ export async function retryWhileBusy<T>(run: () => Promise<T>): Promise<T> {
       return await run()
     } catch (error) {
       if (!isBusy(error) || performance.now() > end) throw error
+      busyRetried.publish(undefined)
       await sleep(pause * (0.5 + Math.random()))
     }
   }

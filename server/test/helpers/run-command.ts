@@ -38,6 +38,8 @@ export async function runCommand(
 /** A server that runs as a process of its own. */
 export interface ServerProcess {
   url: string
+  /** The private port; undefined where there is none. */
+  adminUrl: string | undefined
   /** Everything that it has printed so far. */
   output(): string
   /** Sends the signal and gives the exit code. */
@@ -46,13 +48,13 @@ export interface ServerProcess {
 
 /** Starts `plant-store serve` and waits until it listens and has said what it says at the start. */
 export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
-  const child = spawnCommand(['serve'], { PORT: '0', ...environment })
+  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment })
   const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
   const ready = new Promise<string>((resolve, reject) => {
     const collect = (text: string) => {
       output += text
-      const [, url] = /"url":"([^"]+)","msg":"ready"/.exec(output) ?? []
+      const [, url] = /"url":"([^"]+)",.*"msg":"ready"/.exec(output) ?? []
       if (url !== undefined) resolve(url)
     }
     child.stdout?.setEncoding('utf8').on('data', collect)
@@ -61,6 +63,7 @@ export async function startServerProcess(environment: Record<string, string>): P
   })
   return {
     url: await ready,
+    adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     output: () => output,
     async end(signal = 'SIGTERM') {
       child.kill(signal)

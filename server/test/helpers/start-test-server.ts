@@ -8,6 +8,8 @@ import { type NewToken, type Settings, startServer } from '../../src/index.ts'
 /** A real server on a free port over a real database file of its own. */
 export interface TestServer extends AsyncDisposable {
   url: string
+  /** The private port; undefined where there is none. */
+  adminUrl: string | undefined
   databaseUrl: string
   /** A token of the account "alice" with both scopes. */
   token: string
@@ -24,7 +26,7 @@ export async function startTestServer(settings: Partial<Settings> = {}): Promise
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
   const file = path.join(folder, `${randomUUID()}.db`)
   const url = databaseUrl(`file:${file}`)
-  const server = await startServer({ port: 0, databaseUrl: url, ...settings })
+  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, ...settings })
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
 
@@ -44,6 +46,7 @@ export async function startTestServer(settings: Partial<Settings> = {}): Promise
 
   return {
     url: server.url,
+    adminUrl: server.adminUrl,
     databaseUrl: url,
     token: aliceToken,
     createToken,

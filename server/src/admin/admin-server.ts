@@ -1,0 +1,64 @@
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { listen, stop } from '../http/http-server.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+
+/** What the admin server tells of. */
+export interface AdminSources {
+  /** Why the service is not ready to be sent requests; undefined: it is ready. */
+  whyNotReady(): Promise<string | undefined>
+  /** Undefined before there is anything to measure. */
+  metrics(): Metrics | undefined
+}
+
+/** A running admin server. */
+export interface AdminServer {
+  url: string
+  close(): Promise<void>
+}
+
+/**
+ * Starts the private port of probes and metrics:
+ *
+ * - `/livez` 200 while the process answers at all; never asks the database, whose failure no restart mends.
+ * - `/readyz` 200 while requests should be sent here, otherwise 503 with the reason.
+ * - `/metrics` in the text format of Prometheus.
+ *
+ * @throws the error of Node.js where the port cannot be taken
+ */
+export async function startAdminServer(host: string, port: number, sources: AdminSources): Promise<AdminServer> {
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
+    const answer = request.method === 'GET' || request.method === 'HEAD' ? pages(sources)[request.url ?? ''] : undefined
+    if (!answer) return sendText(response, 404, 'There are /livez, /readyz and /metrics here, for GET.')
+    answer(request, response)
+  })
+  const taken = await listen(server, port, host)
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    close: () => stop(server, 0),
+  }
+}
+
+function pages({ whyNotReady, metrics }: AdminSources): Record<string, RequestListener> {
+  return {
+    '/livez': (_request, response) => sendText(response, 200, 'live'),
+    '/readyz': async (_request, response) => {
+      const reason = await whyNotReady()
+      sendText(response, reason === undefined ? 200 : 503, reason ?? 'ready')
+    },
+    '/metrics': async (_request, response) => {
+      const current = metrics()
+      if (!current) return sendText(response, 503, 'The service is starting.')
+      try {
+        response.setHeader('Content-Type', current.contentType)
+        response.end(await current.text())
+      } catch (error) {
+        response.destroy(error as Error)
+      }
+    },
+  }
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })
+  response.end(`${text}\n`)
+}

@@ -1,0 +1,76 @@
+import { databaseFile, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import type { Express } from 'express'
+import { createAuthenticator } from './accounts/authenticator.ts'
+import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
+import { type AppDependencies, createApp } from './app.ts'
+import { createLoadShedding } from './overload/load-shedding.ts'
+import { createPlantStore } from './plants/plant-store.ts'
+import type { Settings } from './settings.ts'
+import type { Gauges } from './telemetry/metrics.ts'
+
+/** Who is told what the service does. */
+export type Observers = Pick<AppDependencies, 'logger' | 'traceRequest'>
+
+/** The app with everything that it works with. It listens nowhere. */
+export interface Service {
+  app: Express
+  tokens: TokenStore
+  gauges: Gauges
+  /** Whether there is neither a token nor a plant yet. */
+  isEmpty(): Promise<boolean>
+  /** Whether the database answers; asked at most once a second. */
+  isDatabaseAnswering(): Promise<boolean>
+  /** Closes the database. Call it once, after the last request has ended. */
+  close(): Promise<void>
+}
+
+/** For how long an answer of the database counts, in milliseconds: probes may come as often as they like. */
+const ANSWERING_COUNTS_FOR = 1_000
+
+/**
+ * Brings the database up to date and makes the app over it.
+ *
+ * @throws DatabaseError where the database cannot be used
+ */
+export async function createService(settings: Settings, { logger, traceRequest }: Observers): Promise<Service> {
+  const { applied } = await migrateDatabase(settings.databaseUrl)
+  for (const migration of applied) logger.info({ migration }, 'migration applied')
+  const database = await openDatabase(settings.databaseUrl)
+  const { prisma } = database
+  const tokens = createTokenStore(prisma)
+  const plants = createPlantStore(database)
+  const loadShedding = createLoadShedding(settings)
+  const authenticate = createAuthenticator(tokens)
+  return {
+    app: createApp({ authenticate, plants, loadShedding, logger, traceRequest }, settings),
+    tokens,
+    gauges: {
+      requestsInFlight: loadShedding.inFlight,
+      waitingWrites: plants.waitingWrites,
+      walFile: `${databaseFile(settings.databaseUrl)}-wal`,
+    },
+    isEmpty: async () => !(await prisma.token.findFirst()) && !(await prisma.plant.findFirst()),
+    isDatabaseAnswering: keepFor(ANSWERING_COUNTS_FOR, async () => {
+      try {
+        await prisma.plant.findFirst({ select: { seq: true } })
+        return true
+      } catch {
+        return false
+      }
+    }),
+    async close() {
+      loadShedding.close()
+      await database.close()
+    },
+  }
+}
+
+/** Runs a function again only once its last result is older than so many milliseconds. */
+function keepFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise<T> {
+  let kept: { value: Promise<T>; until: number } | undefined
+  return () => {
+    const now = performance.now()
+    if (!kept || kept.until < now) kept = { value: run(), until: now + milliseconds }
+    return kept.value
+  }
+}

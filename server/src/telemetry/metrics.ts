@@ -1,0 +1,104 @@
+import { stat } from 'node:fs/promises'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { batchCommitted, busyRetried, type Event, requestEnded, requestRejected } from './events.ts'
+
+/** What is read when the metrics are asked for. */
+export interface Gauges {
+  requestsInFlight(): number
+  waitingWrites(): number
+  /** The path of SQLite's write-ahead log. */
+  walFile: string
+}
+
+/** The metrics of this process, in the text format of Prometheus. */
+export interface Metrics {
+  contentType: string
+  text(): Promise<string>
+  close(): void
+}
+
+/** The buckets that OpenTelemetry recommends for the durations of HTTP requests, in seconds. */
+const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
+
+/** Counts what the events tell of. Nothing is counted, and nothing spent on it, before this is called. */
+export function createMetrics(gauges: Gauges): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  const durations = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'From the arrival of a request to the end of its answer; status 499: the caller went away before.',
+    labelNames: ['method', 'route', 'status_code'],
+    buckets: DURATION_BUCKETS,
+    registers,
+  })
+  const rejected = new Counter({
+    name: 'plant_store_rejected_total',
+    help: 'Requests, and connections, that were turned away before they were looked at.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const batches = new Histogram({
+    name: 'plant_store_batch_size',
+    help: 'New plants in one commit.',
+    buckets: BATCH_BUCKETS,
+    registers,
+  })
+  const retries = new Counter({
+    name: 'plant_store_busy_retries_total',
+    help: 'Statements that found the database locked by another process.',
+    registers,
+  })
+  gauge('http_server_active_requests', 'Requests under way.', gauges.requestsInFlight)
+  gauge('plant_store_waiting_writes', 'New plants that wait for a commit.', gauges.waitingWrites)
+  gauge('plant_store_wal_bytes', 'The size of the write-ahead log of SQLite.', () => sizeOf(gauges.walFile))
+
+  const subscriptions = [
+    subscribe(requestEnded, ({ method, route, status, seconds }) => {
+      durations.observe(
+        { method: METHODS.has(method) ? method : '_OTHER', route: route ?? '', status_code: status },
+        seconds,
+      )
+    }),
+    subscribe(requestRejected, (reason) => rejected.inc({ reason })),
+    subscribe(batchCommitted, (size) => batches.observe(size)),
+    subscribe(busyRetried, () => retries.inc()),
+  ]
+
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    close() {
+      for (const unsubscribe of subscriptions) unsubscribe()
+      registry.clear()
+    },
+  }
+
+  function gauge(name: string, help: string, read: () => number | Promise<number>): void {
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(await read())
+      },
+    })
+  }
+}
+
+function subscribe<Message>(event: Event<Message>, listener: (message: Message) => void): () => void {
+  event.subscribe(listener)
+  return () => event.unsubscribe(listener)
+}
+
+/** The size of a file in bytes; 0 where there is none. */
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size
+  } catch {
+    return 0
+  }
+}
