@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { runCommand, startServerProcess } from './helpers/run-command.ts'
+
+interface Span {
+  name: string
+  traceId: string
+  parentSpanId?: string
+  attributes: { key: string; value: Record<string, unknown> }[]
+}
+
+test('with the standard variables, a span of each request is sent, a child of the caller’s', async () => {
+  await using folder = await temporaryFolder()
+  const spans: Span[] = []
+  const collector = createServer((request, response) => {
+    let text = ''
+    request.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+    })
+    request.on('end', () => {
+      const { resourceSpans } = JSON.parse(text)
+      for (const { resource, scopeSpans } of resourceSpans) {
+        expect(JSON.stringify(resource)).toContain('"plant-store"')
+        for (const scope of scopeSpans) spans.push(...scope.spans)
+      }
+      response.setHeader('Content-Type', 'application/json').end('{}')
+    })
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  try {
+    const server = await startServerProcess({
+      DATABASE_URL: `file:${folder.path}/plants.db`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    })
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    await fetch(`${server.url}/plants?access_token=secret`, {
+      headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01`, 'x-request-id': 'my-request' },
+    })
+    await fetch(`${server.url}/nothing`)
+    // What has not been sent yet is sent at the end.
+    expect(await server.end()).toBe(0)
+
+    expect(spans.map(({ name }) => name)).toEqual(['GET /plants', 'GET'])
+    const [first] = spans
+    expect(first).toMatchObject({ traceId, parentSpanId: 'b7ad6b7169203331' })
+    const attributes = Object.fromEntries(
+      first?.attributes.map(({ key, value }) => [key, Object.values(value)[0]]) ?? [],
+    )
+    expect(attributes).toEqual({
+      'http.request.method': 'GET',
+      'http.response.status_code': 401,
+      'http.route': '/plants',
+      'plant_store.request_id': 'my-request',
+      'url.path': '/plants',
+    })
+    expect(JSON.stringify(spans)).not.toContain('secret')
+  } finally {
+    collector.close()
+  }
+})
+
+test('a protocol that is not spoken is told at the start', async () => {
+  const { exitCode, stderr } = await runCommand(['serve'], {
+    OTEL_TRACES_EXPORTER: 'otlp',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+  })
+  expect(exitCode).toBe(2)
+  expect(stderr).toBe('plant-store: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json\n')
+})
+
+async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
+  return { path: folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
+}
