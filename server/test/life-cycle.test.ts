@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runCommand, type ServerProcess, startServerProcess } from './helpers/run-command.ts'
+import { type ServerProcess, startWithToken } from './helpers/run-command.ts'
+import { until } from './helpers/until.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -13,7 +14,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 describe('told to end (SIGTERM)', () => {
   test('it is not ready any more, says "Connection: close", serves on, and ends with 0', async () => {
-    const { server, token } = await start('drain', { SHUTDOWN_DELAY: '1s', ADMIN_PORT: '0' })
+    const { server, token } = await startWithToken(folder, 'drain', { SHUTDOWN_DELAY: '1s', ADMIN_PORT: '0' })
     expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200)
     expect((await list(server, token)).headers.get('connection')).toBe('keep-alive')
 
@@ -28,7 +29,7 @@ describe('told to end (SIGTERM)', () => {
   })
 
   test('under load, every request on an open connection is answered, and what was answered is kept', async () => {
-    const { server, token } = await start('load', { SHUTDOWN_DELAY: '1s' })
+    const { server, token } = await startWithToken(folder, 'load', { SHUTDOWN_DELAY: '1s' })
     let created = 0
     let id = 0
     // A caller that is told so sends no more here, as a load balancer does that has seen /readyz.
@@ -47,13 +48,13 @@ describe('told to end (SIGTERM)', () => {
     await workers
     expect(created).toBeGreaterThan(100)
 
-    const { server: next } = await start('load')
+    const { server: next } = await startWithToken(folder, 'load')
     expect(await (await list(next, token)).json()).toHaveLength(created)
     await next.end()
   })
 
   test('a second signal ends it at once', async () => {
-    const { server } = await start('twice', { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' })
+    const { server } = await startWithToken(folder, 'twice', { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' })
     const ended = server.end()
     await until(async () => server.output().includes('"msg":"closing"'))
     await server.end('SIGINT')
@@ -61,7 +62,7 @@ describe('told to end (SIGTERM)', () => {
   })
 
   test('a request that does not end is cut off after SHUTDOWN_TIMEOUT', async () => {
-    const { server, token } = await start('cut', { SHUTDOWN_TIMEOUT: '500ms' })
+    const { server, token } = await startWithToken(folder, 'cut', { SHUTDOWN_TIMEOUT: '500ms' })
     const endless = new ReadableStream({
       async pull(controller) {
         await sleep(20)
@@ -77,7 +78,7 @@ describe('told to end (SIGTERM)', () => {
 })
 
 test('a restart under load fails no request of a client that retries once', async () => {
-  const first = await start('restart', { SHUTDOWN_DELAY: '200ms' })
+  const first = await startWithToken(folder, 'restart', { SHUTDOWN_DELAY: '200ms' })
   const port = new URL(first.server.url).port
   let id = 0
   let ended = false
@@ -99,7 +100,7 @@ test('a restart under load fails no request of a client that retries once', asyn
   const workers = Array.from({ length: 16 }, work)
   await sleep(300)
   expect(await first.server.end()).toBe(0)
-  const second = await start('restart', { PORT: port })
+  const second = await startWithToken(folder, 'restart', { PORT: port })
   await sleep(500)
   ended = true
   await Promise.all(workers)
@@ -111,7 +112,7 @@ test('a restart under load fails no request of a client that retries once', asyn
 })
 
 test('an error that nobody catches is logged, requests under way end, and the exit code is 1', async () => {
-  const { server, token } = await start('uncaught', {
+  const { server, token } = await startWithToken(folder, 'uncaught', {
     NODE_OPTIONS: `--import data:text/javascript,process.once('SIGUSR2',()=>{throw%20new%20Error('on%20purpose')})`,
     SHUTDOWN_DELAY: '500ms',
   })
@@ -122,13 +123,6 @@ test('an error that nobody catches is logged, requests under way end, and the ex
   expect(server.output()).toMatch(/"level":60.*on purpose.*an error that nobody has caught/)
 })
 
-async function start(name: string, environment: Record<string, string> = {}) {
-  const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
-  const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
-  const server = await startServerProcess({ DATABASE_URL, ...environment })
-  return { server, token: stdout.trim() }
-}
-
 function list({ url }: ServerProcess, token: string): Promise<Response> {
   return fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
 }
@@ -137,12 +131,4 @@ function create({ url }: ServerProcess, token: string, plant: object): Promise<R
   const body = plant instanceof ReadableStream ? plant : JSON.stringify(plant)
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   return fetch(`${url}/plants`, { method: 'POST', headers, body, duplex: 'half' } as RequestInit)
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it does not come true')
-    await sleep(20)
-  }
 }

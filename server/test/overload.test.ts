@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
+import { until } from './helpers/until.ts'
 
 const sockets: Socket[] = []
 afterEach(() => {
@@ -182,12 +183,4 @@ async function readAll(socket: Socket): Promise<string> {
   socket.on('data', (chunk) => chunks.push(chunk)).resume()
   await new Promise((resolve) => socket.once('close', resolve))
   return Buffer.concat(chunks).toString('latin1')
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it does not come true')
-    await sleep(20)
-  }
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -71,4 +72,18 @@ export async function startServerProcess(environment: Record<string, string>): P
       return code
     },
   }
+}
+
+/**
+ * Starts `plant-store serve` over a database of this name in a folder, with a token of the account "alice".
+ */
+export async function startWithToken(
+  folder: string,
+  name: string,
+  environment: Record<string, string> = {},
+): Promise<{ server: ServerProcess; token: string }> {
+  const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
+  const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
+  const server = await startServerProcess({ DATABASE_URL, ...environment })
+  return { server, token: stdout.trim() }
 }
