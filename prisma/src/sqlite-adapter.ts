@@ -1,6 +1,7 @@
 import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
+import { guardFiles } from './file-guard.ts'
 import { gateTransactions } from './transaction-gate.ts'
 import { whenFree } from './when-free.ts'
 
@@ -27,7 +28,7 @@ export function createSqliteAdapter(file: string): SqlDriverAdapterFactory {
         await connection.dispose()
         throw error
       }
-      return gateTransactions(connection)
+      return gateTransactions(guardFiles(connection, file))
     },
   }
 }

@@ -1,0 +1,52 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Database, migrateDatabase, openDatabase } from '../src/index.ts'
+import { query } from './helpers/sqlite.ts'
+import { temporaryDatabase } from './helpers/temporary-folder.ts'
+
+async function openNewDatabase(): Promise<Database & { file: string; write(id: string): Promise<number> }> {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const database = await openDatabase(url)
+  onTestFinished(() => database.close())
+  const insert = `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ('alice', ?, 'Ficus', '2026-01-01')`
+  return { ...database, file, write: (id) => database.sql.execute(insert, id) }
+}
+
+const moved = { cause: { originalCode: 'SQLITE_READONLY_DBMOVED' } }
+
+test('the write-ahead log is there as soon as the database is open', async () => {
+  const { file } = await openNewDatabase()
+  expect(existsSync(`${file}-wal`)).toBe(true)
+})
+
+test.each(['', '-wal'])('where the file "%s" was moved, writes are refused until it is put back', async (suffix) => {
+  const { file, write, prisma } = await openNewDatabase()
+  await write('1')
+  renameSync(file + suffix, `${file}-elsewhere`)
+  await expect(write('2')).rejects.toMatchObject(moved)
+  await expect(prisma.plant.create({ data: { account: 'alice', id: '3', name: 'Ficus' } })).rejects.toThrow()
+  await expect(prisma.plant.updateMany({ data: { name: 'Hedera' } })).rejects.toThrow()
+  expect(await prisma.plant.count()).toBe(1)
+
+  renameSync(`${file}-elsewhere`, file + suffix)
+  await write('4')
+  expect(query(file, 'SELECT id, name FROM Plant ORDER BY seq')).toEqual([
+    { id: '1', name: 'Ficus' },
+    { id: '4', name: 'Ficus' },
+  ])
+})
+
+test('where another database was put in its place, writes to the one that was opened are refused', async () => {
+  const [first, second] = [await openNewDatabase(), await openNewDatabase()]
+  rmSync(first.file)
+  renameSync(second.file, first.file)
+  await expect(first.write('1')).rejects.toMatchObject(moved)
+})
+
+test('a write during which the file was deleted is not called done', async () => {
+  const { file, write } = await openNewDatabase()
+  const writing = write('1')
+  rmSync(file)
+  await expect(writing).rejects.toMatchObject(moved)
+})
