@@ -1,0 +1,20 @@
+import BetterSqlite3 from 'better-sqlite3'
+
+/** What is in a database file, read past the server. */
+export interface DatabaseContents {
+  /** `ok`, or what SQLite's integrity check finds wrong. */
+  integrity: unknown
+  /** The ids of the plants of all accounts, in order of creation. */
+  ids: number[]
+}
+
+/** Reads a database file, whether or not a server has it open. */
+export function readDatabase(file: string): DatabaseContents {
+  const database = new BetterSqlite3(file, { readonly: true, timeout: 5_000 })
+  try {
+    const ids = database.prepare('SELECT "id" FROM "Plant" ORDER BY "seq"').pluck().all()
+    return { integrity: database.pragma('integrity_check', { simple: true }), ids: ids.map(Number) }
+  } finally {
+    database.close()
+  }
+}
