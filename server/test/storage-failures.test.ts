@@ -1,0 +1,242 @@
+/**
+ * What goes wrong with the disk while the server runs: writes are refused and never called stored when they are not,
+ * everything else goes on, and so do writes, without a restart, once the cause is gone.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { readDatabase } from './helpers/read-database.ts'
+import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
+import { type Answer, createPlant, startWriting, type Writing } from './helpers/start-writing.ts'
+
+const WRITERS = 8
+/** How long trouble may take to show and to go, in milliseconds: much longer than it does. */
+const PATIENCE = { timeout: 15_000, interval: 10 }
+/** Far more than a request that needs no lock takes while another waits for one, in milliseconds. */
+const PROMPT = 2_000
+
+const mountRefusal = refusalOf(() => unmount(mountSmallDisk()))
+if (mountRefusal) console.log(`A full disk is not tested, since none can be mounted here: ${mountRefusal}`)
+const immutableRefusal = refusalOf(tryImmutable)
+if (immutableRefusal) console.log(`A read-only file is not tested, since none can be made here: ${immutableRefusal}`)
+
+test.skipIf(mountRefusal)('a full disk', async () => {
+  const folder = mountSmallDisk()
+  onTestFinished(() => unmount(folder))
+  const filler = path.join(folder, 'filler')
+  writeFileSync(filler, Buffer.alloc(spaceLeft(folder) / 2))
+  await survive(path.join(folder, 'plants.db'), {
+    cause: () => fillUp(folder),
+    mend: () => unlinkSync(filler),
+  })
+})
+
+test.skipIf(immutableRefusal)('a file that turns read-only', async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  const files = [file, `${file}-wal`]
+  const mend = () => setImmutable(files.filter(existsSync), false)
+  onTestFinished(mend)
+  await survive(file, { cause: () => setImmutable(files, true), mend })
+})
+
+test.each(['', '-wal'])('a file "plants.db%s" that is moved away and back', async (suffix) => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  await survive(file, {
+    cause: () => renameSync(file + suffix, `${file}-elsewhere`),
+    mend: () => renameSync(`${file}-elsewhere`, file + suffix),
+  })
+})
+
+test('a database that another process locks', async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  let locker: ChildProcess | undefined
+  onTestFinished(() => void locker?.kill('SIGKILL'))
+  await survive(file, {
+    cause: async () => {
+      locker = await lock(file)
+    },
+    mend: () => void locker?.kill('SIGKILL'),
+  })
+})
+
+test('a database that is deleted: no write is called stored, and the server serves again when it is started anew', async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  const databaseUrl = `file://${file}`
+  await using server = await startTestServer({ databaseUrl })
+  expect((await createPlant(server.url, server.token, 1)).status).toBe(200)
+  rmSync(file)
+  for (let id = 2; id < 20; id++) expectRefused(await createPlant(server.url, server.token, id))
+  // A restored copy is another file, and the log beside it is not its own.
+  await (await startTestServer({ databaseUrl: `file://${file}.copy` })).close()
+  renameSync(`${file}.copy`, file)
+  expectRefused(await createPlant(server.url, server.token, 20))
+  await server.close()
+
+  await using again = await startTestServer({ databaseUrl })
+  expect((await createPlant(again.url, again.token, 21)).status).toBe(200)
+  expect(readDatabase(file)).toEqual({ integrity: 'ok', ids: [21] })
+})
+
+/** What goes wrong, and how it is mended. */
+interface Trouble {
+  cause(): unknown
+  mend(): unknown
+}
+
+/** Lets trouble come and go under a server that many write to. */
+async function survive(file: string, { cause, mend }: Trouble): Promise<void> {
+  await using server = await startTestServer({ databaseUrl: `file://${file}` })
+  const writing = startWriting({ url: server.url, token: server.token, writers: WRITERS })
+  const stored = () => writing.answers.filter(({ status }) => status === 200)
+  const refused = () => writing.answers.filter(({ status }) => status !== 200)
+  try {
+    await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(100)
+    expect(refused()).toEqual([])
+
+    await cause()
+    await Promise.all([
+      expect.poll(() => refused().length, PATIENCE).toBeGreaterThan(WRITERS),
+      expectOthersAnswered(server, writing),
+    ])
+
+    await mend()
+    const before = stored().length
+    await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 100)
+  } finally {
+    await writing.stop()
+  }
+  refused().forEach(expectRefused)
+  const listed = (await (await server.call('/plants')).json()) as unknown[]
+  await server.close()
+
+  const { integrity, ids } = readDatabase(file)
+  const present = new Set(ids)
+  expect(integrity).toBe('ok')
+  expect(present.size).toBe(ids.length)
+  expect(stored().filter(({ id }) => !present.has(id))).toEqual([])
+  expect(listed.length).toBe(ids.length)
+}
+
+/** Meanwhile everything that writes nothing is answered as ever, and promptly. */
+async function expectOthersAnswered(server: TestServer, writing: Writing): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    const stored = writing.answers.filter(({ status }) => status === 200).length
+    const begin = performance.now()
+    expect((await server.call('/nowhere')).status).toBe(404)
+    expect((await server.call('/plants', { token: null })).status).toBe(401)
+    expect(performance.now() - begin).toBeLessThan(PROMPT)
+    const list = await server.call('/plants')
+    expect(list.status).toBe(200)
+    expect(((await list.json()) as unknown[]).length).toBeGreaterThanOrEqual(stored)
+  }
+}
+
+function expectRefused({ status, retryAfter, body }: Answer): void {
+  const { error, message } = JSON.parse(body)
+  expect([500, 503]).toContain(status)
+  expect(error).toBe((status ?? 0) * 100)
+  expect(message).not.toMatch(/sqlite|\/|plants\.db/i)
+  if (status === 503) expect(retryAfter).toMatch(/^[1-9]\d*$/)
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-trouble-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Why something cannot be done here, in a line, or nothing where it can. */
+function refusalOf(attempt: () => unknown): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (error) {
+    return String((error as Error).message)
+      .trim()
+      .split('\n')
+      .at(-1)
+  }
+}
+
+/** A disk of 8 MB. */
+function mountSmallDisk(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-small-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })
+  } catch (error) {
+    rmSync(folder, { recursive: true })
+    throw error
+  }
+  return folder
+}
+
+function unmount(folder: string): void {
+  execFileSync('umount', [folder], { stdio: 'pipe' })
+  rmSync(folder, { recursive: true })
+}
+
+function spaceLeft(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
+/** Takes all the space that is left, for good. */
+function fillUp(folder: string): void {
+  const descriptor = openSync(path.join(folder, 'rest'), 'w')
+  const piece = Buffer.alloc(4096)
+  try {
+    while (true) writeSync(descriptor, piece)
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'ENOSPC' })
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Nobody may write to an immutable file, not even root, and not even who has it open. */
+function setImmutable(files: string[], immutable: boolean): void {
+  if (files.length > 0) execFileSync('chattr', [immutable ? '+i' : '-i', ...files], { stdio: 'pipe' })
+}
+
+function tryImmutable(): void {
+  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-immutable-'))
+  const file = path.join(folder, 'file')
+  const descriptor = openSync(file, 'w')
+  try {
+    setImmutable([file], true)
+    const refusal = refusalOf(() => writeSync(descriptor, 'x'))
+    setImmutable([file], false)
+    if (!refusal) throw new Error('this file system lets who has an immutable file open write to it')
+  } finally {
+    closeSync(descriptor)
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Locks a database in a process of its own, until that ends. */
+async function lock(file: string): Promise<ChildProcess> {
+  const script = `
+    const database = new (require('better-sqlite3'))(process.argv[1], { timeout: 10_000 })
+    database.exec('BEGIN EXCLUSIVE')
+    console.log('locked')
+    setInterval(() => {}, 1_000)`
+  const cwd = fileURLToPath(new URL('..', import.meta.url))
+  const child = spawn(process.execPath, ['-e', script, file], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  return child
+}
