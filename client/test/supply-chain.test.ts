@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'
+if (!isLong) console.log('The audit and the SBOM ask the registry: set PLANT_STORE_LONG_TESTS=1 for that.')
+
+describe.runIf(isLong)('what the packages are made of', () => {
+  test('no dependency has a known hole', { timeout: 60_000 }, async ({ skip }) => {
+    const { exitCode, output } = await pnpm('audit', '--prod')
+    if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(output)) {
+      console.log('The audit is left out: this registry does not answer it.')
+      skip()
+    }
+    expect(output).toContain('No known vulnerabilities found')
+    expect(exitCode).toBe(0)
+  })
+
+  test('the SBOM lists what the server runs on, and nothing that only tests need', { timeout: 60_000 }, async () => {
+    const { output } = await pnpm('--silent', 'run', 'sbom')
+    const { bomFormat, components } = JSON.parse(output.slice(output.indexOf('{')))
+    const names = components.map(({ group, name }: { group?: string; name: string }) =>
+      group ? `${group}/${name}` : name,
+    )
+    expect(bomFormat).toBe('CycloneDX')
+    expect(names).toEqual(expect.arrayContaining(['express', 'better-sqlite3', 'zod', '@ts-rest/core']))
+    expect(names).not.toContain('vitest')
+  })
+})
+
+function pnpm(...parameters: string[]): Promise<{ exitCode: number; output: string }> {
+  return new Promise((resolve) => {
+    const options = { cwd: root, maxBuffer: 64 * 2 ** 20 }
+    execFile('npx', ['--yes', 'pnpm@12.21.0', ...parameters], options, (error, stdout, stderr) => {
+      resolve({ exitCode: Number(error?.code ?? 0), output: stdout + (error ? stderr : '') })
+    })
+  })
+}
