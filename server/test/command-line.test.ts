@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { runCommand, startServerProcess } from './helpers/run-command.ts'
+import { commandLine, runCommand, startServerProcess } from './helpers/run-command.ts'
 
 let folder: string
 let environment: { DATABASE_URL: string }
@@ -162,4 +162,29 @@ test('--help lists the commands and exits with 0', async () => {
   const { exitCode, stdout } = await runCommand(['--help'])
   expect(exitCode).toBe(0)
   for (const command of ['serve', 'token', 'migrate', 'backup']) expect(stdout).toContain(command)
+})
+
+test('the help of every command has examples, and each of them works as it stands', { timeout: 60_000 }, async () => {
+  const bin = path.join(folder, 'bin')
+  await mkdir(bin)
+  await writeFile(path.join(bin, 'plant-store'), `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`, { mode: 0o755 })
+  const shell = (script: string) =>
+    promisify(execFile)('sh', ['-euc', script], {
+      cwd: folder,
+      env: { ...environment, PATH: `${bin}:${process.env['PATH']}` },
+    })
+  const { stdout: id } = await shell(
+    `plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
+  )
+
+  for (const command of ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup']) {
+    const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
+    const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
+    expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
+    for (const example of examples) {
+      expect(example).toContain(`plant-store ${command}`.trim())
+      // Those that serve are what the other tests start.
+      if (!/ serve$/.test(example)) await shell(example.replace('ID', id.trim()))
+    }
+  }
 })

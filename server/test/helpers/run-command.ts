@@ -15,8 +15,13 @@ export interface CommandResult {
 /** The command line as a user calls it, from the sources, with nothing of the settings of whoever runs the tests. */
 export function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
-  const nodeOptions = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source']
-  return spawn(process.execPath, [...nodeOptions, MAIN, ...args], { env: { PATH, HOME, ...environment } })
+  const [program = '', ...parameters] = commandLine(args)
+  return spawn(program, parameters, { env: { PATH, HOME, ...environment } })
+}
+
+/** What runs the command line from the sources. */
+export function commandLine(args: readonly string[]): string[] {
+  return [process.execPath, '--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source', MAIN, ...args]
 }
 
 /** Runs a command to its end. */
