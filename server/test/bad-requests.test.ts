@@ -233,6 +233,15 @@ describe('requests that are not well-formed HTTP are answered as Error bodies to
     const answer = await sendRaw(server.url, request)
     expect(statusOf(answer)).toBe(status)
     expect(Math.floor(errorOf(answer).error / 100)).toBe(status)
+    for (const header of [
+      'X-Request-Id',
+      'Date',
+      'Cache-Control',
+      'X-Content-Type-Options',
+      'Content-Security-Policy',
+    ]) {
+      expect(answer).toContain(`\r\n${header}: `)
+    }
   })
 })
 

@@ -1,11 +1,13 @@
-import { createServer, type RequestListener, type Server, type ServerOptions, STATUS_CODES } from 'node:http'
+import { randomUUID } from 'node:crypto'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { Express, Request, Response } from 'express'
 import { requestRejected } from '../telemetry/events.ts'
 import { answerFailure } from './answer-failure.ts'
+import { setCommonHeaders } from './common-headers.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
 import { Failure } from './failure.ts'
+import { refuseUnparsed } from './refuse-unparsed.ts'
 
 /** What a caller may take of the server; times in milliseconds. */
 export interface ConnectionLimits {
@@ -51,8 +53,9 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.timeout = limits.stallTimeout
   // What reads the body says that it may come, once the request has been let in.
   server.on('checkContinue', handle)
-  server.on('checkExpectation', (_request, response) => answerFailure(response, new Failure('expectationFailed')))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnparsed(error, socket))
+  // The app refuses other expectations, as it does whatever else is wrong with the headers.
+  server.on('checkExpectation', handle)
+  server.on('clientError', refuseUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
   return {
     server,
@@ -82,6 +85,7 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
 function neverCalled(): void {}
 
 const answerStarting: RequestListener = (_request, response) => {
+  setCommonHeaders(response, randomUUID())
   const headers = { 'Retry-After': '1', Connection: 'close' }
   answerFailure(response, new Failure('unavailable', 'The server is starting. Send the request again.', { headers }))
 }
@@ -110,27 +114,4 @@ export function stop(server: Server, timeout: number): Promise<void> {
       resolve()
     })
   })
-}
-
-function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const { status, body } = toFailure(error.code)
-  const text = JSON.stringify(body)
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(text)}`,
-    'Cache-Control: no-store',
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
-}
-
-function toFailure(code: string | undefined): Failure {
-  if (code === 'HPE_HEADER_OVERFLOW') return new Failure('headersTooLarge')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Failure('requestTimeout')
-  return new Failure('badRequest', 'The request is not well-formed HTTP/1.1.')
 }

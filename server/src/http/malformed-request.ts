@@ -6,17 +6,18 @@ const ONCE = new Set(['authorization', 'host'])
 
 /**
  * Refuses what the parser of Node.js lets through: a header twice that may come once and no Host (RFC 9112 section 3.2,
- * RFC 6750 section 3.1), and an HTTP version that is not 1.
+ * RFC 6750 section 3.1), an expectation that nobody can meet, and an HTTP version that is not 1.
  *
  * @throws Failure
  */
-export function refuseMalformedRequest(request: IncomingMessage): void {
-  if (request.httpVersionMajor !== 1) throw new Failure('httpVersionNotSupported')
-  if (request.headers.host === undefined && request.httpVersion !== '1.0') {
+export function refuseMalformedRequest({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
+  if (httpVersionMajor !== 1) throw new Failure('httpVersionNotSupported')
+  if (headers.host === undefined && httpVersion !== '1.0') {
     throw new Failure('badRequest', 'The header Host is missing. Send it.')
   }
-  const repeated = repeatedHeader(request.rawHeaders)
+  const repeated = repeatedHeader(rawHeaders)
   if (repeated) throw new Failure('badRequest', `The header ${repeated} was sent twice. Send it once.`)
+  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new Failure('expectationFailed')
 }
 
 function repeatedHeader(rawHeaders: readonly string[]): string | undefined {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { requestEnded } from '../telemetry/events.ts'
+import { setCommonHeaders } from './common-headers.ts'
 import { refuseMalformedRequest } from './malformed-request.ts'
 
 /** What logs and metrics call a request whose caller went away before its answer, since nginx did. Nobody is sent it. */
@@ -14,10 +15,7 @@ export function receiveRequest(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const offered = request.headers['x-request-id']
     request.requestId = typeof offered === 'string' && WELL_FORMED_ID.test(offered) ? offered : randomUUID()
-    response.setHeader('X-Request-Id', request.requestId)
-    response.setHeader('Cache-Control', 'no-store')
-    response.setHeader('X-Content-Type-Options', 'nosniff')
-    response.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
+    setCommonHeaders(response, request.requestId)
     if (requestEnded.hasSubscribers || logger.isLevelEnabled('debug')) reportEnd(logger, request, response)
     refuseMalformedRequest(request)
     next()

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { COMMON_HEADERS } from './common-headers.ts'
+import { Failure } from './failure.ts'
+import { JSON_CONTENT_TYPE } from './send-json.ts'
+
+/** How long a caller that was refused may keep its side of the connection open, in milliseconds. */
+const LINGERING = 1_000
+
+/** The parser fails again with whatever comes after its first failure; that needs no second answer. */
+const refused = new WeakSet<Duplex>()
+
+/** Answers bytes that are no request, or no request in time, with an `Error` body, and closes the connection. */
+export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET') socket.destroy()
+  else refuse(socket, toFailure(error.code))
+}
+
+function refuse(socket: Duplex, failure: Failure): void {
+  if (refused.has(socket)) return
+  refused.add(socket)
+  // It is closing already, after an answer that said so.
+  if (socket.writable) socket.end(toHttp(failure), () => cutLater(socket))
+}
+
+function cutLater(socket: Duplex): void {
+  const cut = setTimeout(() => socket.destroy(), LINGERING).unref()
+  socket.once('close', () => clearTimeout(cut))
+}
+
+function toHttp({ status, body }: Failure): string {
+  const text = JSON.stringify(body)
+  const head = [
+    ['Date', new Date().toUTCString()],
+    ['X-Request-Id', randomUUID()],
+    ...COMMON_HEADERS,
+    ['Content-Type', JSON_CONTENT_TYPE],
+    ['Content-Length', Buffer.byteLength(text)],
+    ['Connection', 'close'],
+  ]
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head.map((header) => header.join(': '))]
+  return `${lines.join('\r\n')}\r\n\r\n${text}`
+}
+
+function toFailure(code: string | undefined): Failure {
+  if (code === 'HPE_HEADER_OVERFLOW') return new Failure('headersTooLarge')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Failure('requestTimeout')
+  return new Failure('badRequest', 'The request is not well-formed HTTP/1.1.')
+}
