@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { COMMON_HEADERS } from './common-headers.ts'
 import { Failure } from './failure.ts'
@@ -20,13 +20,27 @@ export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
 function refuse(socket: Duplex, failure: Failure): void {
   if (refused.has(socket)) return
   refused.add(socket)
-  // It is closing already, after an answer that said so.
-  if (socket.writable) socket.end(toHttp(failure), () => cutLater(socket))
+  afterEarlierAnswers(socket, () => {
+    // It is closing already, after an answer that said so.
+    if (socket.writable) socket.end(toHttp(failure), () => cutLater(socket))
+  })
 }
 
 function cutLater(socket: Duplex): void {
   const cut = setTimeout(() => socket.destroy(), LINGERING).unref()
   socket.once('close', () => clearTimeout(cut))
+}
+
+/**
+ * Waits for the answers to requests that came whole before on the same connection: a caller takes answers in the order
+ * of its requests (RFC 9112 section 9.3.2). A request that did not come whole has no answer but this one.
+ */
+function afterEarlierAnswers(socket: Duplex, proceed: () => void): void {
+  // Node.js itself decides by this, too, where nobody listens to `clientError`.
+  const earlier = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (earlier?.req.complete) earlier.once('finish', () => afterEarlierAnswers(socket, proceed))
+  else if (earlier?.headersSent) socket.destroy()
+  else proceed()
 }
 
 function toHttp({ status, body }: Failure): string {

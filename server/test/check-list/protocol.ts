@@ -110,6 +110,22 @@ export const protocol: readonly Row[] = [
         { status: 200, headers: CLOSED },
       ),
       answers(
+        'two good ones before something that is no request',
+        `${post('{"id":55002,"name":"Ficus"}', KEPT)}${post('{"id":55003,"name":"Ficus"}', KEPT)}no request\r\n\r\n`,
+        { status: 200, body: '{"name":"Ficus"}' },
+        { status: 200, body: '{"name":"Ficus"}' },
+        { status: 400, error: 40000, headers: CLOSED },
+      ),
+      answers(
+        'a good one before one that breaks off in its body',
+        post('{"id":55004,"name":"Ficus"}', KEPT) +
+          request({ headers: { ...KEPT, 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' } }) +
+          'zz\r\n',
+        { status: 200 },
+        { status: 400, error: 40000, headers: CLOSED },
+      ),
+      answers('nothing after one that ends the connection', get('/nowhere') + get(), { status: 404 }),
+      answers(
         'nothing after a body that was not read',
         request({ headers: { ...KEPT, Authorization: null }, body: get() }) + get(),
         { status: 401, headers: CLOSED },
