@@ -7,7 +7,7 @@ import { answerFailure } from './answer-failure.ts'
 import { setCommonHeaders } from './common-headers.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
 import { Failure } from './failure.ts'
-import { refuseUnparsed } from './refuse-unparsed.ts'
+import { refuseTunnel, refuseUnparsed } from './refuse-unparsed.ts'
 
 /** What a caller may take of the server; times in milliseconds. */
 export interface ConnectionLimits {
@@ -57,6 +57,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.on('checkExpectation', handle)
   server.on('clientError', refuseUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
+  server.on('connect', (_request, socket) => refuseTunnel(socket))
   return {
     server,
     use(app) {

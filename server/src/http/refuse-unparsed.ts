@@ -17,6 +17,12 @@ export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
   else refuse(socket, toFailure(error.code))
 }
 
+/** Answers what asks for a tunnel. Node.js hands it over with the bare connection, and would otherwise just hang up. */
+export function refuseTunnel(socket: Duplex): void {
+  socket.on('error', () => socket.destroy()).resume()
+  refuse(socket, new Failure('badRequest', 'CONNECT asks for a tunnel, and this is no proxy. Send another method.'))
+}
+
 function refuse(socket: Duplex, failure: Failure): void {
   if (refused.has(socket)) return
   refused.add(socket)

@@ -19,6 +19,8 @@ export const methodsAndPaths: readonly Row[] = [
     checks: [
       refuses('FOO', request({ method: 'FOO', headers: { Connection: null } }), 40000, { Connection: 'close' }),
       refuses('get', request({ method: 'get', headers: { Connection: null } }), 40000, { Connection: 'close' }),
+      refuses('CONNECT', request({ method: 'CONNECT', target: 'example.com:443' }), 40000, { Connection: 'close' }),
+      refuses('CONNECT to a path', request({ method: 'CONNECT', headers: { Connection: null } }), 40000),
     ],
   },
   {
