@@ -6,7 +6,8 @@ const ONCE = new Set(['authorization', 'host'])
 
 /**
  * Refuses what the parser of Node.js lets through: a header twice that may come once and no Host (RFC 9112 section 3.2,
- * RFC 6750 section 3.1), an expectation that nobody can meet, and an HTTP version that is not 1.
+ * RFC 6750 section 3.1), a body in another transfer coding than chunked or, in HTTP/1.0, in any (RFC 9112 section 6.1),
+ * an expectation that nobody can meet, and an HTTP version that is not 1.
  *
  * @throws Failure
  */
@@ -17,6 +18,12 @@ export function refuseMalformedRequest({ headers, rawHeaders, httpVersion, httpV
   }
   const repeated = repeatedHeader(rawHeaders)
   if (repeated) throw new Failure('badRequest', `The header ${repeated} was sent twice. Send it once.`)
+  const coding = headers['transfer-encoding']?.toLowerCase()
+  if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
+    throw new Failure('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.', {
+      headers: { Connection: 'close' },
+    })
+  }
   if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new Failure('expectationFailed')
 }
 

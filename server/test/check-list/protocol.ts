@@ -10,6 +10,8 @@ import { accepts, answers, get, post, type Row, refuses, request } from './row.t
 const EXPECTING = { Expect: '100-continue' }
 const KEPT = { Connection: null }
 const CLOSED = { Connection: 'close' }
+/** A body that would be a plant. */
+const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
 
 export const protocol: readonly Row[] = [
   {
@@ -41,10 +43,21 @@ export const protocol: readonly Row[] = [
       refuses('Content-Length: -2', framed('Content-Length: -2'), 40000),
       refuses('Content-Length: 0x2', framed('Content-Length: 0x2'), 40000),
       refuses('Content-Length: 2, 2', framed('Content-Length: 2, 2'), 40000),
-      refuses('Transfer-Encoding: foo', framed('Transfer-Encoding: foo'), 40000),
-      refuses('Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo'), 40000),
-      refuses('Transfer-Encoding twice', framed('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'), 40000),
-      refuses('a chunk without a size', `${framed('Transfer-Encoding: chunked').replace(/\{\}$/, '')}zz\r\n`, 40000),
+      refuses('Transfer-Encoding: foo', framed('Transfer-Encoding: foo', CHUNKS), 40000),
+      refuses('Transfer-Encoding: foo, chunked', framed('Transfer-Encoding: foo, chunked', CHUNKS), 40000),
+      refuses('Transfer-Encoding: gzip, chunked', framed('Transfer-Encoding: gzip, chunked', CHUNKS), 40000),
+      refuses('Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo', CHUNKS), 40000),
+      refuses(
+        'Transfer-Encoding twice',
+        framed('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKS),
+        40000,
+      ),
+      refuses(
+        'Transfer-Encoding in HTTP/1.0',
+        framed('Transfer-Encoding: chunked', CHUNKS).replace('HTTP/1.1', 'HTTP/1.0'),
+        40000,
+      ),
+      refuses('a chunk without a size', framed('Transfer-Encoding: chunked', 'zz\r\n'), 40000),
       refuses('a folded header', framed('X: a\r\n b'), 40000),
       refuses('a space before the colon', framed('X : a'), 40000),
       refuses('a space in a name', framed('X Y: a'), 40000),
@@ -173,8 +186,8 @@ function announced(authorization: string, length: number): string {
   })
 }
 
-/** A request with other lines in its head, that does not ask for the connection to be closed, and a body of two bytes. */
-function framed(lines: string): string {
+/** A request with other lines in its head, that does not ask for the connection to be closed, and then its body. */
+function framed(lines: string, body = '{}'): string {
   const head = request({ headers: { ...KEPT, 'Content-Type': 'application/json' } })
-  return `${head.replace('\r\n\r\n', `\r\n${lines}\r\n\r\n`)}{}`
+  return `${head.replace('\r\n\r\n', `\r\n${lines}\r\n\r\n`)}${body}`
 }
