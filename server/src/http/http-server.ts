@@ -51,6 +51,8 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, handle)
   server.maxConnections = limits.maximumConnections
   server.timeout = limits.stallTimeout
+  // All of them: the app refuses a request with too many, instead of a part of them being dropped in silence.
+  server.maxHeadersCount = 0
   // What reads the body says that it may come, once the request has been let in.
   server.on('checkContinue', handle)
   // The app refuses other expectations, as it does whatever else is wrong with the headers.

@@ -4,15 +4,19 @@ import { Failure } from './failure.ts'
 /** Node.js keeps the first of these and drops the rest in silence; two of them are two opinions of who asks what. */
 const ONCE = new Set(['authorization', 'host'])
 
+/** Node.js keeps the first 1000 headers by default and drops the rest in silence; the server keeps them all. */
+const MAXIMUM_HEADERS = 1000
+
 /**
  * Refuses what the parser of Node.js lets through: a header twice that may come once and no Host (RFC 9112 section 3.2,
  * RFC 6750 section 3.1), a body in another transfer coding than chunked or, in HTTP/1.0, in any (RFC 9112 section 6.1),
- * an expectation that nobody can meet, and an HTTP version that is not 1.
+ * an expectation that nobody can meet, more headers than anybody needs, and an HTTP version that is not 1.
  *
  * @throws Failure
  */
 export function refuseMalformedRequest({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
   if (httpVersionMajor !== 1) throw new Failure('httpVersionNotSupported')
+  if (rawHeaders.length > 2 * MAXIMUM_HEADERS) throw new Failure('headersTooLarge')
   if (headers.host === undefined && httpVersion !== '1.0') {
     throw new Failure('badRequest', 'The header Host is missing. Send it.')
   }

@@ -77,6 +77,11 @@ export const authentication: readonly Row[] = [
       refuses('the same twice', get('/plants', withAuthorization('Bearer <token>', 'Bearer <token>')), 40000),
       refuses('a good one first', get('/plants', withAuthorization('Bearer <token>', 'Bearer x')), 40000),
       refuses('a good one last', get('/plants', withAuthorization('Basic x', 'Bearer <token>')), 40000),
+      refuses(
+        'behind two thousand other headers',
+        get('/plants', { X: Array(1500).fill(''), authorization: 'Bearer x' }).replaceAll('X: ', 'X:'),
+        43100,
+      ),
     ],
   },
   {

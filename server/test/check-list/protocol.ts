@@ -107,6 +107,7 @@ export const protocol: readonly Row[] = [
     checks: [
       refuses('a header of 20 kB', get('/plants', { ...KEPT, X: 'x'.repeat(20_000) }), 43100),
       refuses('a target of 20 kB', get(`/plants?${'x'.repeat(20_000)}`, KEPT), 43100),
+      refuses('2100 headers', get('/plants', { X: Array(2100).fill('') }).replaceAll('X: ', 'X:'), 43100),
       refuses('endless headers', `GET /plants HTTP/1.1\r\n${'X: x\r\n'.repeat(50_000)}`, 43100),
     ],
   },
