@@ -22,7 +22,8 @@ export async function readJsonBody(
   const length = request.headers['content-length']
   if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
   checkMediaType(request)
-  if (request.headers.expect !== undefined) response.writeContinue()
+  // A caller of HTTP/1.0 would take it for the answer (RFC 9110 section 10.1.1).
+  if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
   return parseBody(await readBytes(request, limit))
 }
 

@@ -27,6 +27,10 @@ export const protocol: readonly Row[] = [
       refuses('not from a stranger', announced(`Bearer ${generateToken()}`, 30), 40102, CLOSED),
       refuses('not one that is too large', announced('Bearer <token>', 2 ** 20 + 1), 41300, CLOSED),
       accepts('not where none is taken', get('/plants', EXPECTING)),
+      accepts(
+        'not of HTTP/1.0, which takes it for the answer',
+        request({ version: 'HTTP/1.0', headers: EXPECTING, body: '{"id":20002,"name":"Ficus"}' }),
+      ),
       refuses('another expectation of POST', post('{}', { ...KEPT, Expect: 'tea' }), 41700),
       refuses('another expectation of GET', get('/plants', { Expect: 'tea' }), 41700),
       refuses('one more expectation', get('/plants', { Expect: '100-continue, tea' }), 41700),
