@@ -1,4 +1,4 @@
-import type { Express, Request, Response } from 'express'
+import type { Express, NextFunction, Request, Response } from 'express'
 import { Failure } from './failure.ts'
 
 interface Route {
@@ -22,6 +22,11 @@ export function refuseOtherMethods(app: Express, routes: readonly Route[]): void
       response.set('Allow', allow).status(204).end()
     })
   }
+  // `OPTIONS *` asks about the server as a whole (RFC 9110 section 9.3.7).
+  app.use(({ method, url }: Request, response: Response, next: NextFunction) => {
+    if (method !== 'OPTIONS' || url !== '*') return next()
+    response.status(204).end()
+  })
 }
 
 /** Answers whatever no route has taken: 404. */

@@ -38,6 +38,7 @@ export const methodsAndPaths: readonly Row[] = [
     name: 'OPTIONS',
     checks: [
       answers('a path', request({ method: 'OPTIONS', headers: NO_TOKEN }), { status: 204, headers: ALLOW }),
+      answers('the server', request({ method: 'OPTIONS', target: '*', headers: NO_TOKEN }), { status: 204 }),
       refuses('an unknown path', request({ method: 'OPTIONS', target: '/nowhere' }), 40400),
       refuses('the server, with GET', get('*'), 40400),
     ],
