@@ -56,11 +56,16 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
         reject(tooLarge(limit))
       })
       .on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
-      .on('error', reject)
+      // A caller that goes away is no fault of the server's.
+      .on('error', () => reject(brokenOff()))
       .on('close', () => {
-        if (!request.complete) reject(new Failure('badRequest', 'The connection closed before the body was whole.'))
+        if (!request.complete) reject(brokenOff())
       })
   })
+}
+
+function brokenOff(): Failure {
+  return new Failure('badRequest', 'The connection closed before the body was whole.')
 }
 
 function tooLarge(limit: number): Failure {

@@ -11,7 +11,7 @@ export const trouble: readonly Row[] = [
   {
     number: 56,
     name: 'callers that go away',
-    checks: [{ what: 'leave no half plant', run: goAway }],
+    checks: [{ what: 'leave no half plant, and no trouble in the log', run: goAway }],
   },
   { number: 58, name: 'storage that is locked, full or read-only', coveredBy: 'storage-failures.test.ts' },
   { number: 59, name: 'a failure in the middle of a list', coveredBy: 'plants.test.ts' },
@@ -70,6 +70,8 @@ async function goAway(server: TestServer): Promise<void> {
     await send(elsewhere, get('/plants?limit=1&access_token=<token>', { 'X-Request-Id': 'after' }), token)
     await expect.poll(other.output, { timeout: 10_000 }).toContain('"after"')
 
+    const levels = [...other.output().matchAll(/"level":(\d+)/g)].map(([, level]) => Number(level))
+    expect(levels.filter((level) => level > 30)).toEqual([])
     expect(other.output(), 'row 41: a token is not logged').not.toContain(token)
   } finally {
     await other.end()
