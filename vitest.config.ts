@@ -6,6 +6,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['@plant-store/source'] } },
   test: {
     include: ['{contract,prisma,server,client}/test/**/*.test.ts'],
+    // Every status that a test sees the service answer is declared in the contract.
+    setupFiles: ['server/test/helpers/record-statuses.ts'],
+    globalSetup: ['server/test/helpers/check-statuses.ts'],
     // A report for programs, beside the one for people.
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
     testTimeout: 30_000,

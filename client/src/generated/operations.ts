@@ -16,7 +16,7 @@ export type CreatePlantError =
 
 /** Everything that can go wrong with `getPlants`. Switch on `kind`. */
 export type GetPlantsError =
-  | DeclaredError<400 | 401 | 403 | 429 | 431 | 500 | 503 | 505>
+  | DeclaredError<400 | 401 | 403 | 408 | 417 | 429 | 431 | 500 | 503 | 505>
   | UndeclaredError
   | TransportError
 

@@ -18,6 +18,6 @@ export const routes: Record<OperationName, Route> = {
     query: { 'limit?': 'integer', 'cursor?': 'text' },
     answer: 'list',
     paged: true,
-    declaredErrors: [400, 401, 403, 429, 431, 500, 503, 505],
+    declaredErrors: [400, 401, 403, 408, 417, 429, 431, 500, 503, 505],
   },
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const RECORDER = new URL('./record-statuses.ts', import.meta.url).href
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** What a command did. */
@@ -21,7 +22,8 @@ export function spawnCommand(args: readonly string[], environment: Record<string
 
 /** What runs the command line from the sources. */
 export function commandLine(args: readonly string[]): string[] {
-  return [process.execPath, '--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source', MAIN, ...args]
+  const imports = ['--import', import.meta.resolve('tsx'), '--import', RECORDER]
+  return [process.execPath, ...imports, '--conditions=@plant-store/source', MAIN, ...args]
 }
 
 /** Runs a command to its end. */

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { recordStatus } from './record-statuses.ts'
 
 /** What a server answered, and whether it then closed the connection itself. */
 export interface RawAnswer {
@@ -14,6 +15,7 @@ export function exchangeRaw(url: string, bytes: string | Buffer, { quiet = 1_000
     const socket = connect(Number(port), hostname, () => socket.write(bytes))
     const end = (closed: boolean) => {
       const text = Buffer.concat(chunks).toString('latin1')
+      recordRaw(bytes, text)
       resolve({ text, closed })
       socket.destroy()
     }
@@ -38,4 +40,11 @@ export function statusOf(answer: string): number {
 /** The body of the only response in what a server answered, which must be an `Error`. */
 export function errorOf(answer: string): { error: number; message: string } {
   return JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+}
+
+/** The server answers what it cannot parse without a response object, so only the caller knows of it. */
+function recordRaw(bytes: string | Buffer, answer: string): void {
+  const [, method, target] = /^(\S+) (\S+) HTTP\//.exec(bytes.toString('latin1')) ?? []
+  const [, status] = /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 ([2-5]\d{2})/.exec(answer) ?? []
+  if (method && target && status) recordStatus(method, target, Number(status))
 }
