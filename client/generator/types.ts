@@ -2,7 +2,7 @@ import { compile, type JSONSchema } from 'json-schema-to-typescript'
 import type { Description, JsonSchema, OperationDescription } from './document.ts'
 
 /** What a component is called in TypeScript. `Error` would hide JavaScript's own. */
-export function componentName(reference: string): string {
+function componentName(reference: string): string {
   const name = reference.slice(reference.lastIndexOf('/') + 1)
   return name === 'Error' ? 'ErrorBody' : name
 }

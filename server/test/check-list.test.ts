@@ -28,9 +28,6 @@ const deviations: Record<number, string> = {
   62: 'the number of a failure of the server is 50000, not 500: it is of the one catalogue of numbers',
 }
 
-/** Files that a row may name before they are there. */
-const comingFiles = ['slow-clients.test.ts', 'storage-failures.test.ts']
-
 let server: TestServer
 beforeAll(async () => {
   server = await startTestServer()
@@ -47,7 +44,7 @@ for (const { number, name, checks = [], coveredBy } of rows) {
   describe(`${number}. ${name}`, () => {
     test(`has checks${deviations[number] ? `; but ${deviations[number]}` : ''}`, () => {
       if (coveredBy === undefined) expect(checks.length).toBeGreaterThan(0)
-      else if (!comingFiles.includes(coveredBy)) expect(existsSync(new URL(coveredBy, import.meta.url))).toBe(true)
+      else expect(existsSync(new URL(coveredBy, import.meta.url))).toBe(true)
     })
 
     for (const { what, run } of checks) test(what || '(nothing)', () => run(server))

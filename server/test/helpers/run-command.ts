@@ -14,7 +14,7 @@ export interface CommandResult {
 }
 
 /** The command line as a user calls it, from the sources, with nothing of the settings of whoever runs the tests. */
-export function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
   const [program = '', ...parameters] = commandLine(args)
   return spawn(program, parameters, { env: { PATH, HOME, ...environment } })
