@@ -1,0 +1,172 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startServerProcess } from '../../server/test/helpers/run-command.ts'
+import { until } from '../../server/test/helpers/until.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const unit = readFileSync(`${root}docs/production/plant-store.service`, 'utf8')
+const guide = readFileSync(`${root}docs/production/README.md`, 'utf8')
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'plant-store-production-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('the unit of systemd sets only what is a setting, and systemd takes it', ({ skip }) => {
+  const example = readFileSync(`${root}.env.example`, 'utf8')
+  const settings = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name ?? '')
+  expect(settings).toContain('DATABASE_URL')
+  for (const name of settings.filter((setting) => setting !== 'NODE_ENV'))
+    expect(example).toMatch(new RegExp(`^#? ?${name}=`, 'm'))
+  expect(unit).toContain('ExecStart=/usr/bin/node server/dist/main.js serve')
+
+  if (!isInstalled('systemd-analyze')) {
+    console.log('The unit is not shown to systemd: it is not installed.')
+    skip()
+  }
+  // The user and the program are not those of the machine that runs the tests.
+  const here = unit.replace('/usr/bin/node', process.execPath).replace('User=plant-store', 'User=root')
+  const file = path.join(folder, 'plant-store.service')
+  writeFileSync(file, here.replace('/opt/plant-store', root))
+  execFileSync('systemd-analyze', ['verify', '--man=no', file], { stdio: 'pipe' })
+})
+
+test('behind nginx: bodies of any framing, long lists, errors, the address of the caller, its request id', async ({
+  skip,
+}) => {
+  if (!isInstalled('nginx')) {
+    console.log('The configuration of nginx is not run: nginx is not installed.')
+    skip()
+  }
+  const server = await startServerProcess({
+    DATABASE_URL: `file:${folder}/behind.db`,
+    TRUST_PROXY: '127.0.0.1',
+    AUTH_FAILURE_LIMIT: '1/1m',
+    BODY_LIMIT: '100kb',
+    LOG_LEVEL: 'debug',
+  })
+  const port = await freePort()
+  const nginx = await startNginx(port, new URL(server.url).port)
+  try {
+    const url = `http://127.0.0.1:${port}`
+    const headers = {
+      authorization: `Bearer ${/pst_\w+/.exec(server.output())?.[0]}`,
+      'content-type': 'application/json',
+    }
+    for (let id = 1; id <= 50; id++) {
+      const body = JSON.stringify({ id, name: 'x'.repeat(50_000) })
+      expect((await fetch(`${url}/plants`, { method: 'POST', headers, body })).status).toBe(200)
+    }
+    expect(await (await fetch(`${url}/plants`, { headers })).json()).toHaveLength(50)
+    const page = await fetch(`${url}/plants?limit=1`, { headers })
+    expect(page.headers.get('link')).toMatch(/^<\?limit=1&cursor=/)
+    expect(page.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/)
+    await until(() => server.output().includes(String(page.headers.get('x-request-id'))))
+
+    const tooLarge = await fetch(`${url}/plants`, { method: 'POST', headers, body: `"${'x'.repeat(200_000)}"` })
+    expect(await tooLarge.json()).toMatchObject({ error: 41300 })
+    expect((await fetch(`${url}/plants`)).status).toBe(401)
+    expect((await fetch(`${url}/plants`)).status).toBe(429)
+    // Whoever is not the proxy is somebody else.
+    expect((await fetch(`${server.url}/plants`, { headers: { 'x-forwarded-for': '192.0.2.1' } })).status).toBe(401)
+  } finally {
+    nginx.kill()
+    await once(nginx, 'close')
+    await server.end()
+  }
+})
+
+describe('the commands of the guide', () => {
+  test('what is backed up is there again once it is restored', { timeout: 60_000 }, async () => {
+    const state = path.join(folder, 'state')
+    const backups = path.join(folder, 'backups')
+    mkdirSync(state)
+    mkdirSync(backups)
+    const inFolder = (text: string) =>
+      text
+        .replaceAll('/var/lib/plant-store', state)
+        .replaceAll('/var/backups', backups)
+        .replaceAll('plants-2026-11-21.db', 'plants-$(date +%F).db')
+        .replace('-o plant-store ', '')
+    const environment = { DATABASE_URL: `file:${state}/plants.db` }
+    const token = (await shell(inFolder(commands('Install', 2)))).trim()
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+
+    const server = await startServerProcess(environment)
+    const create = (id: number) =>
+      fetch(`${server.url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name: `plant ${id}` }) })
+    await create(1)
+    await shell(inFolder(commands('Back up', 0)))
+    await create(2)
+    await server.end()
+    // Starting and stopping is what systemd does; the test does it itself.
+    await shell(inFolder(commands('Restore', 0)).replace(/^systemctl .*$/gm, ''))
+
+    const restored = await startServerProcess(environment)
+    const plants = await fetch(`${restored.url}/plants`, { headers })
+    expect(await plants.json()).toEqual([{ name: 'plant 1' }])
+    await restored.end()
+  })
+
+  /** The commands of a block of a section. */
+  function commands(section: string, block: number): string {
+    const [, text = ''] = guide.split(`\n## ${section}\n`)
+    const found = [...(text.split('\n## ')[0] ?? '').matchAll(/```sh\n(.*?)```/gs)][block]?.[1]
+    if (found === undefined) throw new Error(`no commands under ${section}`)
+    return found
+  }
+})
+
+async function shell(script: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('bash', ['-euc', script], { cwd: root })
+  return stdout
+}
+
+function isInstalled(program: string): boolean {
+  try {
+    execFileSync('which', [program], { stdio: 'pipe' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Runs nginx with the configuration of the guide on a port of its own. */
+async function startNginx(port: number, serverPort: string): Promise<ChildProcess> {
+  const configuration = readFileSync(`${root}docs/production/nginx.conf`, 'utf8')
+    .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${serverPort};`)
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  const file = path.join(folder, 'nginx.conf')
+  writeFileSync(
+    file,
+    `daemon off; pid ${folder}/nginx.pid; error_log ${folder}/error.log; events {} http { access_log off; ${temporary.join(' ')}\n${configuration}\n}`,
+  )
+  const nginx = spawn('nginx', ['-c', file, '-e', `${folder}/error.log`], { stdio: 'inherit' })
+  await until(async () => {
+    try {
+      return (await fetch(`http://127.0.0.1:${port}/nothing`)).status === 404
+    } catch {
+      return false
+    }
+  })
+  return nginx
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  return port
+}
