@@ -1,4 +1,5 @@
 import type { Scope } from '@plant-store/contract'
+import { createMemory } from './memory.ts'
 import { hashToken, isWellFormedToken } from './token-format.ts'
 import type { Token, TokenStore } from './token-store.ts'
 
@@ -23,39 +24,22 @@ export type Authenticate = (token: string) => Promise<Caller | Refusal>
  */
 const BELIEVED_FOR = 500
 
-/** How many tokens are remembered at once; the oldest is forgotten first. */
-const REMEMBERED = 10_000
-
-interface Memory {
-  token: Token
-  until: number
-}
-
 /**
  * Makes an authenticator over a token store. It remembers the tokens that it found for half a second, so that a busy
- * caller costs neither a database query nor a hash a request. It finds them in a map, by hash and not by comparing
- * prefixes, so that the time tells nothing. Tokens that it did not find are never remembered: a new token works at once,
- * and a flood of wrong ones fills no memory.
+ * caller costs neither a database query nor a hash a request. Tokens that it did not find are never remembered: a new
+ * token works at once.
  */
 export function createAuthenticator(tokens: TokenStore): Authenticate {
-  const memory = new Map<string, Memory>()
+  const memory = createMemory<Token>(BELIEVED_FOR)
 
   async function find(text: string): Promise<Token | undefined> {
-    memory.delete(text)
     const token = isWellFormedToken(text) ? await tokens.find(hashToken(text)) : undefined
-    if (token) remember(text, token)
+    if (token) memory.remember(text, token)
     return token
   }
 
-  function remember(text: string, token: Token): void {
-    const [oldest] = memory.keys()
-    if (memory.size >= REMEMBERED && oldest !== undefined) memory.delete(oldest)
-    memory.set(text, { token, until: performance.now() + BELIEVED_FOR })
-  }
-
   return async (text) => {
-    const remembered = memory.get(text)
-    const token = remembered && remembered.until > performance.now() ? remembered.token : await find(text)
+    const token = memory.recall(text) ?? (await find(text))
     if (!token) return 'tokenInvalid'
     if (token.revokedAt || (token.expiresAt && token.expiresAt.getTime() <= Date.now())) return 'tokenEnded'
     return { account: token.account, tokenId: token.id, scopes: token.scopes }

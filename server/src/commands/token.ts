@@ -1,4 +1,5 @@
 import { type Scope, ScopeSchema } from '@plant-store/contract'
+import { isAccountName } from '../accounts/account-name.ts'
 import { createTokenStore, type Token } from '../accounts/token-store.ts'
 import { parseDuration } from '../duration.ts'
 import type { Settings } from '../settings.ts'
@@ -13,15 +14,12 @@ export interface CreateTokenOptions {
   label?: string
 }
 
-/** Any text that a person can read and type, and that JSON, SQL and a terminal keep. */
-const ACCOUNT = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
-
 /** Makes a token and prints it, alone. */
 export async function createToken(
   settings: Settings,
   { account, scope, expires, label }: CreateTokenOptions,
 ): Promise<void> {
-  if (!ACCOUNT.test(account)) throw new UsageError('--account must be 1 to 200 visible characters')
+  if (!isAccountName(account)) throw new UsageError('--account must be 1 to 200 visible characters')
   const token = {
     account,
     scopes: scope === undefined ? undefined : parseScopes(scope),
