@@ -1,6 +1,7 @@
 import { databaseFile, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import type { Express } from 'express'
-import { createAuthenticator } from './accounts/authenticator.ts'
+import type { Logger } from 'pino'
+import { type Authenticate, createAuthenticator } from './accounts/authenticator.ts'
 import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
 import { type AppDependencies, createApp } from './app.ts'
 import { createLoadShedding } from './overload/load-shedding.ts'
@@ -40,7 +41,7 @@ export async function createService(settings: Settings, { logger, traceRequest }
   const tokens = createTokenStore(prisma)
   const plants = createPlantStore(database)
   const loadShedding = createLoadShedding(settings)
-  const authenticate = createAuthenticator(tokens)
+  const authenticate = await createAuthentication(settings, tokens, logger)
   return {
     app: createApp({ authenticate, plants, loadShedding, logger, traceRequest }, settings),
     tokens,
@@ -63,6 +64,18 @@ export async function createService(settings: Settings, { logger, traceRequest }
       await database.close()
     },
   }
+}
+
+/** Our own tokens, and those of an issuer where the settings name one; without, nothing of that is even loaded. */
+async function createAuthentication(
+  { tokenIssuer }: Settings,
+  tokens: TokenStore,
+  logger: Logger,
+): Promise<Authenticate> {
+  const authenticateOwn = createAuthenticator(tokens)
+  if (!tokenIssuer) return authenticateOwn
+  const { acceptJsonWebTokens } = await import('./accounts/json-web-token.ts')
+  return acceptJsonWebTokens(tokenIssuer, authenticateOwn, logger)
 }
 
 /** Runs a function again only once its last result is older than so many milliseconds. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { DatabaseError, databaseUrl } from '@plant-store/prisma'
 import bytes from 'bytes'
 import * as z from 'zod'
+import type { TokenIssuer } from './accounts/json-web-token.ts'
 import { parseDuration } from './duration.ts'
 import type { ConnectionLimits } from './http/http-server.ts'
 import type { LoadLimits } from './overload/load-shedding.ts'
@@ -74,6 +75,19 @@ const TrustProxySchema = readWith((text) => {
   return subnets.every(isSubnet) ? subnets : undefined
 }, 'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1')
 
+const KeysUrlSchema = readWith(
+  (text) => (isSafeUrl(text) ? text : undefined),
+  'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
+)
+
+/** Whether nobody on the way can change what is fetched from a URL. */
+function isSafeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, username, password } = new URL(text)
+  if (username !== '' || password !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname))
+}
+
 const SettingsSchema = z.object({
   HOST: setting(z.string().default('127.0.0.1')),
   PORT: setting(PortSchema.default(3000)),
@@ -111,6 +125,9 @@ const SettingsSchema = z.object({
   AUTH_FAILURE_LIMIT: setting(RateLimitSchema.optional()),
   TRUST_PROXY: setting(TrustProxySchema.optional()),
   CORS_ORIGINS: setting(OriginsSchema.default([])),
+  JWT_ISSUER: setting(z.string().optional()),
+  JWT_AUDIENCE: setting(z.string().optional()),
+  JWT_JWKS_URL: setting(KeysUrlSchema.optional()),
   SHUTDOWN_DELAY: setting(TimeoutOrNoneSchema.default(1_000)),
   SHUTDOWN_TIMEOUT: setting(TimeoutSchema.default(10_000)),
   ADMIN_HOST: setting(z.string().default('127.0.0.1')),
@@ -137,6 +154,8 @@ export interface Settings extends ConnectionLimits, LoadLimits {
   trustProxy: number | string[] | undefined
   /** The origins whose pages may call the service from a browser. */
   corsOrigins: string[]
+  /** Whose JSON Web Tokens are accepted beside our own tokens; not set: nobody's. */
+  tokenIssuer: TokenIssuer | undefined
   /** How long a shutdown may take, in milliseconds; then requests under way are cut off. */
   shutdownTimeout: number
   /** How long of that the server goes on serving, so that whoever balances load takes notice. */
@@ -158,9 +177,10 @@ export class SettingsError extends Error {
  */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const { data, error } = SettingsSchema.safeParse(environment)
-  if (error) {
-    const lines = error.issues.map(({ path, message }) => `  ${path.join('.')} ${message}`)
-    throw new SettingsError(`Mend these settings and start again:\n${lines.join('\n')}`)
+  const mistakes = error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`) ?? []
+  mistakes.push(...findMissing(environment))
+  if (!data || mistakes.length > 0) {
+    throw new SettingsError(`Mend these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
   }
   return {
     host: data.HOST,
@@ -180,6 +200,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     authFailureLimit: data.AUTH_FAILURE_LIMIT,
     trustProxy: data.TRUST_PROXY,
     corsOrigins: data.CORS_ORIGINS,
+    tokenIssuer: toTokenIssuer(data),
     shutdownDelay: data.SHUTDOWN_DELAY,
     shutdownTimeout: data.SHUTDOWN_TIMEOUT,
     adminHost: data.ADMIN_HOST,
@@ -195,4 +216,21 @@ function checkedDatabaseUrl(value: string | undefined, context: z.RefinementCtx)
     context.addIssue({ code: 'custom', message: error.message.replace(/^DATABASE_URL /, '') })
     return z.NEVER
   }
+}
+
+const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
+
+/** The settings of an issuer come together: without one of them, tokens would be accepted that are not meant for us. */
+function findMissing(environment: Record<string, string | undefined>): string[] {
+  const missing = ISSUER_SETTINGS.filter((name) => !environment[name])
+  const given = ISSUER_SETTINGS.filter((name) => environment[name])
+  return given.length > 0 ? missing.map((name) => `${name} must be set too, since ${given[0]} is`) : []
+}
+
+function toTokenIssuer({
+  JWT_ISSUER: issuer,
+  JWT_AUDIENCE: audience,
+  JWT_JWKS_URL: keysUrl,
+}: z.output<typeof SettingsSchema>): TokenIssuer | undefined {
+  return issuer && audience && keysUrl ? { issuer, audience, keysUrl } : undefined
 }

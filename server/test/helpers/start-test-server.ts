@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl } from '@plant-store/prisma'
 import { type NewToken, type Settings, startServer } from '../../src/index.ts'
+import type { Observers } from '../../src/service.ts'
 
 /** A real server on a free port over a real database file of its own. */
 export interface TestServer extends AsyncDisposable {
@@ -22,11 +23,14 @@ export interface TestServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
-export async function startTestServer(settings: Partial<Settings> = {}): Promise<TestServer> {
+export async function startTestServer(
+  settings: Partial<Settings> = {},
+  observers: Partial<Observers> = {},
+): Promise<TestServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
   const file = path.join(folder, `${randomUUID()}.db`)
   const url = databaseUrl(`file:${file}`)
-  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, ...settings })
+  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, ...settings }, observers)
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
 
