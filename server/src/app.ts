@@ -4,6 +4,8 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Authenticate } from './accounts/authenticator.ts'
 import { authenticateBearer } from './accounts/bearer-auth.ts'
+import { createDocsResources } from './docs/docs-resources.ts'
+import { serveStaticResources } from './docs/static-resource.ts'
 import './http/express-request.ts'
 import { allowOrigins } from './http/cross-origin.ts'
 import { errorHandler } from './http/error-handler.ts'
@@ -34,7 +36,7 @@ export interface AppDependencies {
 /** The settings that the app itself needs. */
 export type AppSettings = Pick<
   Settings,
-  'bodyLimit' | 'publicUrl' | 'corsOrigins' | 'trustProxy' | 'rateLimit' | 'authFailureLimit'
+  'bodyLimit' | 'publicUrl' | 'docs' | 'corsOrigins' | 'trustProxy' | 'rateLimit' | 'authFailureLimit'
 >
 
 /**
@@ -64,7 +66,9 @@ export function createApp(
       throw toValidationFailure(error)
     },
   })
-  refuseOtherMethods(app, Object.values(contract))
+  const docsResources = settings.docs ? createDocsResources(settings.publicUrl) : []
+  serveStaticResources(app, docsResources)
+  refuseOtherMethods(app, [...Object.values(contract), ...docsResources])
   refuseUnknownPaths(app)
   app.use(errorHandler(logger, toStorageFailure))
   return app

@@ -132,6 +132,12 @@ const SettingsSchema = z.object({
   SHUTDOWN_TIMEOUT: setting(TimeoutSchema.default(10_000)),
   ADMIN_HOST: setting(z.string().default('127.0.0.1')),
   ADMIN_PORT: setting(PortSchema.optional()),
+  DOCS: setting(
+    z
+      .enum(['on', 'off'], { error: 'must be on or off' })
+      .default('on')
+      .transform((docs) => docs === 'on'),
+  ),
 })
 
 /** The settings of the server, checked. */
@@ -163,6 +169,8 @@ export interface Settings extends ConnectionLimits, LoadLimits {
   adminHost: string
   /** The private port with probes and metrics, 0: any free one; not set: none. */
   adminPort: number | undefined
+  /** Whether `/docs` and `/openapi.json` are served. */
+  docs: boolean
 }
 
 /** Settings are wrong. The message names each, and what it must be. */
@@ -205,6 +213,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     shutdownTimeout: data.SHUTDOWN_TIMEOUT,
     adminHost: data.ADMIN_HOST,
     adminPort: data.ADMIN_PORT,
+    docs: data.DOCS,
   }
 }
 

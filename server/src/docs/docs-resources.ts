@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { JSON_CONTENT_TYPE } from '../http/send-json.ts'
+import type { StaticResource } from './static-resource.ts'
+
+/** The page loads and calls nothing but this server, and runs no script that stands in the page itself. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+// Always those beside the sources: the compiler copies only what it compiles.
+const PAGE_FOLDER = new URL('../../src/docs/page/', import.meta.url)
+const SWAGGER_UI_FOLDER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
+
+/** The OpenAPI document, and the page that shows it and calls the service. */
+export function createDocsResources(publicUrl: string | undefined): StaticResource[] {
+  const document = JSON.stringify(createOpenApiDocument({ serverUrl: publicUrl }))
+  return [
+    { method: 'GET', path: '/openapi.json', bytes: Buffer.from(document), contentType: JSON_CONTENT_TYPE },
+    {
+      method: 'GET',
+      path: '/docs',
+      bytes: readFileSync(new URL('index.html', PAGE_FOLDER)),
+      contentType: 'text/html; charset=utf-8',
+      contentSecurityPolicy: PAGE_POLICY,
+    },
+    asset(PAGE_FOLDER, 'page.css', 'text/css'),
+    asset(PAGE_FOLDER, 'page.js', 'text/javascript'),
+    asset(PAGE_FOLDER, 'exact-numbers.js', 'text/javascript'),
+    asset(PAGE_FOLDER, 'network-failure.js', 'text/javascript'),
+    asset(PAGE_FOLDER, 'icon.svg', 'image/svg+xml'),
+    asset(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css'),
+    asset(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript'),
+  ]
+}
+
+function asset(folder: URL, file: string, mediaType: string): StaticResource {
+  const bytes = readFileSync(new URL(file, folder))
+  return { method: 'GET', path: `/docs/${file}`, bytes, contentType: `${mediaType}; charset=utf-8` }
+}

@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+
+const CHROMIUM = '/usr/bin/chromium'
+
+/** Whether there is a browser to test with. Where there is none, it says so. */
+export function hasBrowser(): boolean {
+  const found = existsSync(CHROMIUM)
+  if (!found) console.log(`Skipped: /docs in a browser, because there is no ${CHROMIUM} (apt-get install chromium)`)
+  return found
+}
+
+/** An operation on the page, opened. */
+export interface DocsOperation {
+  /** What the page shows of it, from its heading on. */
+  element: Locator
+  /** Puts the text in place of the example body. */
+  writeBody(body: string): Promise<void>
+  execute(): Promise<void>
+  /** What is shown of the last answer. */
+  answer: Locator
+  /** The text of its body as the page indents it. */
+  answerBody(): Promise<string>
+}
+
+/** A real browser without a window. */
+export function openBrowser(): Promise<Browser> {
+  const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet],
+  })
+}
+
+/** `/docs` in a browser. */
+export interface DocsPage {
+  page: Page
+  /** The addresses that the page has asked for. */
+  requested: URL[]
+  /** What went wrong in the page: scripts that failed, and what its Content-Security-Policy refused. */
+  problems: string[]
+  authorize(token: string): Promise<void>
+  open(operationId: string): Promise<DocsOperation>
+  /** Saves what is shown from the top of the page to the answer of an operation. */
+  takeScreenshot(operation: DocsOperation, path: string): Promise<void>
+}
+
+/** Opens `/docs`; it is closed after the test. */
+export async function openDocsPage(browser: Browser, url: string): Promise<DocsPage> {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
+  onTestFinished(() => page.close())
+  const requested: URL[] = []
+  const problems: string[] = []
+  page.on('request', (request) => requested.push(new URL(request.url())))
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) problems.push(message.text())
+  })
+  await page.goto(`${url}/docs`)
+
+  return {
+    page,
+    requested,
+    problems,
+    async authorize(token) {
+      await page.locator('.schemes').getByRole('button', { name: 'Authorize' }).click()
+      const dialog = page.locator('.dialog-ux')
+      await dialog.getByRole('textbox').fill(token)
+      await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+      await dialog.getByRole('button', { name: 'Close' }).last().click()
+    },
+    async open(operationId) {
+      const element = page.locator(`#operations-default-${operationId}`)
+      await element.locator('.opblock-summary-control').click()
+      const answer = element.locator('.live-responses-table')
+      return {
+        element,
+        writeBody: (body) => element.getByRole('textbox').fill(body),
+        async execute() {
+          const clear = element.getByRole('button', { name: 'Clear' })
+          if (await clear.isVisible()) await clear.click()
+          await element.getByRole('button', { name: 'Execute' }).click()
+          await answer.waitFor()
+        },
+        answer,
+        answerBody: async () => String(await answer.locator('.highlight-code pre').textContent()),
+      }
+    },
+    async takeScreenshot({ answer }, path) {
+      await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)')
+      await page.mouse.move(0, 0)
+      const { y, height } = (await answer.boundingBox()) ?? { y: 0, height: 0 }
+      await page.screenshot({ path, fullPage: true, clip: { x: 0, y: 0, width: 1200, height: y + height } })
+    },
+  }
+}
