@@ -24,6 +24,7 @@ describe('serve', () => {
       const shell = promisify(execFile)
       expect((await shell('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
       expect((await shell('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
+      expect(server.output()).toContain(`Or open ${server.url}/docs in a browser.`)
     } finally {
       expect(await server.end()).toBe(0)
     }

@@ -19,7 +19,7 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
     await server.close()
     await tracing?.close()
   }, logger)
-  if (await server.isEmpty()) await greet(server)
+  if (await server.isEmpty()) await greet(server, settings)
   logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
 }
 
@@ -55,7 +55,7 @@ function endInOrder(close: () => Promise<void>, logger: Logger): void {
     })
 }
 
-async function greet({ url, tokens }: RunningServer): Promise<void> {
+async function greet({ url, tokens }: RunningServer, { docs }: Settings): Promise<void> {
   const { token } = await tokens.create({ account: 'demo', label: 'printed at the first start' })
   console.log(`
 The plant store is empty. This token of the account "demo" is shown once:
@@ -66,5 +66,5 @@ Create a plant, then list it:
 
   curl -sS ${url}/plants -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d "{\\"id\\": 1, \\"name\\": \\"Monstera deliciosa\\", \\"tag\\": \\"aroid\\"}"
   curl -sS ${url}/plants -H "Authorization: Bearer ${token}"
-`)
+${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`)
 }
