@@ -305,6 +305,8 @@ describe('a key server that is down', () => {
     await provider.restart()
     skip(COOL_DOWN)
     expect((await store.call('/plants', { token })).status).toBe(200)
+    const stranger = await signToken(await createKey('stranger'))
+    expect((await store.call('/plants', { token: stranger })).status).toBe(401)
   })
 
   test('later: known keys go on being used, unknown ones are 503', async () => {
@@ -371,7 +373,7 @@ describe('a key server that answers', () => {
     await using store = await startPlantStore(provider)
     expect((await store.call('/plants', { token: await signToken(key) })).status).toBe(200)
     provider.answer = () => {}
-    skip(COOL_DOWN)
+    skip(600_000)
     let ended = false
     const waiting = store.call('/plants', { token: await signToken(await createKey('second')) })
     void waiting.finally(() => {
@@ -401,8 +403,7 @@ test('the log tells that the keys cannot be fetched, and nothing of any token', 
   await provider.restart()
   skip(COOL_DOWN)
   answers.push(...(await call()))
-  expect(log).toContain('the keys of JWT_ISSUER cannot be fetched')
-  expect(log).toContain('ECONNREFUSED')
+  expect(log).toMatch(/ECONNREFUSED.*the keys of JWT_ISSUER cannot be fetched/)
   for (const text of [log, answers.join()]) {
     expect(text).not.toContain(sub)
     for (const part of tokens.join('.').split('.')) expect(text).not.toContain(part)
