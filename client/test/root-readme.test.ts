@@ -1,6 +1,7 @@
 /** What README.md at the root says to type, typed. */
-import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -70,4 +71,28 @@ test('every setting of .env.example is in its table, with the same default', () 
       new RegExp(`^\\| \`${name}\` \\| ${comment ? '' : `\`${value?.replaceAll('.', '\\.')}\``}`, 'm'),
     )
   }
+})
+
+test('every file that it, and any other page for people, points to is there', () => {
+  const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+  expect(pages.length).toBeGreaterThan(10)
+  for (const page of pages) {
+    const text = readFileSync(root + page, 'utf8').replace(/^```.*?^```/gms, '')
+    for (const [, link = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)) {
+      expect(existsSync(path.join(root, path.dirname(page), link)), `${page} points to ${link}`).toBe(true)
+    }
+  }
+})
+
+test('its table of measures is that of the latest benchmark', () => {
+  const { rows } = JSON.parse(readFileSync(`${root}server/bench/results/node-v20.json`, 'utf8'))
+  const measured: { what: string; name: string; value: string }[] = []
+  for (const row of rows) measured.push({ ...row, what: row.what || measured.at(-1)?.what })
+  const table = [...readme.matchAll(/^\| [^|]+ \| (\d\.\d{3}) \| (\d\.\d{3}) \|$/gm)].map(([, ...values]) => values)
+  const expected = ['GET, 100 plants, 64', 'POST, 64 connections, durable', '9 GET to 1 POST'].map((what) =>
+    ['plant-store', 'naive'].map(
+      (name) => measured.find((row) => row.what.startsWith(what) && row.name === name)?.value,
+    ),
+  )
+  expect(table).toEqual(expected)
 })

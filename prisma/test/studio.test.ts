@@ -8,6 +8,8 @@ import { packageFolder, prismaCommand } from './helpers/run.ts'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
+/** Of the README's picture: `SCREENSHOT=FILE` writes it. */
+const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 const hasChromium = existsSync(CHROMIUM)
 if (!hasChromium)
   console.log(`Skipped: Prisma Studio in a browser, because there is no ${CHROMIUM} (apt-get install chromium)`)
@@ -31,7 +33,7 @@ test.skipIf(!hasChromium)('Prisma Studio shows the greatest id exactly', { timeo
 
   expect(await page.getByText('9223372036854775807', { exact: true }).count()).toBe(1)
   expect(await page.getByText('9007199254740993', { exact: true }).count()).toBe(1)
-  if (process.env['SCREENSHOT']) await page.screenshot({ path: process.env['SCREENSHOT'] })
+  if (process.env['SCREENSHOT']) await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
 })
 
 /** Starts Studio as `pnpm studio` does and returns its address once it listens. */

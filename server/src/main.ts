@@ -3,11 +3,10 @@ import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { backup } from './commands/backup.ts'
 import { migrate } from './commands/migrate.ts'
-import { serve } from './commands/serve.ts'
 import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
 import { UsageError } from './commands/usage-error.ts'
 import { readSettings, SettingsError } from './settings.ts'
-import { StartError } from './start-server.ts'
+import { StartError } from './start-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
 const EXIT_FAILURE = 1
@@ -28,6 +27,8 @@ program
   .addHelpText('after', examples('plant-store serve', 'PORT=8080 LOG_LEVEL=debug plant-store serve'))
   .action(async () => {
     const settings = readSettings(process.env)
+    // The other commands start without the server's parts.
+    const { serve } = await import('./commands/serve.ts')
     await serve(settings, await createLogger(settings.logLevel))
   })
 

@@ -5,12 +5,8 @@ import { type AdminServer, startAdminServer } from './admin/admin-server.ts'
 import { createHttpServer, listen, stop } from './http/http-server.ts'
 import { createService, type Observers, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { StartError } from './start-error.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
-
-/** The server cannot start. The message is one sentence that says what to do. */
-export class StartError extends Error {
-  override readonly name = 'StartError'
-}
 
 /** A server that answers. */
 export interface RunningServer {
