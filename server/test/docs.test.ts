@@ -216,6 +216,15 @@ describe.runIf(hasBrowser())('the page in a browser', { timeout: 60_000 }, () =>
     }
   })
 
+  test('calls the server that it came from, whatever PUBLIC_URL says', async () => {
+    await using other = await startTestServer({ publicUrl: 'https://plants.example.com' })
+    const { authorize, open } = await openDocsPage(browser, other.url)
+    await authorize(other.token)
+    const getPlants = await open('getPlants')
+    await getPlants.execute()
+    expect(await getPlants.answerBody()).toBe('[]')
+  })
+
   test('says that no answer came, and what to do', async () => {
     const stopped = await startTestServer()
     onTestFinished(() => stopped.close())
