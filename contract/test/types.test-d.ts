@@ -1,11 +1,10 @@
 import { expectTypeOf } from 'vitest'
-import type { Contract, ErrorBody, ErrorCode, NewPlant, Plant, ValidNewPlant } from '../src/index.ts'
+import type { ErrorBody, ErrorCode, NewPlant, Plant, ValidNewPlant } from '../src/index.ts'
 
 expectTypeOf<Plant>().toEqualTypeOf<{ name: string; tag?: string | undefined }>()
 expectTypeOf<NewPlant>().toEqualTypeOf<{ id: number | bigint; name: string; tag?: string | undefined }>()
 expectTypeOf<ValidNewPlant['id']>().toEqualTypeOf<bigint>()
 expectTypeOf<ErrorBody>().toEqualTypeOf<{ error: number; message: string }>()
-expectTypeOf<keyof Contract>().toEqualTypeOf<'createPlant' | 'getPlants'>()
 
 // @ts-expect-error: a Plant does not carry id
 ;({ name: 'Ficus', id: 1 }) satisfies Plant

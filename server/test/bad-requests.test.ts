@@ -186,7 +186,7 @@ describe('paths and methods', () => {
     '//plants',
     '/plants%2F',
     '/plants;a',
-    '/plants/1',
+    '/plants/1/leaves',
     '/%',
     '/__proto__',
   ])('the unknown path %s answers 404, before a token is asked for, and is not repeated', async (path) => {

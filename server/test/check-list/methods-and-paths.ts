@@ -72,7 +72,7 @@ export const methodsAndPaths: readonly Row[] = [
       '/%zz',
       '/%ff',
       '/\\plants',
-      '/plants/1',
+      '/plants/1/leaves',
     ].map((path) => refuses(path, get(path), 40400)),
   },
   {
