@@ -1,5 +1,6 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { Writable } from 'node:stream'
-import { type CryptoKey, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
+import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readSettings } from '../src/index.ts'
@@ -194,6 +195,20 @@ describe('a token is refused', () => {
       error: 40102,
     })
     expect(provider.fetches).toBe(0)
+  })
+
+  test('that is signed with an RSA key of 1024 bits, although the provider publishes it', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+    const short = { ...(await createKey('short', 'RS256')), jwk: { ...(await exportJWK(publicKey)), kid: 'short' } }
+    await using provider = await startKeyServer(short)
+    await using store = await startPlantStore(provider)
+    const unsigned = (await signToken({ ...short, jwk: { ...short.jwk, alg: 'RS256' } })).replace(/\.[^.]*$/, '')
+    const signature = sign('sha256', Buffer.from(unsigned), privateKey).toString('base64url')
+    expect(await resultOf(await store.call('/plants', { token: `${unsigned}.${signature}` }))).toEqual({
+      status: 401,
+      error: 40102,
+    })
+    expect(provider.fetches).toBe(1)
   })
 
   test('that is signed with another key of the same name', async () => {

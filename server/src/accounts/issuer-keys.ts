@@ -11,6 +11,9 @@ const FRESH_FOR = 600_000
 /** The largest answer of the key server that is read, in bytes. */
 const MAXIMUM_SIZE = 256 * 1024
 
+/** The shortest RSA key whose signatures count, in bits (RFC 7518, section 3.3). */
+const MINIMUM_RSA_LENGTH = 2048
+
 /** Finds the key that the header of a token names. */
 export type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>
 
@@ -67,7 +70,7 @@ export function createIssuerKeys(url: string, logger: Logger): FindKey {
     })
   }
 
-  return async (header) => {
+  async function find(header: JWSHeaderParameters): Promise<CryptoKey> {
     const known = await recall(header)
     if (known) {
       // Nobody waits for keys that are there.
@@ -79,6 +82,15 @@ export function createIssuerKeys(url: string, logger: Logger): FindKey {
     if (key) return key
     throw problem === undefined ? new errors.JWKSNoMatchingKey() : unavailable(problem)
   }
+
+  return async (header) => refuseShort(await find(header))
+}
+
+/** jose throws a TypeError where it verifies with such a key, which looks like a mistake of ours. */
+function refuseShort(key: CryptoKey): CryptoKey {
+  const { modulusLength = MINIMUM_RSA_LENGTH } = key.algorithm as { modulusLength?: number }
+  if (modulusLength < MINIMUM_RSA_LENGTH) throw new errors.JOSENotSupported('the RSA key is too short')
+  return key
 }
 
 async function fetchKeys(url: string): Promise<JSONWebKeySet> {
