@@ -32,7 +32,14 @@ describe('what is in it', () => {
     expect(JSON.stringify(manifest.exports)).not.toContain('@plant-store/source')
     expect(manifest).toMatchObject({ sideEffects: false, license: 'MIT', engines: { node: expect.any(String) } })
     expect(await readInstalled('LICENSE')).toMatch(/^MIT License\n\nCopyright .* Plant Store maintainers/)
-    expect(await readInstalled('README.md')).toContain('# @plant-store/client')
+  })
+
+  test('a README whose links lead to what is in it too', async () => {
+    const readme = await readInstalled('README.md')
+    expect(readme).toContain('# @plant-store/client')
+    const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = '']) => link)
+    expect(links).toContain('reference/api/index.md')
+    for (const link of links) expect(await readInstalled(link)).not.toBe('')
   })
 
   test('both formats with their types, and maps that lead to sources that are there', async () => {
