@@ -1,0 +1,110 @@
+import { isIP } from 'node:net'
+import { DatabaseError, databaseUrl } from '@plant-store/prisma'
+import bytes from 'bytes'
+import * as z from 'zod'
+import { parseDuration } from './duration.ts'
+import type { RateLimit } from './overload/rate-limit.ts'
+
+/** What the timers of Node.js take, in milliseconds. */
+const LONGEST_TIMER = 2 ** 31 - 1
+const MAXIMUM_SIZE = 64 * 2 ** 20
+
+/** A setting whose text a function reads, or gives nothing where it is none. */
+function readWith<T>(read: (text: string) => T | undefined, error: string) {
+  return z.string().transform((text, context): T => {
+    const value = read(text)
+    if (value !== undefined) return value
+    context.addIssue({ code: 'custom', message: error })
+    return z.NEVER
+  })
+}
+
+function parseTimer(text: string): number | undefined {
+  const duration = parseDuration(text)
+  return duration !== undefined && duration <= LONGEST_TIMER ? duration : undefined
+}
+
+function isSubnet(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+export const PortSchema = z
+  .string()
+  .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, {
+    error: 'must be a port number, 0 to 65535 (0: any free one)',
+  })
+  .transform(Number)
+
+/** Gives an absolute `file:` URL, the default one where there is none. */
+export const DatabaseUrlSchema = z
+  .string()
+  .optional()
+  .transform((value, context): string => {
+    try {
+      return databaseUrl(value)
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      context.addIssue({ code: 'custom', message: error.message.replace(/^DATABASE_URL /, '') })
+      return z.NEVER
+    }
+  })
+
+/** Gives bytes. */
+export const SizeSchema = z
+  .string()
+  .regex(/^\d+(?:\.\d+)?(?:b|kb|mb)$/i, { error: 'must be a size such as 512kb or 1mb' })
+  .transform((size) => bytes.parse(size) ?? 0)
+  .refine((size) => size >= 1 && size <= MAXIMUM_SIZE, { error: 'must be between 1b and 64mb' })
+
+export const CountSchema = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, { error: 'must be a whole number, 1 or more' })
+  .transform(Number)
+
+/** Gives milliseconds. */
+export const TimeoutSchema = readWith(parseTimer, 'must be a time such as 250ms, 30s or 5m')
+
+/** Gives milliseconds; 0 is allowed, and needs no unit. */
+export const TimeoutOrNoneSchema = readWith(
+  (text) => (text === '0' ? 0 : parseTimer(text)),
+  'must be a time such as 250ms, 30s or 5m, or 0',
+)
+
+export const RateLimitSchema = readWith((text): RateLimit | undefined => {
+  const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
+  const duration = parseDuration(time)
+  return duration && duration >= 1_000 ? { requests: Number(requests), seconds: duration / 1_000 } : undefined
+}, 'must be a number of requests and a time of 1s or more, such as 100/1s or 6000/1m')
+
+export const OriginsSchema = readWith((text) => {
+  const origins = text.split(',').map((origin) => origin.trim())
+  return origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin) ? origins : undefined
+}, 'must be origins with commas between, such as https://app.example.com,http://localhost:5173; "*" is not taken')
+
+export const TrustProxySchema = readWith((text) => {
+  if (/^[1-9]\d?$/.test(text)) return Number(text)
+  const subnets = text.split(',').map((subnet) => subnet.trim())
+  return subnets.every(isSubnet) ? subnets : undefined
+}, 'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1')
+
+/** Gives the URL without a trailing slash. */
+export const PublicUrlSchema = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL, such as https://plants.example.com' })
+  .refine((url) => !/[?#]/.test(url), { error: 'must not have a query or a fragment' })
+  .transform((url) => url.replace(/\/+$/, ''))
+
+export const KeysUrlSchema = readWith(
+  (text) => (isSafeUrl(text) ? text : undefined),
+  'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
+)
+
+/** Whether nobody on the way can change what is fetched from a URL. */
+function isSafeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, username, password } = new URL(text)
+  if (username !== '' || password !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname))
+}
