@@ -6,8 +6,8 @@ import { select } from './select.ts'
 const OLDEST_SQLITE = '3.51.3'
 
 /**
- * FULL: what is committed survives a power failure. The driver is compiled with NORMAL, which does not promise that, and
- * neither setting is kept in the file: they are made on every connection.
+ * FULL: what is committed survives a power failure. The driver is compiled with NORMAL, which does not promise that,
+ * and neither setting is kept in the file: they are made on every connection.
  */
 export const CONNECTION_SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON'
 

@@ -6,11 +6,11 @@ const READING = /^\s*(?:SELECT|PRAGMA)\b/i
 /**
  * Refuses writes once the database file, or its write-ahead log, is no longer the one that the connection has open.
  *
- * In WAL mode SQLite notices neither: it writes on into a file that was deleted or moved away, and what it has committed
- * is gone with the process. So the paths are compared with what was opened before a write, lest the log of one database
- * grow beside another, and after it, since only then it is sure that the write can be found again; four looks of two
- * microseconds each. What was moved and is put back is written to again; beside another file in its place the server
- * has to be restarted. Transactions are looked at in each of their statements. Reading goes on.
+ * In WAL mode SQLite notices neither: it writes on into a file that was deleted or moved away, and what it has
+ * committed is gone with the process. So the paths are compared with what was opened before a write, lest the log of
+ * one database grow beside another, and after it, since only then it is sure that the write can be found again; four
+ * looks of two microseconds each. What was moved and is put back is written to again; beside another file in its place
+ * the server has to be restarted. Transactions are looked at in each of their statements. Reading goes on.
  *
  * @throws DriverAdapterError with SQLite's own code for this, `SQLITE_READONLY_DBMOVED`
  */

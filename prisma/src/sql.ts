@@ -4,9 +4,9 @@ import type { ArgType, SqlQueryable } from '@prisma/driver-adapter-utils'
 export type SqlValue = string | number | null
 
 /**
- * SQL for the few statements that every request runs, on the connection of Prisma Client, through the same driver adapter
- * and the same gate. For every raw statement Prisma Client compiles a plan in its WebAssembly engine and hands values
- * through it, which takes 60 to 80 microseconds (measured with 7.10 on Node.js 20), a third of a durable insert.
+ * SQL for the few statements that every request runs, on the connection of Prisma Client, through the same driver
+ * adapter and the same gate. For every raw statement Prisma Client compiles a plan in its WebAssembly engine and hands
+ * values through it, which takes 60 to 80 microseconds (measured with 7.10 on Node.js 20), a third of a durable insert.
  */
 export interface Sql {
   /** Runs a statement and gives how many rows it changed. */

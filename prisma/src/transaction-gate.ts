@@ -8,13 +8,14 @@ import {
 /**
  * Keeps statements that belong to no transaction out of other people's transactions.
  *
- * Prisma's adapter for better-sqlite3 has one connection, and SQLite's transactions belong to the connection. While
- * one caller's transaction is open, the adapter lets every other caller's statements run inside it: a plant created
+ * Prisma's adapter for better-sqlite3 has one connection, and SQLite's transactions belong to the connection. While one
+ * caller's transaction is open, the adapter lets every other caller's statements run inside it: a plant created
  * meanwhile, and answered with 200, disappears when that transaction is rolled back. And where BEGIN or COMMIT itself
- * fails, the adapter leaves its lock held or the transaction open, for ever (https://github.com/prisma/orm/issues/29933). So this gate opens
- * and closes transactions itself: whoever is not in the open transaction waits until it has ended, whatever way it
- * ends. The price is that a transaction must use its own client, `tx`: a statement of the outer client inside it
- * waits until Prisma's transaction timeout ends the transaction.
+ * fails, the adapter leaves its lock held or the transaction open, for ever
+ * (https://github.com/prisma/orm/issues/29933). So this gate opens and closes transactions itself: whoever is not in
+ * the open transaction waits until it has ended, whatever way it ends. The price is that a transaction must use its own
+ * client, `tx`: a statement of the outer client inside it waits until Prisma's transaction timeout ends the
+ * transaction.
  *
  * Transactions begin with BEGIN IMMEDIATE. A plain BEGIN takes the write lock only at the first write, and if another
  * process has written in between, it fails at once, however long the busy timeout is.

@@ -71,8 +71,8 @@ export interface FakePlantStore {
 }
 
 /**
- * Makes a plant store in memory that answers as the service does, so that the tests of a caller need no server. Whatever
- * the client of this package can send, it answers as the service would.
+ * Makes a plant store in memory that answers as the service does, so that the tests of a caller need no server.
+ * Whatever the client of this package can send, it answers as the service would.
  *
  * @example
  * const store = createFakePlantStore()

@@ -4,7 +4,9 @@ import { Failure } from '../http/failure.ts'
 
 /** How long the key server may take for its whole answer, in milliseconds. */
 const FETCH_TIMEOUT = 3_000
-/** How long after a fetch, good or bad, the next may begin: tokens of strangers must not make us hammer the key server. */
+/**
+ * How long after a fetch, good or bad, the next may begin: tokens of strangers must not make us hammer the key server.
+ */
 const COOL_DOWN = 10_000
 /** After how long the keys are fetched again although they do, so that one the issuer has withdrawn is let go. */
 const FRESH_FOR = 600_000
@@ -22,7 +24,8 @@ export type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>
  * again; while that fails, those that are known go on being used, however long it takes. jose's own remote key set does
  * not do: it waits for no cool-down after a fetch that failed.
  *
- * @returns a function that throws a Failure (503) where a key cannot be had now, and an error of jose where there is none
+ * @returns a function that throws a Failure (503) where a key cannot be had now, and an error of jose where there is
+ *   none
  */
 export function createIssuerKeys(url: string, logger: Logger): FindKey {
   let findKnown: FindKey | undefined

@@ -25,8 +25,8 @@ const CLOCK_LEEWAY = 5
 const BELIEVED_FOR = 500
 
 /**
- * Makes an authenticator that accepts the JSON Web Tokens of an issuer (RFC 7519, RFC 8725) and leaves all other tokens to
- * another. The claim `sub` is the account and `scope` the scopes; whoever issues the tokens is trusted with both.
+ * Makes an authenticator that accepts the JSON Web Tokens of an issuer (RFC 7519, RFC 8725) and leaves all other tokens
+ * to another. The claim `sub` is the account and `scope` the scopes; whoever issues the tokens is trusted with both.
  */
 export function acceptJsonWebTokens(
   { issuer, audience, keysUrl }: TokenIssuer,

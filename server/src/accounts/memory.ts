@@ -10,8 +10,8 @@ export interface Memory<Value> {
 
 /**
  * Makes a memory that believes what it was told for so many milliseconds. It finds tokens in a map, by hash and not by
- * comparing prefixes, so that the time tells nothing. Whoever remembers only tokens that are good keeps a flood of wrong
- * ones from filling it.
+ * comparing prefixes, so that the time tells nothing. Whoever remembers only tokens that are good keeps a flood of
+ * wrong ones from filling it.
  */
 export function createMemory<Value>(believedFor: number): Memory<Value> {
   const memory = new Map<string, { value: Value; until: number }>()

@@ -27,7 +27,9 @@ export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
 }
 
-/** The SHA-256 of a token, in hexadecimal: all that is ever stored of it. A token is random, so no slow hash is needed. */
+/**
+ * The SHA-256 of a token, in hexadecimal: all that is ever stored of it. A token is random, so no slow hash is needed.
+ */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }

@@ -5,8 +5,8 @@ import { type RunningServer, startServer } from '../start-server.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 
 /**
- * Left to itself, V8 lets the heap grow to several times what is in use before it collects what a long list leaves behind:
- * a list of a million plants then takes 130 MB over idle, and 40 MB with this, in the same time (Node.js 20).
+ * Left to itself, V8 lets the heap grow to several times what is in use before it collects what a long list leaves
+ * behind: a list of a million plants then takes 130 MB over idle, and 40 MB with this, in the same time (Node.js 20).
  */
 const HEAP_GROWTH = '--heap-growing-percent=50'
 
@@ -24,8 +24,8 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 }
 
 /**
- * Ends the process in order: when it is told to, with 0; after an error that nobody has caught, with 1, since nobody knows
- * what state it has left behind. Told a second time, it ends at once.
+ * Ends the process in order: when it is told to, with 0; after an error that nobody has caught, with 1, since nobody
+ * knows what state it has left behind. Told a second time, it ends at once.
  */
 function endInOrder(close: () => Promise<void>, logger: Logger): void {
   let ending = false

@@ -6,7 +6,8 @@ const PREFLIGHT_MAXIMUM_AGE = 600
 
 /**
  * Lets pages of some origins call the service (CORS). A preflight comes without a token, so this stands before
- * authentication; it goes on to the path, which answers what it takes. Cookies are never asked for: the token is a header.
+ * authentication; it goes on to the path, which answers what it takes. Cookies are never asked for: the token is a
+ * header.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({

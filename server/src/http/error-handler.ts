@@ -3,7 +3,9 @@ import type { Logger } from 'pino'
 import { answerFailure } from './answer-failure.ts'
 import { Failure } from './failure.ts'
 
-/** Answers every failure as an `Error` body. What is not a {@link Failure} is the server's own fault: 500, and logged. */
+/**
+ * Answers every failure as an `Error` body. What is not a {@link Failure} is the server's own fault: 500, and logged.
+ */
 export function errorHandler(logger: Logger, toFailure: (error: unknown) => Failure | undefined) {
   // Express tells an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {

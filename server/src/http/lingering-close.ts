@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http'
 const LINGERING = 1_000
 
 /**
- * Lets the connection of a request end in peace (RFC 9112 section 9.6). Closing it while the caller still sends makes its system throw away
- * the answer along with the connection, so this side only says that it has ended, discards what still comes for a
- * moment, and then closes. Node.js closes by `destroySoon`, once the last answer is written.
+ * Lets the connection of a request end in peace (RFC 9112 section 9.6). Closing it while the caller still sends makes
+ * its system throw away the answer along with the connection, so this side only says that it has ended, discards what
+ * still comes for a moment, and then closes. Node.js closes by `destroySoon`, once the last answer is written.
  */
 export function closeLingering(request: IncomingMessage): void {
   const { socket } = request

@@ -5,7 +5,9 @@ import { requestEnded } from '../telemetry/events.ts'
 import { setCommonHeaders } from './common-headers.ts'
 import { refuseMalformedRequest } from './malformed-request.ts'
 
-/** What logs and metrics call a request whose caller went away before its answer, since nginx did. Nobody is sent it. */
+/**
+ * What logs and metrics call a request whose caller went away before its answer, since nginx did. Nobody is sent it.
+ */
 const CLIENT_CLOSED_REQUEST = 499
 
 const WELL_FORMED_ID = /^[\w.-]{1,64}$/

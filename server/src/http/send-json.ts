@@ -13,8 +13,8 @@ export function sendJson(response: ServerResponse, bytes: Buffer): void {
 }
 
 /**
- * Makes `response.json` of an app do just that. Express's own looks for a charset to add, a replacer, an ETag and a fresh
- * copy at the caller with every answer; this service has none of them.
+ * Makes `response.json` of an app do just that. Express's own looks for a charset to add, a replacer, an ETag and a
+ * fresh copy at the caller with every answer; this service has none of them.
  */
 export function sendJsonPlainly(app: Express): void {
   app.response.json = function json(body) {

@@ -25,8 +25,9 @@ const SAMPLING_INTERVAL = 500
 const RESOLUTION = 10
 
 /**
- * Answers 503 at once, before anything is spent on a request, while more are under way or the event loop is later than the
- * limits say: an answer that comes too late helps nobody, and the work for it delays those that could still be in time.
+ * Answers 503 at once, before anything is spent on a request, while more are under way or the event loop is later than
+ * the limits say: an answer that comes too late helps nobody, and the work for it delays those that could still be in
+ * time.
  */
 export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: LoadLimits): LoadShedding {
   let inFlight = 0

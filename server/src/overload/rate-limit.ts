@@ -14,8 +14,8 @@ export interface RateLimit {
 export type CountRequest = (key: string, response: Response) => Promise<void>
 
 /**
- * Makes a counter of requests; without a limit it lets all pass. Each key has a window of its own, which begins with its
- * first request. The answer says what is left, in the headers of the IETF draft
+ * Makes a counter of requests; without a limit it lets all pass. Each key has a window of its own, which begins with
+ * its first request. The answer says what is left, in the headers of the IETF draft
  * (draft-ietf-httpapi-ratelimit-headers-10). The count is that of this process: several share nothing.
  *
  * @param reason what the limit is for, named in the headers and the metrics

@@ -1,18 +1,20 @@
 /**
  * Keeps the serialized lists of busy accounts as long as they are provably what the database holds.
  *
- * Proof needs two things. What this process writes is told by {@link ListCache.write}. What
- * any other connection writes, of this process or another, changes SQLite's `data_version`, which is read anew for every
- * list, after its request has arrived; the lists that are asked for in one turn of the event loop share one reading. A
- * list is kept with the version that was read before its rows were, so that a write in between makes it stale, never
- * wrong. Long lists are not kept, and those that were not asked for longest go first.
+ * Proof needs two things. What this process writes is told by {@link ListCache.write}. What any other connection
+ * writes, of this process or another, changes SQLite's `data_version`, which is read anew for every list, after its
+ * request has arrived; the lists that are asked for in one turn of the event loop share one reading. A list is kept
+ * with the version that was read before its rows were, so that a write in between makes it stale, never wrong. Long
+ * lists are not kept, and those that were not asked for longest go first.
  */
 export interface ListCache {
-  /** The list of an account as JSON text in UTF-8: kept, or read and then kept; as pieces where it is too long to keep. */
+  /**
+   * The list of an account as JSON text in UTF-8: kept, or read and then kept; as pieces where it is too long to keep.
+   */
   get(account: string): Promise<Buffer | AsyncIterable<string>>
   /**
-   * Runs a write of this process, which must tell of what it changed by {@link append} or {@link forget} before it ends:
-   * a list that is read meanwhile may have the change in it already, and is not kept.
+   * Runs a write of this process, which must tell of what it changed by {@link append} or {@link forget} before it
+   * ends: a list that is read meanwhile may have the change in it already, and is not kept.
    */
   write<T>(run: () => Promise<T>): Promise<T>
   /** Some plants were appended to the list of an account, and nothing else: their JSON, with commas between. */

@@ -16,8 +16,9 @@ const MAXIMUM_PIECE_BYTES = 2 ** 20
 
 /**
  * Inserts the rows, in order, that the accounts do not have yet, in one statement: all or none, durable when it
- * returns. Gives how many were inserted. The time is written in the format of Prisma, so that it reads it. Through `json_each`, since 500 rows as 2,000 parameters take five times as
- * long; safe for text, since it holds no U+0000, at which SQLite's JSON functions would stop.
+ * returns. Gives how many were inserted. The time is written in the format of Prisma, so that it reads it. Through
+ * `json_each`, since 500 rows as 2,000 parameters take five times as long; safe for text, since it holds no U+0000, at
+ * which SQLite's JSON functions would stop.
  */
 export function insertPlants(sql: Sql, rows: readonly PlantRow[]): Promise<number> {
   const [row] = rows
@@ -87,10 +88,10 @@ export interface JsonPiece {
 }
 
 /**
- * The first `rows` plants of an account with `after` < `seq` <= `last`, or nothing where there are none, or where one of
- * several is too long for a piece of as many: then fewer have to be asked for. SQLite makes the text, in a third of the
- * time that rows would take on their way through Prisma, and bounds it plant by plant, since adding up the sizes first
- * would take half as long again.
+ * The first `rows` plants of an account with `after` < `seq` <= `last`, or nothing where there are none, or where one
+ * of several is too long for a piece of as many: then fewer have to be asked for. SQLite makes the text, in a third of
+ * the time that rows would take on their way through Prisma, and bounds it plant by plant, since adding up the sizes
+ * first would take half as long again.
  */
 export async function selectJson(
   sql: Sql,

@@ -126,8 +126,8 @@ function keyOf({ account, id }: PlantRow): string {
 }
 
 /**
- * Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. Where plants
- * are long, a piece has fewer of them.
+ * Reads in short statements, one a piece: no long transaction holds back a checkpoint, and no piece is large. Where
+ * plants are long, a piece has fewer of them.
  */
 async function* readJson(sql: Sql, account: string, after: number, last: number): AsyncGenerator<string> {
   let position = after

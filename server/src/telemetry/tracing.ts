@@ -17,8 +17,8 @@ type Protocol = (typeof PROTOCOLS)[number]
 
 /**
  * Starts tracing where the standard `OTEL_*` variables ask for it: `OTEL_TRACES_EXPORTER=otlp`, or the address of a
- * collector. Where they do not, nothing of OpenTelemetry's SDK is loaded. The spans are made here rather than by patching
- * Node.js: there is one kind of them.
+ * collector. Where they do not, nothing of OpenTelemetry's SDK is loaded. The spans are made here rather than by
+ * patching Node.js: there is one kind of them.
  *
  * @throws SettingsError
  */

@@ -9,7 +9,9 @@ export interface RawAnswer {
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 const LINE_END = Buffer.from('\r\n')
 
-/** The first whole answer in the bytes of a connection and how many of them it takes; nothing where there is none yet. */
+/**
+ * The first whole answer in the bytes of a connection and how many of them it takes; nothing where there is none yet.
+ */
 export function parseAnswer(
   bytes: Buffer,
   toHead: boolean,

@@ -14,7 +14,9 @@ export default async function setup(): Promise<() => Promise<void>> {
   }
 }
 
-/** Picks those of the lines `METHOD path status` that are of an operation of the document which does not declare them. */
+/**
+ * Picks those of the lines `METHOD path status` that are of an operation of the document which does not declare them.
+ */
 export function findUndeclared(seen: readonly string[], { paths = {} }: OpenApiDocument): string[] {
   return seen.filter((line) => {
     const [method = '', path = '', status = ''] = line.split(' ')

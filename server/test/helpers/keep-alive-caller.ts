@@ -9,8 +9,8 @@ export interface RawAnswer {
 }
 
 /**
- * One connection that sends one request after the other, for tests with many: it costs a tenth of `fetch`. It takes only
- * answers that have a `Content-Length`.
+ * One connection that sends one request after the other, for tests with many: it costs a tenth of `fetch`. It takes
+ * only answers that have a `Content-Length`.
  */
 export interface KeepAliveCaller {
   socket: Socket

@@ -1,6 +1,7 @@
 /**
- * Records which statuses the service answers with, operation by operation, while the tests run: set up in every test file
- * and in every server that a test starts as a process. `check-statuses.ts` compares them with the contract at the end.
+ * Records which statuses the service answers with, operation by operation, while the tests run: set up in every test
+ * file and in every server that a test starts as a process. `check-statuses.ts` compares them with the contract at the
+ * end.
  */
 import { subscribe } from 'node:diagnostics_channel'
 import { appendFileSync, mkdirSync } from 'node:fs'

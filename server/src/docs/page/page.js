@@ -5,8 +5,8 @@ import { networkFailure } from './network-failure.js'
 const address = new URL('.', location.href).href.replace(/\/$/, '')
 
 /**
- * Calls go to where the page came from, whatever base address the document names: the page may be opened at another, and
- * its Content-Security-Policy lets it call nothing else.
+ * Calls go to where the page came from, whatever base address the document names: the page may be opened at another,
+ * and its Content-Security-Policy lets it call nothing else.
  */
 const sameServer = {
   statePlugins: {
