@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
+import { logRejections } from '../telemetry/log-rejections.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 
 /**
@@ -14,9 +15,11 @@ const HEAP_GROWTH = '--heap-growing-percent=50'
 export async function serve(settings: Settings, logger: Logger): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
   const tracing = await startTracing(process.env)
+  const endLogOfRejections = logRejections(logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware })
   endInOrder(async () => {
     await server.close()
+    endLogOfRejections()
     await tracing?.close()
   }, logger)
   if (await server.isEmpty()) await greet(server, settings)

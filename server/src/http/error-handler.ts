@@ -11,8 +11,7 @@ export function errorHandler(logger: Logger, toFailure: (error: unknown) => Fail
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const failure = asFailure(error, toFailure)
     if (failure.status >= 500) {
-      const level = failure.reason === 'unavailable' ? 'warn' : 'error'
-      logger[level]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
+      logger[levelOf(failure)]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
     }
     if (response.headersSent) {
       response.destroy()
@@ -20,6 +19,12 @@ export function errorHandler(logger: Logger, toFailure: (error: unknown) => Fail
     }
     answerFailure(response, failure)
   }
+}
+
+function levelOf({ reason, cause }: Failure): 'error' | 'warn' | 'debug' {
+  if (reason !== 'unavailable') return 'error'
+  // Who is turned away because of overload is counted, not logged one by one.
+  return cause === undefined ? 'debug' : 'warn'
 }
 
 function asFailure(error: unknown, toFailure: (error: unknown) => Failure | undefined): Failure {

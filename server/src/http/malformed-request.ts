@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { ErrorName } from '@plant-store/contract'
 import { Failure } from './failure.ts'
 
 /** Node.js keeps the first of these and drops the rest in silence; two of them are two opinions of who asks what. */
@@ -15,20 +16,23 @@ const MAXIMUM_HEADERS = 1000
  * @throws Failure
  */
 export function refuseMalformedRequest({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
-  if (httpVersionMajor !== 1) throw new Failure('httpVersionNotSupported')
-  if (rawHeaders.length > 2 * MAXIMUM_HEADERS) throw new Failure('headersTooLarge')
+  if (httpVersionMajor !== 1) throw malformed('httpVersionNotSupported')
+  if (rawHeaders.length > 2 * MAXIMUM_HEADERS) throw malformed('headersTooLarge')
   if (headers.host === undefined && httpVersion !== '1.0') {
-    throw new Failure('badRequest', 'The header Host is missing. Send it.')
+    throw malformed('badRequest', 'The header Host is missing. Send it.')
   }
   const repeated = repeatedHeader(rawHeaders)
-  if (repeated) throw new Failure('badRequest', `The header ${repeated} was sent twice. Send it once.`)
+  if (repeated) throw malformed('badRequest', `The header ${repeated} was sent twice. Send it once.`)
   const coding = headers['transfer-encoding']?.toLowerCase()
   if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
-    throw new Failure('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.', {
-      headers: { Connection: 'close' },
-    })
+    throw malformed('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
   }
   if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new Failure('expectationFailed')
+}
+
+/** Where a request ends is in doubt once it is malformed: nothing that comes after it is read. */
+function malformed(reason: ErrorName, message?: string): Failure {
+  return new Failure(reason, message, { headers: { Connection: 'close' } })
 }
 
 function repeatedHeader(rawHeaders: readonly string[]): string | undefined {

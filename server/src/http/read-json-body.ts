@@ -69,7 +69,9 @@ function brokenOff(): Failure {
 }
 
 function tooLarge(limit: number): Failure {
-  return new Failure('bodyTooLarge', `The body is larger than the ${limit} bytes that the server takes. Send less.`)
+  return new Failure('bodyTooLarge', `The body is larger than the ${limit} bytes that the server takes. Send less.`, {
+    headers: { Connection: 'close' },
+  })
 }
 
 function parseBody(bytes: Buffer): unknown {

@@ -10,6 +10,7 @@ import { accepts, answers, get, post, type Row, refuses, request } from './row.t
 const EXPECTING = { Expect: '100-continue' }
 const KEPT = { Connection: null }
 const CLOSED = { Connection: 'close' }
+const ANOTHER_REQUEST = 'GET /plants HTTP/1.1\r\nHost: x\r\n\r\n'
 /** A body that would be a plant. */
 const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
 
@@ -76,7 +77,7 @@ export const protocol: readonly Row[] = [
     number: 22,
     name: 'no Host',
     checks: [
-      refuses('in HTTP/1.1', get('/plants', { Host: null }), 40000),
+      refuses('in HTTP/1.1', get('/plants', { ...KEPT, Host: null }), 40000, CLOSED),
       refuses('not even with an absolute target', get('http://plants.example.com/plants', { Host: null }), 40000),
     ],
   },
@@ -84,8 +85,8 @@ export const protocol: readonly Row[] = [
     number: 23,
     name: 'two Host headers',
     checks: [
-      refuses('different', get('/plants', { Host: ['a', 'b'] }), 40000),
-      refuses('the same', get('/plants', { Host: ['a', 'a'] }), 40000),
+      refuses('different', get('/plants', { ...KEPT, Host: ['a', 'b'] }), 40000, CLOSED),
+      refuses('the same', get('/plants', { ...KEPT, Host: ['a', 'a'] }), 40000, CLOSED),
     ],
   },
   {
@@ -144,8 +145,19 @@ export const protocol: readonly Row[] = [
       ),
       answers('nothing after one that ends the connection', get('/nowhere') + get(), { status: 404 }),
       answers(
-        'nothing after a body that was not read',
-        request({ headers: { ...KEPT, Authorization: null }, body: get() }) + get(),
+        'a body that is not wanted is read to its end and is no request',
+        request({ headers: { ...KEPT, Authorization: null }, body: ANOTHER_REQUEST }) + get(),
+        { status: 401, headers: { Connection: 'keep-alive' } },
+        { status: 200, headers: CLOSED },
+      ),
+      answers(
+        'nothing after a large body that is not wanted',
+        request({ headers: { ...KEPT, Authorization: null }, body: ANOTHER_REQUEST.padEnd(65 * 1024) }) + get(),
+        { status: 401, headers: CLOSED },
+      ),
+      answers(
+        'nothing after chunks that are not wanted',
+        request({ headers: { ...KEPT, Authorization: null, 'Transfer-Encoding': 'chunked' } }) + CHUNKS + get(),
         { status: 401, headers: CLOSED },
       ),
     ],

@@ -59,10 +59,13 @@ export async function startServerProcess(environment: Record<string, string>): P
   const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment })
   const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
+  let isReady = false
   const ready = new Promise<string>((resolve, reject) => {
     const collect = (text: string) => {
       output += text
+      if (isReady) return
       const [, url] = /"url":"([^"]+)",.*"msg":"ready"/.exec(output) ?? []
+      isReady = url !== undefined
       if (url !== undefined) resolve(url)
     }
     child.stdout?.setEncoding('utf8').on('data', collect)
