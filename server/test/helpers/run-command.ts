@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
 
 const RECORDER = new URL('./record-statuses.ts', import.meta.url).href
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -17,8 +18,17 @@ export interface CommandResult {
 function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
   const [program = '', ...parameters] = commandLine(args)
-  return spawn(program, parameters, { env: { PATH, HOME, ...environment } })
+  const child = spawn(program, parameters, { env: { PATH, HOME, ...environment } })
+  running.add(child)
+  child.once('close', () => running.delete(child))
+  return child
 }
+
+/** A test that fails half way ends nothing. */
+const running = new Set<ChildProcess>()
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL')
+})
 
 /** What runs the command line from the sources. */
 export function commandLine(args: readonly string[]): string[] {
