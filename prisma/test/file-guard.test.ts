@@ -1,4 +1,5 @@
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
+import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Database, migrateDatabase, openDatabase } from '../src/index.ts'
 import { query } from './helpers/sqlite.ts'
@@ -49,4 +50,27 @@ test('a write during which the file was deleted is not called done', async () =>
   const writing = write('1')
   rmSync(file)
   await expect(writing).rejects.toMatchObject(moved)
+})
+
+test('a change that leaves the time of the folder as it is, being in the same tick of the clock, is noticed', async () => {
+  const { file, write } = await openNewDatabase()
+  const now = new Date(Date.now() + 3_600_000)
+  utimesSync(path.dirname(file), now, now)
+  await write('1')
+  renameSync(`${file}-wal`, `${file}-elsewhere`)
+  utimesSync(path.dirname(file), now, now)
+  await expect(write('2')).rejects.toMatchObject(moved)
+})
+
+test('a database that a symbolic link leads to is guarded where it is', async () => {
+  const { file, url } = temporaryDatabase()
+  const link = `${temporaryDatabase().file}-link`
+  await migrateDatabase(url)
+  symlinkSync(file, link)
+  const database = await openDatabase(`file:${link}`)
+  onTestFinished(() => database.close())
+  const write = () => database.sql.execute(`UPDATE "Plant" SET "name" = 'Ficus'`)
+  await write()
+  renameSync(`${file}-wal`, `${file}-elsewhere`)
+  await expect(write()).rejects.toMatchObject(moved)
 })
