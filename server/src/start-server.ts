@@ -6,7 +6,7 @@ import { createHttpServer, listen, stop } from './http/http-server.ts'
 import { createService, type Observers, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
-import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import type { Metrics } from './telemetry/metrics.ts'
 
 /** A server that answers. */
 export interface RunningServer {
@@ -48,7 +48,7 @@ export async function startServer(
       traceRequest: undefined,
       ...observers,
     })
-    if (admin) metrics = createMetrics(service.gauges)
+    if (admin) metrics = await startMetrics(service)
     use(service.app)
     const { tokens, isEmpty } = service
     return { url, adminUrl: admin?.url, tokens, isEmpty, close }
@@ -81,6 +81,12 @@ export async function startServer(
     metrics?.close()
     await admin?.close()
   }
+}
+
+/** Without a port that shows them, nothing of metrics is even loaded. */
+async function startMetrics({ gauges }: Service): Promise<Metrics> {
+  const { createMetrics } = await import('./telemetry/metrics.ts')
+  return createMetrics(gauges)
 }
 
 /** Takes a port, or says which setting to change. */

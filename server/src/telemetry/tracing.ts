@@ -1,5 +1,4 @@
-import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { RequestHandler } from 'express'
 import { SettingsError } from '../settings.ts'
 
 /** Traces of requests, sent to a collector. */
@@ -17,7 +16,7 @@ type Protocol = (typeof PROTOCOLS)[number]
 
 /**
  * Starts tracing where the standard `OTEL_*` variables ask for it: `OTEL_TRACES_EXPORTER=otlp`, or the address of a
- * collector. Where they do not, nothing of OpenTelemetry's SDK is loaded. The spans are made here rather than by
+ * collector. Where they do not, nothing of OpenTelemetry is loaded. The spans are made here rather than by
  * patching Node.js: there is one kind of them.
  *
  * @throws SettingsError
@@ -25,13 +24,15 @@ type Protocol = (typeof PROTOCOLS)[number]
 export async function startTracing(environment: Environment): Promise<Tracing | undefined> {
   const protocol = requestedProtocol(environment)
   if (!protocol) return undefined
-  const [{ BatchSpanProcessor, NodeTracerProvider }, { OTLPTraceExporter }, resources] = await Promise.all([
-    import('@opentelemetry/sdk-trace-node'),
-    protocol === 'http/json'
-      ? import('@opentelemetry/exporter-trace-otlp-http')
-      : import('@opentelemetry/exporter-trace-otlp-proto'),
-    import('@opentelemetry/resources'),
-  ])
+  const [{ BatchSpanProcessor, NodeTracerProvider }, { OTLPTraceExporter }, resources, { traceRequest }] =
+    await Promise.all([
+      import('@opentelemetry/sdk-trace-node'),
+      protocol === 'http/json'
+        ? import('@opentelemetry/exporter-trace-otlp-http')
+        : import('@opentelemetry/exporter-trace-otlp-proto'),
+      import('@opentelemetry/resources'),
+      import('./trace-request.ts'),
+    ])
   const named = resources.resourceFromAttributes({ 'service.name': 'plant-store' })
   const asked = resources.detectResources({ detectors: [resources.envDetector] })
   const provider = new NodeTracerProvider({
@@ -53,29 +54,4 @@ function requestedProtocol(environment: Environment): Protocol | undefined {
   const known = PROTOCOLS.find((candidate) => candidate === protocol)
   if (!known) throw new SettingsError(`OTEL_EXPORTER_OTLP_PROTOCOL must be ${PROTOCOLS.join(' or ')}`)
   return known
-}
-
-function traceRequest(request: Request, response: Response, next: NextFunction): void {
-  const parent = propagation.extract(context.active(), request.headers)
-  const options = {
-    kind: SpanKind.SERVER,
-    attributes: { 'http.request.method': request.method, 'url.path': request.path },
-  }
-  const span = trace.getTracer('plant-store').startSpan(request.method, options, parent)
-  response.once('close', () => endSpan(span, request, response))
-  context.with(trace.setSpan(parent, span), next)
-}
-
-/** Names follow the semantic conventions for HTTP; the query is left out, since a caller may have put a token there. */
-function endSpan(span: Span, request: Request, response: Response): void {
-  const route: string | undefined = request.route?.path
-  if (route !== undefined) span.updateName(`${request.method} ${route}`).setAttribute('http.route', route)
-  span.setAttribute('plant_store.request_id', request.requestId)
-  if (response.writableFinished) {
-    span.setAttribute('http.response.status_code', response.statusCode)
-    if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-  } else {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: 'the connection was closed before the answer was whole' })
-  }
-  span.end()
 }
