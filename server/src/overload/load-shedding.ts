@@ -39,14 +39,17 @@ export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: L
     delay.reset()
   }, SAMPLING_INTERVAL).unref()
 
+  function release(): void {
+    inFlight--
+  }
+
   return {
     admit(_request, response, next) {
       if (inFlight >= maximumInFlight) throw overloaded('in-flight')
       if (late) throw overloaded('event-loop-delay')
       inFlight++
-      response.once('close', () => {
-        inFlight--
-      })
+      // It closes once; `once` would make a function for every request.
+      response.on('close', release)
       next()
     },
     inFlight: () => inFlight,
