@@ -1,4 +1,8 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+
+// Two files at once even on two cores, since tests mostly wait; one after the other where they measure times.
+const maxWorkers = process.env['PLANT_STORE_LONG_TESTS'] === '1' ? 1 : Math.max(2, availableParallelism() - 1)
 
 export default defineConfig({
   // The packages are tested from their sources: nothing needs to be built before.
@@ -9,6 +13,7 @@ export default defineConfig({
     // Every status that a test sees the service answer is declared in the contract.
     setupFiles: ['server/test/helpers/record-statuses.ts'],
     globalSetup: ['server/test/helpers/check-statuses.ts'],
+    maxWorkers,
     // A report for programs, beside the one for people.
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
     testTimeout: 30_000,
