@@ -41,7 +41,7 @@ export async function startServer(
   let metrics: Metrics | undefined
   let closing = false
   try {
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${await takePort('', host, port, listenHere)}`
+    const url = await takePort('', host, port, listenHere)
     if (adminPort !== undefined) admin = await takePort('ADMIN_', adminHost, adminPort, startAdmin)
     service = await createService(complete, {
       logger: pino({ level: 'silent' }),
@@ -57,7 +57,7 @@ export async function startServer(
     throw error
   }
 
-  function listenHere(): Promise<number> {
+  function listenHere(): Promise<string> {
     return listen(server, port, host)
   }
 

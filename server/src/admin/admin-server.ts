@@ -26,19 +26,16 @@ export interface AdminServer {
  * @throws the error of Node.js where the port cannot be taken
  */
 export async function startAdminServer(host: string, port: number, sources: AdminSources): Promise<AdminServer> {
+  const pages = createPages(sources)
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
-    const answer = request.method === 'GET' || request.method === 'HEAD' ? pages(sources)[request.url ?? ''] : undefined
+    const answer = request.method === 'GET' || request.method === 'HEAD' ? pages[request.url ?? ''] : undefined
     if (!answer) return sendText(response, 404, 'There are /livez, /readyz and /metrics here, for GET.')
     answer(request, response)
   })
-  const taken = await listen(server, port, host)
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
-    close: () => stop(server, 0),
-  }
+  return { url: await listen(server, port, host), close: () => stop(server, 0) }
 }
 
-function pages({ whyNotReady, metrics }: AdminSources): Record<string, RequestListener> {
+function createPages({ whyNotReady, metrics }: AdminSources): Record<string, RequestListener> {
   return {
     '/livez': (_request, response) => sendText(response, 200, 'live'),
     '/readyz': async (_request, response) => {

@@ -93,12 +93,13 @@ const answerStarting: RequestListener = (_request, response) => {
   answerFailure(response, new Failure('unavailable', 'The server is starting. Send the request again.', { headers }))
 }
 
-/** Listens; resolves with the port, which is another than the one given where that is 0. */
-export function listen(server: Server, port: number, host: string): Promise<number> {
+/** Listens; resolves with the address, whose port is another than the one given where that is 0. */
+export function listen(server: Server, port: number, host: string): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject).listen(port, host, () => {
       server.off('error', reject)
-      resolve((server.address() as AddressInfo).port)
+      const { port: taken } = server.address() as AddressInfo
+      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${taken}`)
     })
   })
 }
