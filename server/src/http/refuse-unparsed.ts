@@ -3,10 +3,8 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { COMMON_HEADERS } from './common-headers.ts'
 import { Failure } from './failure.ts'
+import { cutLater } from './lingering-close.ts'
 import { JSON_CONTENT_TYPE } from './send-json.ts'
-
-/** How long a caller that was refused may keep its side of the connection open, in milliseconds. */
-const LINGERING = 1_000
 
 /** The parser fails again with whatever comes after its first failure; that needs no second answer. */
 const refused = new WeakSet<Duplex>()
@@ -30,11 +28,6 @@ function refuse(socket: Duplex, failure: Failure): void {
     // It is closing already, after an answer that said so.
     if (socket.writable) socket.end(toHttp(failure), () => cutLater(socket))
   })
-}
-
-function cutLater(socket: Duplex): void {
-  const cut = setTimeout(() => socket.destroy(), LINGERING).unref()
-  socket.once('close', () => clearTimeout(cut))
 }
 
 /**
