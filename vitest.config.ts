@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { isLong } from './server/test/helpers/long-tests.ts'
 
 // Two files at once even on two cores, since tests mostly wait; one after the other where they measure times.
-const maxWorkers = process.env['PLANT_STORE_LONG_TESTS'] === '1' ? 1 : Math.max(2, availableParallelism() - 1)
+const maxWorkers = isLong ? 1 : Math.max(2, availableParallelism() - 1)
 
 export default defineConfig({
   // The packages are tested from their sources: nothing needs to be built before.

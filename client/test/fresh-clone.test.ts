@@ -7,13 +7,13 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isLong } from '../../server/test/helpers/long-tests.ts'
 
 const run = promisify(execFile)
 const repository = fileURLToPath(new URL('../../', import.meta.url))
 const MINUTES = 60_000
 
 // It installs and tests everything once more, in a copy that does not do the same again.
-const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'
 if (!isLong) console.log('The README commands are not run in a fresh clone: set PLANT_STORE_LONG_TESTS=1 for that.')
 
 /** What the machine of a newcomer has in its environment. */

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrateDatabase, openDatabase } from '../src/index.ts'
+import { freePort } from './helpers/free-port.ts'
 import { packageFolder, prismaCommand } from './helpers/run.ts'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
@@ -63,15 +63,4 @@ async function openPage(): Promise<Page> {
   const isLocal = (address: string) => ['127.0.0.1', 'localhost'].includes(new URL(address).hostname)
   await browser.route('**/*', (route) => (isLocal(route.request().url()) ? route.continue() : route.abort()))
   return browser.newPage()
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      )
-    })
-  })
 }

@@ -1,9 +1,7 @@
 /** What was answered 200 is there for good, however the process ends. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
 import { isLong } from './helpers/long-tests.ts'
 import { readDatabase } from './helpers/read-database.ts'
 import { startServerProcess } from './helpers/run-command.ts'
@@ -15,10 +13,8 @@ const WRITERS = 32
 const LATEST_KILL = 500
 
 test(`a server killed under load, ${KILLS} times: every plant answered 200 is listed exactly once, and none is half-written`, async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-kill-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const file = path.join(folder, 'plants.db')
-  const start = () => startServerProcess({ DATABASE_URL: `file:${file}` })
+  const { file, url } = temporaryDatabase()
+  const start = () => startServerProcess({ DATABASE_URL: url })
   const answers: Answer[] = []
   const acknowledged = new Set<number>()
 

@@ -5,11 +5,11 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRequest, listRequest, openCaller, percentile } from './helpers/keep-alive-caller.ts'
+import { isLong } from './helpers/long-tests.ts'
 import { type ServerProcess, startWithToken } from './helpers/run-command.ts'
 import { until } from './helpers/until.ts'
 
-const long = process.env['PLANT_STORE_LONG_TESTS'] === '1'
-if (!long) console.log('server/test/load.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+if (!isLong) console.log('server/test/load.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 let folder: string
 beforeAll(async () => {
@@ -22,7 +22,7 @@ describe('at four times the load that it takes on', () => {
     timeout: 60_000,
   }, async () => {
     const { server, token } = await startWithToken(folder, 'overload', { MAX_REQUESTS_IN_FLIGHT: '100' })
-    const end = performance.now() + (long ? 15_000 : 3_000)
+    const end = performance.now() + (isLong ? 15_000 : 3_000)
     const accepted: number[] = []
     const refused: number[] = []
     let id = 0
@@ -47,7 +47,7 @@ describe('at four times the load that it takes on', () => {
     )
     expect(refused.length).toBeGreaterThan(0)
     // How fast it is counts where nothing else runs: not beside the other tests of the quick suite.
-    if (long) expect(Math.max(slowest, percentile(refused, 0.99))).toBeLessThan(1_000)
+    if (isLong) expect(Math.max(slowest, percentile(refused, 0.99))).toBeLessThan(1_000)
     await until(async () => (await list(server, token)).status === 200)
     expect(await (await list(server, token)).json()).toHaveLength(accepted.length)
     expect(await server.end()).toBe(0)
@@ -56,7 +56,7 @@ describe('at four times the load that it takes on', () => {
 })
 
 describe('many connections that are opened slowly', () => {
-  const connections = long ? 10_000 : 1_000
+  const connections = isLong ? 10_000 : 1_000
 
   test(`while ${connections} are, valid requests are answered within a second`, { timeout: 120_000 }, async () => {
     const { server, token } = await startWithToken(folder, 'slow')
@@ -82,14 +82,14 @@ describe('many connections that are opened slowly', () => {
     console.log(
       `${connections} slow connections, ${open} open at the end: p99 of valid requests ${slowest.toFixed(0)} ms`,
     )
-    if (long) expect(slowest).toBeLessThan(1_000)
+    if (isLong) expect(slowest).toBeLessThan(1_000)
     for (const socket of sockets) socket.destroy()
     caller.socket.destroy()
     expect(await server.end()).toBe(0)
   })
 })
 
-describe.runIf(long)('over five minutes of an hour’s requests', () => {
+describe.runIf(isLong)('over five minutes of an hour’s requests', () => {
   test('memory has no trend', { timeout: 400_000 }, async () => {
     const { server, token } = await startWithToken(folder, 'memory', { ADMIN_PORT: '0' })
     const minutes = 5

@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
 import { readDatabase } from './helpers/read-database.ts'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 import { type Answer, createPlant, startWriting, type Writing } from './helpers/start-writing.ts'
@@ -152,12 +153,6 @@ function expectRefused({ status, retryAfter, body }: Answer): void {
   expect(error).toBe((status ?? 0) * 100)
   expect(message).not.toMatch(/sqlite|\/|plants\.db/i)
   if (status === 503) expect(retryAfter).toMatch(/^[1-9]\d*$/)
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-trouble-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** Why something cannot be done here, in a line, or nothing where it can. */

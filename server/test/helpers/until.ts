@@ -1,12 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { vi } from 'vitest'
 
-const PATIENCE = 10_000
-
-/** Waits until something holds. */
-export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = Date.now() + PATIENCE
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it does not come true')
-    await sleep(20)
-  }
+/** Waits until something holds, for ten seconds. */
+export function until(holds: () => Promise<boolean> | boolean): Promise<unknown> {
+  return vi.waitUntil(holds, { timeout: 10_000, interval: 20 })
 }
