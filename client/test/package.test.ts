@@ -6,9 +6,10 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { browserOptions, browserPath } from '../../prisma/test/helpers/browser.ts'
 import { type Consumer, createConsumer, run } from './helpers/packed-package.ts'
 import { type Playground, startPlayground } from './helpers/playground.ts'
-import { explainSkipped, findBrowser, findRuntime, noteAbsence } from './helpers/runtimes.ts'
+import { explainSkipped, findRuntime, noteAbsence } from './helpers/runtimes.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../..', import.meta.url))
@@ -212,10 +213,9 @@ describe('it runs', () => {
 })
 
 describe('it runs in a browser', () => {
-  const browser = findBrowser()
-  noteAbsence('Chromium', browser)
+  noteAbsence('Chromium', browserPath)
 
-  test.skipIf(!browser)('Chromium', { timeout: MINUTE }, async () => {
+  test.skipIf(!browserPath)('Chromium', { timeout: MINUTE }, async () => {
     const bundle = await build({
       entryPoints: [path.join(consumer.folder, 'run.mjs')],
       bundle: true,
@@ -227,10 +227,7 @@ describe('it runs in a browser', () => {
       '/': { type: 'text/html', text: '<!doctype html><title>consumer</title>' },
       '/run.mjs': { type: 'text/javascript', text: bundle.outputFiles[0]?.text ?? '' },
     })
-    const chrome = await chromium.launch({
-      executablePath: String(browser),
-      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-    })
+    const chrome = await chromium.launch(browserOptions)
     try {
       const page = await chrome.newPage()
       await page.goto(playground.url)

@@ -1,40 +1,40 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrateDatabase, openDatabase } from '../src/index.ts'
+import { browserOptions, hasBrowser } from './helpers/browser.ts'
 import { freePort } from './helpers/free-port.ts'
 import { packageFolder, prismaCommand } from './helpers/run.ts'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
 /** Of the README's picture: `SCREENSHOT=FILE` writes it. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
-const hasChromium = existsSync(CHROMIUM)
-if (!hasChromium)
-  console.log(`Skipped: Prisma Studio in a browser, because there is no ${CHROMIUM} (apt-get install chromium)`)
 
-test.skipIf(!hasChromium)('Prisma Studio shows the greatest id exactly', { timeout: 120_000 }, async () => {
-  const { url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const { prisma, close } = await openDatabase(url)
-  await prisma.plant.create({ data: { account: 'alice', id: '9223372036854775807', name: 'Citrus × limon' } })
-  await prisma.plant.create({ data: { account: 'alice', id: '9007199254740993', name: 'Monstera' } })
-  await close()
+test.skipIf(!hasBrowser('Prisma Studio'))(
+  'Prisma Studio shows the greatest id exactly',
+  { timeout: 120_000 },
+  async () => {
+    const { url } = temporaryDatabase()
+    await migrateDatabase(url)
+    const { prisma, close } = await openDatabase(url)
+    await prisma.plant.create({ data: { account: 'alice', id: '9223372036854775807', name: 'Citrus × limon' } })
+    await prisma.plant.create({ data: { account: 'alice', id: '9007199254740993', name: 'Monstera' } })
+    await close()
 
-  const page = await openPage()
-  await page.goto(await startStudio(url))
-  await page
-    .getByRole('button', { name: 'Plant', exact: true })
-    .or(page.getByText('Plant', { exact: true }))
-    .first()
-    .click()
-  await page.getByText('Citrus × limon', { exact: true }).waitFor()
+    const page = await openPage()
+    await page.goto(await startStudio(url))
+    await page
+      .getByRole('button', { name: 'Plant', exact: true })
+      .or(page.getByText('Plant', { exact: true }))
+      .first()
+      .click()
+    await page.getByText('Citrus × limon', { exact: true }).waitFor()
 
-  expect(await page.getByText('9223372036854775807', { exact: true }).count()).toBe(1)
-  expect(await page.getByText('9007199254740993', { exact: true }).count()).toBe(1)
-  if (process.env['SCREENSHOT']) await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
-})
+    expect(await page.getByText('9223372036854775807', { exact: true }).count()).toBe(1)
+    expect(await page.getByText('9007199254740993', { exact: true }).count()).toBe(1)
+    if (process.env['SCREENSHOT']) await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
+  },
+)
 
 /** Starts Studio as `pnpm studio` does and returns its address once it listens. */
 async function startStudio(url: string): Promise<string> {
@@ -54,11 +54,7 @@ async function startStudio(url: string): Promise<string> {
 
 /** A page in a fresh browser that reaches nothing but this machine: Studio would report its start to Prisma. */
 async function openPage(): Promise<Page> {
-  const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
-  const browser = await chromium.launchPersistentContext(temporaryFolder(), {
-    executablePath: CHROMIUM,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet],
-  })
+  const browser = await chromium.launchPersistentContext(temporaryFolder(), browserOptions)
   onTestFinished(() => browser.close())
   const isLocal = (address: string) => ['127.0.0.1', 'localhost'].includes(new URL(address).hostname)
   await browser.route('**/*', (route) => (isLocal(route.request().url()) ? route.continue() : route.abort()))

@@ -1,8 +1,9 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import type { Browser } from 'playwright-core'
+import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { browserOptions, hasBrowser } from '../../prisma/test/helpers/browser.ts'
 import { readSettings } from '../src/index.ts'
-import { hasBrowser, openBrowser, openDocsPage } from './helpers/open-docs-page.ts'
+import { openDocsPage } from './helpers/open-docs-page.ts'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
@@ -136,10 +137,10 @@ describe('DOCS', () => {
   })
 })
 
-describe.runIf(hasBrowser())('the page in a browser', { timeout: 60_000 }, () => {
+describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }, () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await openBrowser()
+    browser = await chromium.launch(browserOptions)
   })
   afterAll(() => browser.close())
 

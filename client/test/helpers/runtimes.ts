@@ -10,11 +10,6 @@ export function findRuntime(file: string): string | undefined {
   return found && existsSync(found) ? found : undefined
 }
 
-/** The path of Chromium or Chrome; undefined where there is none. */
-export function findBrowser(): string | undefined {
-  return ['/usr/bin/chromium', '/usr/bin/google-chrome'].find(existsSync)
-}
-
 const absent: string[] = []
 
 /** Remembers what is absent, for {@link explainSkipped}. */

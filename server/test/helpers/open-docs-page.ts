@@ -1,15 +1,5 @@
-import { existsSync } from 'node:fs'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
-
-const CHROMIUM = '/usr/bin/chromium'
-
-/** Whether there is a browser to test with. Where there is none, it says so. */
-export function hasBrowser(): boolean {
-  const found = existsSync(CHROMIUM)
-  if (!found) console.log(`Skipped: /docs in a browser, because there is no ${CHROMIUM} (apt-get install chromium)`)
-  return found
-}
 
 /** An operation on the page, opened. */
 export interface DocsOperation {
@@ -22,15 +12,6 @@ export interface DocsOperation {
   answer: Locator
   /** The text of its body as the page indents it. */
   answerBody(): Promise<string>
-}
-
-/** A real browser without a window. */
-export function openBrowser(): Promise<Browser> {
-  const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
-  return chromium.launch({
-    executablePath: CHROMIUM,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet],
-  })
 }
 
 /** `/docs` in a browser. */
