@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
+import { addressKey } from '../overload/address-key.ts'
+import { createFairShare } from '../overload/fair-share.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { answerFailure } from './answer-failure.ts'
 import { setCommonHeaders } from './common-headers.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
 import { Failure } from './failure.ts'
+import { createPipelining } from './pipelining.ts'
 import { refuseTunnel, refuseUnparsed } from './refuse-unparsed.ts'
+import { createSlowReaders, type SlowReaders } from './slow-readers.ts'
 
 /** What a caller may take of the server; times in milliseconds. */
 export interface ConnectionLimits {
@@ -33,6 +37,7 @@ const IDLE_CHECK_INTERVAL = 50
 /** An HTTP server that has no app yet. */
 export interface HttpServer {
   server: Server
+  slowReaders: SlowReaders
   /** From now on the app answers. Until then, every request is answered that the server is starting. */
   use(app: Express): void
   /** From now on every answer says that it is the last one of its connection. */
@@ -44,10 +49,18 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   const prototypes = createExpressPrototypes()
   let listener: RequestListener = answerStarting
   let draining = false
-  const handle: RequestListener = (request, response) => {
+  const slowReaders = createSlowReaders(limits.stallTimeout)
+  const handle = createPipelining((request, response) => {
     if (draining) response.setHeader('Connection', 'close')
+    response.on('prefinish', watchUnread)
     listener(request, response)
+  })
+
+  /** Of a response that has been handed over whole: where its client has not read it yet, it is waited for. */
+  function watchUnread(this: ServerResponse): void {
+    if (this.socket && this.socket.writableLength > 0) slowReaders.watch(this)
   }
+
   const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, handle)
   server.maxConnections = limits.maximumConnections
   server.timeout = limits.stallTimeout
@@ -59,9 +72,11 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.on('checkExpectation', handle)
   server.on('clientError', refuseUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
+  server.on('connection', shareConnections(limits.maximumConnections))
   server.on('connect', (_request, socket) => refuseTunnel(socket))
   return {
     server,
+    slowReaders,
     use(app) {
       prototypes.adopt(app)
       listener = (request, response) => app(request as Request, response as Response, neverCalled)
@@ -69,6 +84,21 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
     drain() {
       draining = true
     },
+  }
+}
+
+/** Keeps one address from taking all connections. */
+function shareConnections(maximum: number): (socket: Socket) => void {
+  const share = createFairShare(maximum)
+  return (socket) => {
+    const address = addressKey(socket.remoteAddress ?? '')
+    if (!share.hasRoom(address, 1)) {
+      requestRejected.publish('connections')
+      socket.destroy()
+      return
+    }
+    share.take(address, 1)
+    socket.once('close', () => share.release(address, 1))
   }
 }
 

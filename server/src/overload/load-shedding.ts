@@ -2,57 +2,116 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { NextFunction, Request, Response } from 'express'
 import { Failure } from '../http/failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
+import { addressKey } from './address-key.ts'
+import { createFairShare } from './fair-share.ts'
 
-/** How much the process takes on at once. */
+/** How much the process takes on. */
 export interface LoadLimits {
-  /** How many requests may be under way. */
+  /** How many requests may be in flight. */
   maximumInFlight: number
-  /** How late the event loop may be on average, in milliseconds; 0: however late. */
+  /** How late the event loop may be on average because of the process's own work, in milliseconds; 0: no limit. */
   maximumEventLoopDelay: number
 }
 
-/** Turns requests away that the process would answer too late. */
+/** Rejects requests that the process would answer too late. */
 export interface LoadShedding {
+  /** Admits a request in the name of its address. It is in flight until its response has been handed over whole. */
   admit(request: Request, response: Response, next: NextFunction): void
-  /** How many requests are under way. */
+  /**
+   * Counts an admitted request in the name of its account instead.
+   *
+   * @throws Failure `unavailable` where the account has its share of requests in flight
+   */
+  assign(response: Response, account: string): void
+  /** How many requests are in flight. */
   inFlight(): number
   close(): void
 }
 
-/** How often the delay of the event loop is looked at, in milliseconds: a single long task does not shed anything. */
+/** How often the delay of the event loop is read, in milliseconds: a single long task does not shed anything. */
 const SAMPLING_INTERVAL = 500
-/** The event loop is asked to be in time this often, in milliseconds. */
+/** The precision with which the delay of the event loop is measured, in milliseconds. */
 const RESOLUTION = 10
+/** With fewer requests in flight, shedding one more would not make the event loop any faster. */
+const MINIMUM_IN_FLIGHT = 16
 
 /**
- * Answers 503 at once, before anything is spent on a request, while more are under way or the event loop is later than
- * the limits say: an answer that comes too late helps nobody, and the work for it delays those that could still be in
- * time.
+ * Responds 503 before anything is spent on a request, while more are in flight or the event loop is later than the limits
+ * say: a response that comes too late is useless, and the work for it delays those that could still be in time.
+ *
+ * In flight is what the process works on or waits for. A response that only waits for its client to read it is not, so
+ * that slow readers keep nobody out.
  */
 export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: LoadLimits): LoadShedding {
-  let inFlight = 0
-  let late = false
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION })
-  delay.enable()
-  const sampling = setInterval(() => {
-    late = maximumEventLoopDelay > 0 && delay.mean / 1e6 - RESOLUTION > maximumEventLoopDelay
-    delay.reset()
-  }, SAMPLING_INTERVAL).unref()
+  const share = createFairShare(maximumInFlight)
+  const clients = new Map<Response, string>()
+  const delay = createOwnDelay()
 
-  function release(): void {
-    inFlight--
+  function hold(response: Response, client: string): void {
+    if (!share.hasRoom(client, 1)) throw overloaded('in-flight')
+    share.take(client, 1)
+    clients.set(response, client)
+  }
+
+  function release(this: Response): void {
+    const client = clients.get(this)
+    if (client === undefined) return
+    clients.delete(this)
+    share.release(client, 1)
   }
 
   return {
-    admit(_request, response, next) {
-      if (inFlight >= maximumInFlight) throw overloaded('in-flight')
-      if (late) throw overloaded('event-loop-delay')
-      inFlight++
-      // It closes once; `once` would make a function for every request.
-      response.on('close', release)
+    admit(request, response, next) {
+      hold(response, `address ${addressKey(request.ip ?? '')}`)
+      if (maximumEventLoopDelay > 0 && delay.mean() > maximumEventLoopDelay && clients.size > MINIMUM_IN_FLIGHT) {
+        release.call(response)
+        throw overloaded('event-loop-delay')
+      }
+      // Node.js emits the first when the last byte has been handed over, and the second in any case.
+      response.on('prefinish', release).on('close', release)
       next()
     },
-    inFlight: () => inFlight,
+
+    assign(response, account) {
+      release.call(response)
+      hold(response, `account ${account}`)
+    },
+
+    inFlight: () => clients.size,
+    close: delay.close,
+  }
+}
+
+/** How late the event loop is because of what this process itself does. */
+interface OwnDelay {
+  /** The mean of the last half second, in milliseconds. */
+  mean(): number
+  close(): void
+}
+
+/**
+ * Measures the delay of the event loop, weighted with the share of a core that this process had meanwhile: where other
+ * programs keep it waiting for a core, the event loop is late although the process has little to do, and rejecting its
+ * requests would help nobody.
+ */
+function createOwnDelay(): OwnDelay {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION })
+  delay.enable()
+  let mean = 0
+  let begin = performance.now()
+  let usage = process.cpuUsage()
+  const sampling = setInterval(() => {
+    const now = performance.now()
+    const { user, system } = process.cpuUsage(usage)
+    const busy = Math.min(1, (user + system) / 1_000 / (now - begin))
+    mean = Math.max(0, delay.mean / 1e6 - RESOLUTION) * busy
+    delay.reset()
+    begin = now
+    usage = process.cpuUsage()
+  }, SAMPLING_INTERVAL).unref()
+
+  return {
+    mean: () => mean,
     close() {
       delay.disable()
       clearInterval(sampling)
@@ -62,9 +121,9 @@ export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: L
 
 function overloaded(reason: 'in-flight' | 'event-loop-delay'): Failure {
   requestRejected.publish(reason)
-  // Callers that were turned away together do not come back together.
+  // Clients that were rejected together do not come back together.
   const retryAfter = String(1 + Math.floor(Math.random() * 3))
-  return new Failure('unavailable', 'The server has more requests than it can bear. Send the request again later.', {
+  return new Failure('unavailable', 'The server has more requests than it can handle. Retry later.', {
     headers: { 'Retry-After': retryAfter },
   })
 }

@@ -1,0 +1,48 @@
+/**
+ * A capacity, such as bytes or requests in flight, that clients share.
+ *
+ * A client may hold up to {@link SHARE} times of what is still free, so that one alone never takes everything: of 1,000
+ * it gets 888, and the next one finds room. The more clients hold, the less each may hold. This is the dynamic threshold
+ * of shared-memory switches (Choudhury and Hahne, 1998): it needs no list of clients and no division in advance.
+ */
+export interface FairShare {
+  /** Whether a client may take this much more. */
+  hasRoom(client: string, amount: number): boolean
+  /** Takes it. What is in use already is counted even beyond the capacity. */
+  take(client: string, amount: number): void
+  /** Gives back what was taken. */
+  release(client: string, amount: number): void
+  /** How much all clients hold. */
+  used(): number
+}
+
+const SHARE = 8
+
+/** Makes a capacity to share. */
+export function createFairShare(capacity: number): FairShare {
+  const held = new Map<string, number>()
+  let used = 0
+
+  return {
+    hasRoom(client, amount) {
+      const free = capacity - used
+      const mine = held.get(client) ?? 0
+      // A client that holds nothing is never too large, only too late.
+      return amount <= free && (mine === 0 || mine + amount <= SHARE * free)
+    },
+
+    take(client, amount) {
+      used += amount
+      held.set(client, (held.get(client) ?? 0) + amount)
+    },
+
+    release(client, amount) {
+      used -= amount
+      const rest = (held.get(client) ?? 0) - amount
+      if (rest > 0) held.set(client, rest)
+      else held.delete(client)
+    },
+
+    used: () => used,
+  }
+}
