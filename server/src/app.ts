@@ -14,10 +14,13 @@ import { refuseOtherMethods, refuseUnknownPaths } from './http/known-paths.ts'
 import { readJsonBody } from './http/read-json-body.ts'
 import { receiveRequest } from './http/receive-request.ts'
 import { sendJsonPlainly } from './http/send-json.ts'
+import type { SlowReaders } from './http/slow-readers.ts'
 import { toValidationFailure } from './http/validation-failure.ts'
 import { addressKey } from './overload/address-key.ts'
+import { createFairShare } from './overload/fair-share.ts'
 import type { LoadShedding } from './overload/load-shedding.ts'
 import { createRateLimit } from './overload/rate-limit.ts'
+import { createResponseMemory } from './overload/response-memory.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
@@ -28,6 +31,7 @@ export interface AppDependencies {
   authenticate: Authenticate
   plants: PlantStore
   loadShedding: LoadShedding
+  slowReaders: SlowReaders
   logger: Logger
   /** Makes a trace of each request; undefined: none is made. */
   traceRequest: RequestHandler | undefined
@@ -36,7 +40,15 @@ export interface AppDependencies {
 /** The settings that the app itself needs. */
 export type AppSettings = Pick<
   Settings,
-  'bodyLimit' | 'publicUrl' | 'docs' | 'corsOrigins' | 'trustProxy' | 'rateLimit' | 'authFailureLimit'
+  | 'bodyLimit'
+  | 'bodyMemory'
+  | 'responseMemory'
+  | 'publicUrl'
+  | 'docs'
+  | 'corsOrigins'
+  | 'trustProxy'
+  | 'rateLimit'
+  | 'authFailureLimit'
 >
 
 /**
@@ -44,7 +56,7 @@ export type AppSettings = Pick<
  * 401, scope 403, rate 429, size 413, media type 415, body 400.
  */
 export function createApp(
-  { authenticate, plants, loadShedding, logger, traceRequest }: AppDependencies,
+  { authenticate, plants, loadShedding, slowReaders, logger, traceRequest }: AppDependencies,
   settings: AppSettings,
 ): Express {
   const app = express()
@@ -59,9 +71,11 @@ export function createApp(
   if (traceRequest) app.use(traceRequest)
   if (settings.corsOrigins.length > 0) app.use(allowOrigins(settings.corsOrigins))
   app.use(loadShedding.admit)
-  createExpressEndpoints(contract, createPlantsRouter(plants, settings.publicUrl), app, {
+  const responseMemory = createResponseMemory(settings.responseMemory)
+  const router = createPlantsRouter({ plants, responseMemory, slowReaders, publicUrl: settings.publicUrl })
+  createExpressEndpoints(contract, router, app, {
     logInitialization: false,
-    globalMiddleware: [admit(authenticate, settings)],
+    globalMiddleware: [admit(authenticate, loadShedding, settings)],
     requestValidationErrorHandler: (error) => {
       throw toValidationFailure(error)
     },
@@ -77,7 +91,8 @@ export function createApp(
 type OperationMiddleware = TsRestRequestHandler<typeof contract>
 
 /** Lets a request to its operation: who sends it, whether it may, how often, and then its body. */
-function admit(authenticate: Authenticate, settings: AppSettings): OperationMiddleware {
+function admit(authenticate: Authenticate, loadShedding: LoadShedding, settings: AppSettings): OperationMiddleware {
+  const bodyMemory = createFairShare(settings.bodyMemory)
   const countFailure = createRateLimit('auth-failures', settings.authFailureLimit)
   const countRequest = createRateLimit('rate-limit', settings.rateLimit)
   return async (request, response, next) => {
@@ -89,8 +104,13 @@ function admit(authenticate: Authenticate, settings: AppSettings): OperationMidd
       if (error instanceof Failure && error.status === 401) await countFailure(addressKey(request.ip ?? ''), response)
       throw error
     }
-    await countRequest(request.caller.tokenId, response)
-    if ('body' in operation) request.body = (await readJsonBody(request, response, settings.bodyLimit)) as never
+    const { account, tokenId } = request.caller
+    loadShedding.assign(response, account)
+    await countRequest(tokenId, response)
+    if ('body' in operation) {
+      const limits = { limit: settings.bodyLimit, memory: bodyMemory, client: account }
+      request.body = (await readJsonBody(request, response, limits)) as never
+    }
     next()
   }
 }

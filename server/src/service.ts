@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type Authenticate, createAuthenticator } from './accounts/authenticator.ts'
 import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
 import { type AppDependencies, createApp } from './app.ts'
+import type { SlowReaders } from './http/slow-readers.ts'
 import { createLoadShedding } from './overload/load-shedding.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings.ts'
@@ -33,7 +34,11 @@ const ANSWERING_COUNTS_FOR = 1_000
  *
  * @throws DatabaseError where the database cannot be used
  */
-export async function createService(settings: Settings, { logger, traceRequest }: Observers): Promise<Service> {
+export async function createService(
+  settings: Settings,
+  slowReaders: SlowReaders,
+  { logger, traceRequest }: Observers,
+): Promise<Service> {
   const { applied } = await migrateDatabase(settings.databaseUrl)
   for (const migration of applied) logger.info({ migration }, 'migration applied')
   const database = await openDatabase(settings.databaseUrl)
@@ -43,7 +48,7 @@ export async function createService(settings: Settings, { logger, traceRequest }
   const loadShedding = createLoadShedding(settings)
   const authenticate = await createAuthentication(settings, tokens, logger)
   return {
-    app: createApp({ authenticate, plants, loadShedding, logger, traceRequest }, settings),
+    app: createApp({ authenticate, plants, loadShedding, slowReaders, logger, traceRequest }, settings),
     tokens,
     gauges: {
       requestsInFlight: loadShedding.inFlight,

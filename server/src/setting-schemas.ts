@@ -8,6 +8,8 @@ import type { RateLimit } from './overload/rate-limit.ts'
 /** What the timers of Node.js take, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1
 const MAXIMUM_SIZE = 64 * 2 ** 20
+const MINIMUM_MEMORY = 2 ** 20
+const MAXIMUM_MEMORY = 16 * 2 ** 30
 
 /** A setting whose text a function reads, or gives nothing where it is none. */
 function readWith<T>(read: (text: string) => T | undefined, error: string) {
@@ -58,6 +60,13 @@ export const SizeSchema = z
   .regex(/^\d+(?:\.\d+)?(?:b|kb|mb)$/i, { error: 'must be a size such as 512kb or 1mb' })
   .transform((size) => bytes.parse(size) ?? 0)
   .refine((size) => size >= 1 && size <= MAXIMUM_SIZE, { error: 'must be between 1b and 64mb' })
+
+/** Gives bytes. */
+export const MemorySchema = z
+  .string()
+  .regex(/^\d+(?:\.\d+)?(?:mb|gb)$/i, { error: 'must be a size such as 64mb or 1gb' })
+  .transform((size) => bytes.parse(size) ?? 0)
+  .refine((size) => size >= MINIMUM_MEMORY && size <= MAXIMUM_MEMORY, { error: 'must be between 1mb and 16gb' })
 
 export const CountSchema = z
   .string()

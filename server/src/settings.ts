@@ -7,6 +7,7 @@ import {
   CountSchema,
   DatabaseUrlSchema,
   KeysUrlSchema,
+  MemorySchema,
   OriginsSchema,
   PortSchema,
   PublicUrlSchema,
@@ -16,6 +17,10 @@ import {
   TimeoutSchema,
   TrustProxySchema,
 } from './setting-schemas.ts'
+
+const DEFAULT_BODY_MEMORY = 64 * 2 ** 20
+/** So many of the largest bodies can be received at the same time by default. */
+const BODIES = 4
 
 /** A setting as it is written in the environment; an empty one counts as not set. */
 function setting<Schema extends z.ZodType>(schema: Schema) {
@@ -35,6 +40,8 @@ const SettingsSchema = z.object({
       .default('info'),
   ),
   BODY_LIMIT: setting(SizeSchema.default(2 ** 20)),
+  MAX_BODY_MEMORY: setting(MemorySchema.optional()),
+  MAX_RESPONSE_MEMORY: setting(MemorySchema.default(64 * 2 ** 20)),
   MAX_CONNECTIONS: setting(CountSchema.default(20_000)),
   HEADERS_TIMEOUT: setting(TimeoutSchema.default(10_000)),
   REQUEST_TIMEOUT: setting(TimeoutSchema.default(30_000)),
@@ -73,6 +80,10 @@ export interface Settings extends ConnectionLimits, LoadLimits {
   logLevel: z.output<typeof SettingsSchema>['LOG_LEVEL']
   /** The largest request body, in bytes. */
   bodyLimit: number
+  /** The memory of all bodies that are being received, in bytes; at least `bodyLimit`. */
+  bodyMemory: number
+  /** The memory of all responses that wait to be read, in bytes. */
+  responseMemory: number
   /** How often a token may be used; not set: as often as it likes. */
   rateLimit: RateLimit | undefined
   /** How often an address may fail to authenticate; not set: as often as it likes. */
@@ -108,6 +119,9 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const { data, error } = SettingsSchema.safeParse(environment)
   const mistakes = error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`) ?? []
   mistakes.push(...findMissing(environment))
+  if (data?.MAX_BODY_MEMORY !== undefined && data.MAX_BODY_MEMORY < data.BODY_LIMIT) {
+    mistakes.push('MAX_BODY_MEMORY must not be less than BODY_LIMIT')
+  }
   if (!data || mistakes.length > 0) {
     throw new SettingsError(`Mend these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
   }
@@ -118,6 +132,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     publicUrl: data.PUBLIC_URL,
     logLevel: data.LOG_LEVEL,
     bodyLimit: data.BODY_LIMIT,
+    bodyMemory: data.MAX_BODY_MEMORY ?? Math.max(DEFAULT_BODY_MEMORY, BODIES * data.BODY_LIMIT),
+    responseMemory: data.MAX_RESPONSE_MEMORY,
     maximumConnections: data.MAX_CONNECTIONS,
     headersTimeout: data.HEADERS_TIMEOUT,
     requestTimeout: data.REQUEST_TIMEOUT,

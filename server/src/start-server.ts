@@ -35,7 +35,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const complete = { ...readSettings({}), ...settings }
   const { host, port, adminHost, adminPort } = complete
-  const { server, use, drain } = createHttpServer(complete)
+  const { server, slowReaders, use, drain } = createHttpServer(complete)
   let admin: AdminServer | undefined
   let service: Service | undefined
   let metrics: Metrics | undefined
@@ -43,7 +43,7 @@ export async function startServer(
   try {
     const url = await takePort('', host, port, listenHere)
     if (adminPort !== undefined) admin = await takePort('ADMIN_', adminHost, adminPort, startAdmin)
-    service = await createService(complete, {
+    service = await createService(complete, slowReaders, {
       logger: pino({ level: 'silent' }),
       traceRequest: undefined,
       ...observers,

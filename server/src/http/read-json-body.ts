@@ -2,29 +2,29 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Failure } from './failure.ts'
 import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
+import { type BodyLimits, readBytes, tooLarge } from './read-bytes.ts'
 
 const BYTE_ORDER_MARK = 0xfeff
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?;?[ \t]*$/i
 
 /**
- * Reads the JSON body of a request, checks first: size 413, media type 415, text 400. A body that is declared too large
- * is refused before a byte of it is read, and the connection closed, since the rest of it is nothing that anybody
- * wants.
+ * Reads the JSON body of a request, checks first: size 413, media type 415, memory 503, text 400. A body that is declared
+ * too large is rejected before a byte of it is read, and the connection closed, since the rest of it is not wanted.
  *
- * @param limit in bytes
  * @throws Failure
  */
 export async function readJsonBody(
   request: IncomingMessage,
   response: ServerResponse,
-  limit: number,
+  limits: BodyLimits,
 ): Promise<unknown> {
+  const { limit } = limits
   const length = request.headers['content-length']
   if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
   checkMediaType(request)
   // A caller of HTTP/1.0 would take it for the answer (RFC 9110 section 10.1.1).
   if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
-  return parseBody(await readBytes(request, limit))
+  return parseBody(await readBytes(request, limits))
 }
 
 function checkMediaType({ headers }: IncomingMessage): void {
@@ -39,39 +39,6 @@ function checkMediaType({ headers }: IncomingMessage): void {
       headers: { 'Accept-Encoding': 'identity' },
     })
   }
-}
-
-function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    request
-      .on('data', (chunk: Buffer) => {
-        size += chunk.length
-        if (size <= limit) {
-          chunks.push(chunk)
-          return
-        }
-        request.removeAllListeners('data').pause()
-        reject(tooLarge(limit))
-      })
-      .on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)))
-      // A caller that goes away is no fault of the server's.
-      .on('error', () => reject(brokenOff()))
-      .on('close', () => {
-        if (!request.complete) reject(brokenOff())
-      })
-  })
-}
-
-function brokenOff(): Failure {
-  return new Failure('badRequest', 'The connection closed before the body was whole.')
-}
-
-function tooLarge(limit: number): Failure {
-  return new Failure('bodyTooLarge', `The body is larger than the ${limit} bytes that the server takes. Send less.`, {
-    headers: { Connection: 'close' },
-  })
 }
 
 function parseBody(bytes: Buffer): unknown {

@@ -1,72 +1,106 @@
 import type { ServerResponse } from 'node:http'
-import { Readable, Stream } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { Stream } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ResponseMemory } from '../overload/response-memory.ts'
 import { JSON_CONTENT_TYPE, sendJson } from './send-json.ts'
+import type { SlowReaders } from './slow-readers.ts'
 
-/** How long a list may take to be read by its caller, in milliseconds: however slowly it reads, it ends. */
-const LONGEST_STREAM = 10 * 60_000
+/** Who a response is for, and what keeps it from taking too much. */
+export interface SendOptions {
+  account: string
+  responseMemory: ResponseMemory
+  slowReaders: SlowReaders
+}
 
-/**
- * A response body that is JSON text already, in pieces that are made as the caller reads them.
- *
- * ts-rest pipes a body that is a `Stream` instead of serializing it, but with a bare `pipe`, which ignores errors
- * (@ts-rest/express 3.53.0-rc.1). This stream pipes itself: a failure midway breaks the connection rather than ending
- * in a valid shorter list, a caller that stops reading stops the making, one that goes away ends it.
- */
-class JsonPieces extends Stream {
-  readonly #pieces: AsyncIterator<string>
-  readonly #first: string
+/** How long to wait before looking for room again, in milliseconds. */
+const PAUSE = 50
+/** A piece that is being written takes this many bytes a character: as a string, and in UTF-8. */
+const BYTES_PER_CHARACTER = 3
 
-  constructor(pieces: AsyncIterator<string>, first: string) {
+/** A response body of which ts-rest pipes whatever is a `Stream`, instead of serializing it (3.53.0-rc.1). */
+class SerializedJson extends Stream {
+  readonly #send: (response: ServerResponse) => void
+
+  constructor(send: (response: ServerResponse) => void) {
     super()
-    this.#pieces = pieces
-    this.#first = first
+    this.#send = send
   }
 
   override pipe<T extends NodeJS.WritableStream>(destination: T): T {
-    const response = destination as NodeJS.WritableStream as ServerResponse
-    response.setHeader('Content-Type', JSON_CONTENT_TYPE)
-    const signal = AbortSignal.timeout(LONGEST_STREAM)
-    pipeline(Readable.from(this.#text(), { highWaterMark: 1 }), response, { signal }).catch((error: Error) => {
-      response.destroy(error)
-    })
+    this.#send(destination as NodeJS.WritableStream as ServerResponse)
     return destination
   }
+}
 
-  async *#text(): AsyncGenerator<string> {
-    try {
-      yield this.#first
-      for (let next = await this.#pieces.next(); !next.done; next = await this.#pieces.next()) {
-        yield next.value
-      }
-    } finally {
-      await this.#pieces.return?.()
+/**
+ * Makes JSON text, whole or in pieces that are read while they are sent, a response body of type `T`, which is what the
+ * text must be of.
+ */
+export function serializedJson<T>(json: Buffer | AsyncIterator<string>, options: SendOptions): T {
+  const body = new SerializedJson((response) => {
+    if (Buffer.isBuffer(json)) sendWhole(response, json, options)
+    else void sendPieces(response, json, options)
+  })
+  return body as unknown as T
+}
+
+function sendWhole(response: ServerResponse, bytes: Buffer, { account, responseMemory }: SendOptions): void {
+  sendJson(response, bytes)
+  // Mostly the system has taken it whole already.
+  if (response.socket && response.socket.writableLength > 0) {
+    response.once('close', responseMemory.hold(account, bytes))
+  }
+}
+
+/**
+ * Writes piece after piece, the next one once the client has read the one before and there is room for it. A failure
+ * midway breaks the connection rather than ending in a valid shorter list; a client that disconnects ends it.
+ */
+async function sendPieces(
+  response: ServerResponse,
+  pieces: AsyncIterator<string>,
+  options: SendOptions,
+): Promise<void> {
+  response.setHeader('Content-Type', JSON_CONTENT_TYPE)
+  options.slowReaders.watch(response)
+  try {
+    while (await sendNext(response, pieces, options)) await room(response, options)
+  } catch (error) {
+    response.destroy(error as Error)
+  } finally {
+    await pieces.return?.()
+  }
+}
+
+/** Resolves once a piece is not in memory any more, with whether there may be another. */
+async function sendNext(
+  response: ServerResponse,
+  pieces: AsyncIterator<string>,
+  { account, responseMemory }: SendOptions,
+): Promise<boolean> {
+  if (response.closed) return false
+  const { value: piece, done } = await pieces.next()
+  if (done) {
+    response.end()
+    return false
+  }
+  if (response.write(piece)) return true
+  const release = responseMemory.hold(account, BYTES_PER_CHARACTER * piece.length)
+  await drained(response)
+  release()
+  return true
+}
+
+async function room(response: ServerResponse, { account, responseMemory }: SendOptions): Promise<void> {
+  while (!responseMemory.hasRoom(account) && !response.closed) await sleep(PAUSE)
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      response.off('drain', end).off('close', end)
+      resolve()
     }
-  }
-}
-
-/** A response body that is JSON text in UTF-8 already, whole. */
-class JsonBytes extends Stream {
-  readonly #bytes: Buffer
-
-  constructor(bytes: Buffer) {
-    super()
-    this.#bytes = bytes
-  }
-
-  override pipe<T extends NodeJS.WritableStream>(destination: T): T {
-    sendJson(destination as NodeJS.WritableStream as ServerResponse, this.#bytes)
-    return destination
-  }
-}
-
-/**
- * Makes JSON text a response body of type `T`, which is what the text must be of. The first piece is awaited here, so
- * that a failure before it is still answered as a failure.
- */
-export async function serializedJson<T>(json: Buffer | AsyncIterable<string>): Promise<T> {
-  if (Buffer.isBuffer(json)) return new JsonBytes(json) as unknown as T
-  const pieces = json[Symbol.asyncIterator]()
-  const first = await pieces.next()
-  return new JsonPieces(pieces, first.done ? '' : first.value) as unknown as T
+    response.on('drain', end).on('close', end)
+  })
 }

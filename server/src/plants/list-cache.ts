@@ -1,3 +1,5 @@
+import { type IsWanted, putBack, type TakeTurns } from './reading.ts'
+
 /**
  * Keeps the serialized lists of busy accounts as long as they are provably what the database holds.
  *
@@ -11,7 +13,7 @@ export interface ListCache {
   /**
    * The list of an account as JSON text in UTF-8: kept, or read and then kept; as pieces where it is too long to keep.
    */
-  get(account: string): Promise<Buffer | AsyncIterable<string>>
+  get(account: string, isWanted: IsWanted): Promise<Buffer | AsyncIterator<string>>
   /**
    * Runs a write of this process, which must tell of what it changed by {@link append} or {@link forget} before it
    * ends: a list that is read meanwhile may have the change in it already, and is not kept.
@@ -28,7 +30,9 @@ export interface ListCacheOptions {
   /** SQLite's `data_version`: it changes when another connection has committed. */
   readVersion(): Promise<number>
   /** Reads the whole list of an account, as JSON text in pieces. */
-  readList(account: string): Promise<AsyncIterable<string>>
+  readList(account: string): Promise<AsyncIterator<string>>
+  /** Runs one reading after the other, so that not many lists are in memory before they are counted. */
+  takeTurns: TakeTurns
   /** A list with more bytes is not kept. */
   maximumListBytes: number
   /** All lists together are kept in this many bytes. */
@@ -46,6 +50,7 @@ interface Entry {
 export function createListCache({
   readVersion,
   readList,
+  takeTurns,
   maximumListBytes,
   maximumBytes,
 }: ListCacheOptions): ListCache {
@@ -74,14 +79,23 @@ export function createListCache({
     }
   }
 
-  async function read(account: string, version: number): Promise<Buffer | AsyncIterable<string>> {
+  function recall(account: string, version: number): Buffer | undefined {
+    const entry = entries.get(account)
+    if (entry?.version !== version) return undefined
+    entries.delete(account)
+    entries.set(account, entry)
+    entry.bytes ??= Buffer.from(entry.text)
+    return entry.bytes
+  }
+
+  async function read(account: string, version: number): Promise<Buffer | AsyncIterator<string>> {
     const quiet = writesBegun === writesEnded
     const writesBefore = writesBegun
-    const pieces = (await readList(account))[Symbol.asyncIterator]()
+    const pieces = await readList(account)
     let text = ''
     for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
       text += next.value
-      if (text.length > maximumListBytes) return continued(text, pieces)
+      if (text.length > maximumListBytes) return putBack(text, pieces)
     }
     const bytes = Buffer.from(text)
     if (quiet && writesBegun === writesBefore) keep(account, { version, text, bytes })
@@ -89,14 +103,12 @@ export function createListCache({
   }
 
   return {
-    async get(account) {
+    async get(account, isWanted) {
       const version = await currentVersion()
-      const entry = entries.get(account)
-      if (entry?.version !== version) return read(account, version)
-      entries.delete(account)
-      entries.set(account, entry)
-      entry.bytes ??= Buffer.from(entry.text)
-      return entry.bytes
+      const bytes = recall(account, version)
+      if (bytes) return bytes
+      // The request before may have been for the same list.
+      return takeTurns(isWanted, async () => recall(account, version) ?? read(account, version))
     },
 
     async write(run) {
@@ -116,15 +128,6 @@ export function createListCache({
     },
 
     forget: remove,
-  }
-}
-
-async function* continued(read: string, rest: AsyncIterator<string>): AsyncGenerator<string> {
-  try {
-    yield read
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
-  } finally {
-    await rest.return?.()
   }
 }
 

@@ -15,6 +15,7 @@ import {
   selectPageEnd,
   selectStored,
 } from './plant-queries.ts'
+import { createTurns, type IsWanted, putBack } from './reading.ts'
 
 /** Which part of a list is asked for. */
 export interface ListRange {
@@ -26,8 +27,11 @@ export interface ListRange {
 
 /** A part of an account's list. */
 export interface PlantList {
-  /** The plants as the text of a JSON array: whole, or in pieces that are read when they are asked for. */
-  json: Buffer | AsyncIterable<string>
+  /**
+   * The plants as the text of a JSON array: whole, or in pieces. The first of them has been read, the others are when
+   * they are asked for.
+   */
+  json: Buffer | AsyncIterator<string>
   /** The `seq` of the last plant where more follow. */
   next: number | undefined
 }
@@ -40,8 +44,12 @@ export interface PlantStore {
    * @throws Failure `idTaken` where the account has the id with other content, `unavailable` where too many wait
    */
   create(account: string, plant: ValidNewPlant): Promise<Plant>
-  /** The plants of an account in order of creation. */
-  list(account: string, range?: ListRange): Promise<PlantList>
+  /**
+   * The plants of an account in order of creation.
+   *
+   * @param isWanted whether the client is still there; default: it is
+   */
+  list(account: string, range?: ListRange, isWanted?: IsWanted): Promise<PlantList>
   /** How many plants wait to be stored. */
   waitingWrites(): number
 }
@@ -59,8 +67,10 @@ const KEPT_LISTS = { maximumListBytes: MEBIBYTE, maximumBytes: 16 * MEBIBYTE }
 /** Makes the plant store over a database. */
 export function createPlantStore(database: Database): PlantStore {
   const { prisma, sql } = database
+  const takeTurns = createTurns()
   const lists = createListCache({
     ...KEPT_LISTS,
+    takeTurns,
     readVersion: () => selectDataVersion(sql),
     readList: async (account) => readJson(sql, account, 0, (await selectEndOfList(prisma, account)).last),
   })
@@ -79,13 +89,17 @@ export function createPlantStore(database: Database): PlantStore {
       return tag === undefined ? { name } : { name, tag }
     },
 
-    async list(account, { limit, after = 0 } = {}) {
-      if (limit === undefined && after === 0) return { json: await lists.get(account), next: undefined }
-      const end =
-        limit === undefined
-          ? await selectEndOfList(prisma, account)
-          : await selectPageEnd(prisma, account, after, limit)
-      return { json: readJson(sql, account, after, end.last), next: end.more ? end.last : undefined }
+    async list(account, { limit, after = 0 } = {}, isWanted = () => true) {
+      if (limit === undefined && after === 0) return { json: await lists.get(account, isWanted), next: undefined }
+      return takeTurns(isWanted, async () => {
+        const end =
+          limit === undefined
+            ? await selectEndOfList(prisma, account)
+            : await selectPageEnd(prisma, account, after, limit)
+        const pieces = readJson(sql, account, after, end.last)
+        const { value: first } = await pieces.next()
+        return { json: putBack(first ?? '', pieces), next: end.more ? end.last : undefined }
+      })
     },
 
     waitingWrites: writes.waiting,

@@ -1,19 +1,31 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
 import { serializedJson } from '../http/serialized-json.ts'
+import type { SlowReaders } from '../http/slow-readers.ts'
+import type { ResponseMemory } from '../overload/response-memory.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 
+/** What the plants part of the contract works with. */
+export interface PlantsRouterOptions {
+  plants: PlantStore
+  responseMemory: ResponseMemory
+  slowReaders: SlowReaders
+  publicUrl: string | undefined
+}
+
 /** The plants part of the contract, implemented. */
-export function createPlantsRouter(plants: PlantStore, publicUrl: string | undefined) {
+export function createPlantsRouter({ plants, responseMemory, slowReaders, publicUrl }: PlantsRouterOptions) {
   return initServer().router(contract, {
     createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.caller.account, body) }),
 
     getPlants: async ({ query: { limit, cursor }, req, res }) => {
       const after = cursor === undefined ? undefined : readCursor(cursor)
-      const { json, next } = await plants.list(req.caller.account, { limit, after })
+      const { account } = req.caller
+      responseMemory.check(account)
+      const { json, next } = await plants.list(account, { limit, after }, () => !res.closed)
       if (next !== undefined) res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${writeCursor(next)}`))
-      return { status: 200, body: await serializedJson(json) }
+      return { status: 200, body: serializedJson(json, { account, responseMemory, slowReaders }) }
     },
   })
 }

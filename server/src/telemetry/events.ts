@@ -25,6 +25,8 @@ export type Rejection =
   | 'in-flight'
   | 'event-loop-delay'
   | 'write-queue'
+  | 'body-memory'
+  | 'response-memory'
   | 'connections'
   | 'rate-limit'
   | 'auth-failures'

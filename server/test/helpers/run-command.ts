@@ -60,6 +60,7 @@ export interface ServerProcess {
   adminUrl: string | undefined
   /** Everything that it has printed so far. */
   output(): string
+  signal(signal: NodeJS.Signals): void
   /** Sends the signal and gives the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -86,6 +87,7 @@ export async function startServerProcess(environment: Record<string, string>): P
     url: await ready,
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     output: () => output,
+    signal: (signal) => void child.kill(signal),
     async end(signal = 'SIGTERM') {
       child.kill(signal)
       const [code] = await closed
