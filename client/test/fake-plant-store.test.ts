@@ -70,6 +70,16 @@ test('its body limit can be set', async () => {
   expect(error).toMatchObject({ status: 413, code: 41300 })
 })
 
+test('it takes a name as long as its body limit allows, and keeps digits and escapes in it', async () => {
+  const store = createFakePlantStore({ bodyLimit: 2 ** 26 })
+  const name = `"12345678901234567890\\"${'\n'.repeat(2 ** 22)}${'ж'.repeat(2 ** 24)}`
+  await createPlantStoreClient(store).createPlant({ id: 9007199254740993n, name })
+  const [plant] = store.plants()
+  expect(plant?.id).toBe(9007199254740993n)
+  // Not by `toEqual`, which would print all of it.
+  expect(plant?.name === name).toBe(true)
+})
+
 describe('failNext', () => {
   function storeWithoutRetries() {
     const store = createFakePlantStore()

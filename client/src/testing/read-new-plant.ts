@@ -1,8 +1,10 @@
 import { Failure } from './failure.ts'
 import type { StoredPlant } from './fake-plant-store.ts'
 
-const LARGE_INTEGER = /^-?\d{16,}$/
-const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/** An integer that a number may round; one of more digits is no int64 however it is rounded. */
+const LARGE_INTEGER = /^-?\d{16,19}$/
+/** An escape, a quote or a number. Not a whole string: a repeated group overflows the stack on a long one. */
+const TOKEN = /\\.|"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 /** Marks a number that became a string. Texts with U+0000 are refused, so that none looks like one. */
 const MARK = '\0'
 
@@ -30,12 +32,18 @@ export function readNewPlant(body: string): StoredPlant {
 
 function parseExactly(body: string): unknown {
   try {
-    return JSON.parse(
-      body.replace(STRING_OR_NUMBER, (token) => (LARGE_INTEGER.test(token) ? JSON.stringify(MARK + token) : token)),
-    )
+    return JSON.parse(markLargeIntegers(body))
   } catch {
     throw new Failure('malformedJson', 'The body is not JSON that can be read.')
   }
+}
+
+function markLargeIntegers(body: string): string {
+  let inString = false
+  return body.replace(TOKEN, (token) => {
+    if (token === '"') inString = !inString
+    return !inString && LARGE_INTEGER.test(token) ? JSON.stringify(MARK + token) : token
+  })
 }
 
 function toBigInt(id: unknown): bigint {
