@@ -21,8 +21,11 @@ export const Int64Schema = z
  */
 export const TextSchema = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: U+0000 is what is refused.
-  .regex(/^[^\u0000\uD800-\uDFFF]*$/u, { error: 'must not contain U+0000 or a lone surrogate' })
+  // Not by the pattern itself: a regular expression that repeats a class overflows the stack on text of many megabytes.
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), {
+    error: 'must not contain U+0000 or a lone surrogate',
+  })
+  .meta({ pattern: '^[^\\u0000\\uD800-\\uDFFF]*$' })
 
 const plantFields = {
   name: TextSchema.meta({

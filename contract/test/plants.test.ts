@@ -62,6 +62,12 @@ test.each(['\0', 'a\0b', '\ud800', 'a\udc00b', '\udc00\ud800'])(
   },
 )
 
+test('a text of 64 MiB is checked to its end, without a stack overflow', () => {
+  const long = 'ж'.repeat(2 ** 25)
+  expect(NewPlantSchema.safeParse({ id: 1, name: long }).success).toBe(true)
+  expect(firstMessage({ id: 1, name: `${long}\ud800` })).toBe('must not contain U+0000 or a lone surrogate')
+})
+
 test('a missing name is named, a tag is left out or text, never null', () => {
   expect(firstMessage({ id: 1 })).toBe('is required')
   expect(firstMessage({ id: 1, name: 5 })).toBe('must be a string')

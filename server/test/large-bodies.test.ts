@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readSettings } from '../src/index.ts'
+import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
+
+/** The largest BODY_LIMIT. What takes quadratic time over it would take hours, and what recurses overflows the stack. */
+const { bodyLimit } = readSettings({ BODY_LIMIT: '64mb' })
+/** A busy machine may take this long for one body, in milliseconds. */
+const PATIENCE = 240_000
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({
+    bodyLimit,
+    requestTimeout: PATIENCE,
+    stallTimeout: PATIENCE,
+    maximumEventLoopDelay: 0,
+  })
+})
+afterAll(() => server.close())
+
+/** A body of exactly the limit: what stands before and after, and as much as fits between. */
+function fill(before: string, filler: string, after: string): string {
+  const room = bodyLimit - Buffer.byteLength(before + after)
+  const count = Math.floor(room / Buffer.byteLength(filler))
+  return before + filler.repeat(count) + after
+}
+
+describe('a body of 64 MiB', { timeout: PATIENCE }, () => {
+  test.each([
+    ['of two bytes each', 'ж'],
+    ['that are escaped', '\\n'],
+  ])('with a name of characters %s is stored', async (_title, character) => {
+    const { token } = await server.createToken({ account: `name ${character}` })
+    const body = fill('{"id":1,"name":"', character, '"}')
+    const response = await server.post(body, { token })
+    expect(response.status).toBe(200)
+    const { name } = JSON.parse(body)
+    const created = (await response.json()) as { name: string }
+    // Not by `toEqual`, which would print 64 MiB.
+    expect(created.name === name).toBe(true)
+    const [listed] = (await (await server.call('/plants', { token })).json()) as { name: string }[]
+    expect(listed?.name === name).toBe(true)
+  })
+
+  const NOT_INT64 = /^id: must be an integer between .* \(int64\)$/
+  test.each<[string, [string, string, string], RegExp]>([
+    ['an integer', ['{"name":"","id":', '1', '}'], NOT_INT64],
+    ['an integer of zeros', ['{"name":"","id":1', '0', '}'], NOT_INT64],
+    ['a fraction', ['{"name":"","id":1.', '0', '1}'], NOT_INT64],
+    ['an exponent', ['{"name":"","id":1e', '1', '}'], NOT_INT64],
+    ['a negative exponent', ['{"name":"","id":1e-', '1', '}'], NOT_INT64],
+    ['a text', ['{"name":"","id":"', '1', '"}'], NOT_INT64],
+    [
+      'a lone surrogate at the end',
+      ['{"id":1,"name":"', 'ж', '\\ud800"}'],
+      /^name: must not contain U\+0000 or a lone/,
+    ],
+  ])('whose invalid part is %s responds 400 (40002)', async (_title, parts, message) => {
+    const response = await server.post(fill(...parts))
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual({ error: 40002, message: expect.stringMatching(message) })
+  })
+
+  test.each<[string, [string, string, string]]>([
+    ['bad escapes', ['{"id":1,"name":"', '\\q', '"}']],
+    ['a string without an end', ['{"id":1,"name":"', 'ж', '']],
+    ['opening brackets', ['', '[', '']],
+    ['digits and no end', ['{"id":', '1', '']],
+  ])('of %s responds 400 (40001)', async (_title, parts) => {
+    const response = await server.post(fill(...parts))
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ error: 40001 })
+  })
+})
