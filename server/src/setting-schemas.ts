@@ -5,8 +5,12 @@ import * as z from 'zod'
 import { parseDuration } from './duration.ts'
 import type { RateLimit } from './overload/rate-limit.ts'
 
-/** What the timers of Node.js take, in milliseconds. */
-const LONGEST_TIMER = 2 ** 31 - 1
+/**
+ * The longest time of a setting. The timers of Node.js take 2^31 - 1 ms, 24.8 days, and fire immediately if given more;
+ * what is left of the last day is room for what Node.js adds to a time.
+ */
+const MAX_TIME = '24d'
+const MAX_COUNT = 999_999_999
 const MAXIMUM_SIZE = 64 * 2 ** 20
 const MINIMUM_MEMORY = 2 ** 20
 const MAXIMUM_MEMORY = 16 * 2 ** 30
@@ -21,9 +25,8 @@ function readWith<T>(read: (text: string) => T | undefined, error: string) {
   })
 }
 
-function parseTimer(text: string): number | undefined {
-  const duration = parseDuration(text)
-  return duration !== undefined && duration <= LONGEST_TIMER ? duration : undefined
+function parseCount(text: string): number | undefined {
+  return /^[1-9]\d*$/.test(text) && Number(text) <= MAX_COUNT ? Number(text) : undefined
 }
 
 function isSubnet(text: string): boolean {
@@ -68,25 +71,27 @@ export const MemorySchema = z
   .transform((size) => bytes.parse(size) ?? 0)
   .refine((size) => size >= MINIMUM_MEMORY && size <= MAXIMUM_MEMORY, { error: 'must be between 1mb and 16gb' })
 
-export const CountSchema = z
-  .string()
-  .regex(/^[1-9]\d{0,8}$/, { error: 'must be a whole number, 1 or more' })
-  .transform(Number)
+export const CountSchema = readWith(parseCount, `must be a whole number between 1 and ${MAX_COUNT}`)
 
 /** Gives milliseconds. */
-export const TimeoutSchema = readWith(parseTimer, 'must be a time such as 250ms, 30s or 5m')
+export const TimeoutSchema = readWith(
+  (text) => parseDuration(text, MAX_TIME),
+  `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
+)
 
 /** Gives milliseconds; 0 is allowed, and needs no unit. */
 export const TimeoutOrNoneSchema = readWith(
-  (text) => (text === '0' ? 0 : parseTimer(text)),
-  'must be a time such as 250ms, 30s or 5m, or 0',
+  (text) => (text === '0' ? 0 : parseDuration(text, MAX_TIME)),
+  `must be 0 or a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
 )
 
 export const RateLimitSchema = readWith((text): RateLimit | undefined => {
-  const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
-  const duration = parseDuration(time)
-  return duration && duration >= 1_000 ? { requests: Number(requests), seconds: duration / 1_000 } : undefined
-}, 'must be a number of requests and a time of 1s or more, such as 100/1s or 6000/1m')
+  const [count = '', time = '', ...rest] = text.split('/')
+  const requests = parseCount(count)
+  const duration = parseDuration(time, MAX_TIME)
+  if (requests === undefined || duration === undefined || duration < 1_000 || rest.length > 0) return undefined
+  return { requests, seconds: duration / 1_000 }
+}, `must be a number of requests between 1 and ${MAX_COUNT} and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`)
 
 export const OriginsSchema = readWith((text) => {
   const origins = text.split(',').map((origin) => origin.trim())

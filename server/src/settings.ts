@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { TokenIssuer } from './accounts/json-web-token.ts'
+import { formatDuration } from './duration.ts'
 import type { ConnectionLimits } from './http/http-server.ts'
 import type { LoadLimits } from './overload/load-shedding.ts'
 import type { RateLimit } from './overload/rate-limit.ts'
@@ -122,6 +123,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   if (data?.MAX_BODY_MEMORY !== undefined && data.MAX_BODY_MEMORY < data.BODY_LIMIT) {
     mistakes.push('MAX_BODY_MEMORY must not be less than BODY_LIMIT')
   }
+  if (data) mistakes.push(...findTooLong(environment, data))
   if (!data || mistakes.length > 0) {
     throw new SettingsError(`Mend these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
   }
@@ -152,6 +154,18 @@ export function readSettings(environment: Record<string, string | undefined>): S
     adminPort: data.ADMIN_PORT,
     docs: data.DOCS,
   }
+}
+
+const PARTS_OF_TIMES = [
+  ['HEADERS_TIMEOUT', 'REQUEST_TIMEOUT'],
+  ['SHUTDOWN_DELAY', 'SHUTDOWN_TIMEOUT'],
+] as const
+
+/** A time that is set longer than the one it is part of cannot be honoured; a default is shortened instead. */
+function findTooLong(environment: Record<string, string | undefined>, data: z.output<typeof SettingsSchema>): string[] {
+  return PARTS_OF_TIMES.filter(([part, whole]) => environment[part] && data[part] > data[whole]).map(
+    ([part, whole]) => `${part} must be at most ${formatDuration(data[whole])}, as long as ${whole}`,
+  )
 }
 
 const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const

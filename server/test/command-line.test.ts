@@ -116,10 +116,17 @@ describe('token', () => {
     expect((await runCommand(['token', 'list', '--account', 'bob', '--json'], environment)).stdout).toBe('[]\n')
   }, 60_000)
 
+  test('create takes the longest --expires, and list shows it exactly', async () => {
+    await create('--expires', '999999d')
+    const [{ createdAt, expiresAt }] = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
+    expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(999_999)
+  })
+
   test.each([
     ['token create', ['token', 'create'], /--account/],
     ['a wrong scope', ['token', 'create', '--account', 'a', '--scope', 'admin'], /--scope must be read or write/],
     ['a wrong time', ['token', 'create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
+    ['a time too long', ['token', 'create', '--account', 'a', '--expires', '1000000d'], /--expires must be .* 999999d/],
     ['an empty account', ['token', 'create', '--account', ''], /--account must be/],
     ['an unknown id', ['token', 'revoke', 'nobody'], /no token with the id "nobody"/],
     ['a mistyped command', ['serv'], /Did you mean serve\?/],

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { readSettings } from '../src/index.ts'
 import { addressKey } from '../src/overload/address-key.ts'
 import { startTestServer } from './helpers/start-test-server.ts'
 
@@ -24,6 +25,14 @@ describe('per token', () => {
 
     await sleep(1_100)
     expect((await server.call('/plants')).status).toBe(200)
+  })
+
+  test('a window of 1.5 s is a whole number of seconds in every header', async () => {
+    const rateLimit = readSettings({ RATE_LIMIT: '1/1500ms' }).rateLimit
+    await using server = await startTestServer({ rateLimit })
+    const first = await server.call('/plants')
+    expect(first.headers.get('ratelimit-policy')).toBe('"rate-limit";q=1;w=2')
+    expect(first.headers.get('ratelimit')).toBe('"rate-limit";r=0;t=2')
   })
 
   test('without the setting there is no limit and no header', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { generateToken, hashToken, isWellFormedToken } from '../src/accounts/token-format.ts'
-import { parseDuration } from '../src/duration.ts'
+import { formatDuration, parseDuration } from '../src/duration.ts'
 
 test('a token is pst_, 43 characters of base62 and a checksum of 6, and no two are the same', () => {
   const tokens = Array.from({ length: 1000 }, generateToken)
@@ -37,14 +37,19 @@ test('what is stored of a token is its SHA-256', () => {
 })
 
 test.each([
+  ['250ms', 250],
   ['30s', 30_000],
   ['15m', 900_000],
   ['12h', 43_200_000],
   ['90d', 7_776_000_000],
 ])('%s is a duration', (text, milliseconds) => {
-  expect(parseDuration(text)).toBe(milliseconds)
+  expect(parseDuration(text, '90d')).toBe(milliseconds)
+  expect(formatDuration(milliseconds)).toBe(text)
 })
 
-test.each(['', '0s', '-1d', '1', 'd', '1w', '1.5h', ' 1h', '1h ', '1h1m', '9999999d'])('%j is no duration', (text) => {
-  expect(parseDuration(text)).toBeUndefined()
-})
+test.each(['', '0s', '-1d', '1', 'd', '1w', '1.5h', ' 1h', '1h ', '1h1m', '91d', '9999999999d'])(
+  '%j is no duration of at most 90 days',
+  (text) => {
+    expect(parseDuration(text, '90d')).toBeUndefined()
+  },
+)

@@ -14,6 +14,9 @@ export interface CreateTokenOptions {
   label?: string
 }
 
+/** The year is then one of four digits, which SQLite, Prisma and JSON agree on. */
+const MAX_EXPIRY = '999999d'
+
 /** Makes a token and prints it, alone. */
 export async function createToken(
   settings: Settings,
@@ -59,8 +62,10 @@ function parseScopes(text: string): Scope[] {
 }
 
 function parseExpiry(text: string): Date {
-  const duration = parseDuration(text)
-  if (duration === undefined) throw new UsageError('--expires must be a time such as 30s, 15m, 12h or 90d')
+  const duration = parseDuration(text, MAX_EXPIRY)
+  if (duration === undefined) {
+    throw new UsageError(`--expires must be a time between 1ms and ${MAX_EXPIRY}, such as 30s, 15m, 12h or 90d`)
+  }
   return new Date(Date.now() + duration)
 }
 

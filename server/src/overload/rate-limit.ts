@@ -6,7 +6,7 @@ import { requestRejected } from '../telemetry/events.ts'
 /** So many requests in so much time. */
 export interface RateLimit {
   requests: number
-  /** The length of the window, in seconds. */
+  /** The length of the window, in seconds: at most 2147483, which is what a timer takes. */
   seconds: number
 }
 
@@ -25,7 +25,8 @@ export function createRateLimit(reason: 'rate-limit' | 'auth-failures', limit: R
   if (limit === undefined) return async () => {}
   const { requests, seconds } = limit
   const limiter = new RateLimiterMemory({ points: requests, duration: seconds })
-  const policy = `"${reason}";q=${requests};w=${seconds}`
+  // The draft allows whole seconds only.
+  const policy = `"${reason}";q=${requests};w=${Math.ceil(seconds)}`
 
   return async (key, response) => {
     const { state, passed } = await consume(key)
