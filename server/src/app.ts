@@ -104,9 +104,9 @@ function admit(authenticate: Authenticate, loadShedding: LoadShedding, settings:
       if (error instanceof Failure && error.status === 401) await countFailure(addressKey(request.ip ?? ''), response)
       throw error
     }
-    const { account, tokenId } = request.caller
+    const { account, rateLimitKey } = request.caller
     loadShedding.assign(response, account)
-    await countRequest(tokenId, response)
+    await countRequest(rateLimitKey, response)
     if ('body' in operation) {
       const limits = { limit: settings.bodyLimit, memory: bodyMemory, client: account }
       request.body = (await readJsonBody(request, response, limits)) as never

@@ -85,7 +85,7 @@ export interface Settings extends ConnectionLimits, LoadLimits {
   bodyMemory: number
   /** The memory of all responses that wait to be read, in bytes. */
   responseMemory: number
-  /** How often a token may be used; not set: as often as it likes. */
+  /** How often a token, or the subject of JSON Web Tokens, may send requests; not set: as often as it likes. */
   rateLimit: RateLimit | undefined
   /** How often an address may fail to authenticate; not set: as often as it likes. */
   authFailureLimit: RateLimit | undefined

@@ -7,8 +7,8 @@ import type { Token, TokenStore } from './token-store.ts'
 export interface Caller {
   /** The account whose plants it sees and creates. */
   account: string
-  /** Names the token in logs. */
-  tokenId: string
+  /** What its requests are counted under: an own token's id, or whom a token of an issuer names, however it is spelled. */
+  rateLimitKey: string
   scopes: readonly Scope[]
 }
 
@@ -42,6 +42,6 @@ export function createAuthenticator(tokens: TokenStore): Authenticate {
     const token = memory.recall(text) ?? (await find(text))
     if (!token) return 'tokenInvalid'
     if (token.revokedAt || (token.expiresAt && token.expiresAt.getTime() <= Date.now())) return 'tokenEnded'
-    return { account: token.account, tokenId: token.id, scopes: token.scopes }
+    return { account: token.account, rateLimitKey: token.id, scopes: token.scopes }
   }
 }
