@@ -3,13 +3,12 @@ import { createExpressEndpoints, type TsRestRequestHandler } from '@ts-rest/expr
 import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Authenticate } from './accounts/authenticator.ts'
-import { authenticateBearer } from './accounts/bearer-auth.ts'
+import { authenticateBearer, isFailedAuthentication } from './accounts/bearer-auth.ts'
 import { createDocsResources } from './docs/docs-resources.ts'
 import { serveStaticResources } from './docs/static-resource.ts'
 import './http/express-request.ts'
 import { allowOrigins } from './http/cross-origin.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { Failure } from './http/failure.ts'
 import { refuseOtherMethods, refuseUnknownPaths } from './http/known-paths.ts'
 import { readJsonBody } from './http/read-json-body.ts'
 import { receiveRequest } from './http/receive-request.ts'
@@ -101,7 +100,7 @@ function admit(authenticate: Authenticate, loadShedding: LoadShedding, settings:
     try {
       request.caller = await authenticateBearer(request.headers, scope, authenticate)
     } catch (error) {
-      if (error instanceof Failure && error.status === 401) await countFailure(addressKey(request.ip ?? ''), response)
+      if (isFailedAuthentication(error)) await countFailure(addressKey(request.ip ?? ''), response)
       throw error
     }
     const { account, rateLimitKey } = request.caller

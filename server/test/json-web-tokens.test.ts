@@ -324,7 +324,7 @@ describe('a key server that is down', () => {
     expect((await store.call('/plants', { token: stranger })).status).toBe(401)
   })
 
-  test('later: known keys go on being used, unknown ones are 503', async () => {
+  test('later: known keys go on being used, unknown ones are 401', async () => {
     await using provider = await startKeyServer(key)
     await using store = await startPlantStore(provider)
     expect((await store.call('/plants', { token: await signToken(key) })).status).toBe(200)
@@ -334,7 +334,7 @@ describe('a key server that is down', () => {
       expect((await store.call('/plants', { token: await signToken(key, { jti: `${call}` }) })).status).toBe(200)
     }
     const token = await signToken(await createKey('second'))
-    expect(await resultOf(await store.call('/plants', { token }))).toEqual({ status: 503, error: 50300 })
+    expect(await resultOf(await store.call('/plants', { token }))).toEqual({ status: 401, error: 40102 })
     expect((await store.call('/plants', { token: await signToken(key) })).status).toBe(200)
   })
 })
@@ -383,7 +383,7 @@ describe('a key server that answers', () => {
     expect((await store.call('/plants', { token: await signToken(key) })).status).toBe(200)
   })
 
-  test('never: 503 once the time is over, and nobody else waits', async () => {
+  test('never: 401 once the time is over, and no other request waits', async () => {
     await using provider = await startKeyServer(key)
     await using store = await startPlantStore(provider)
     expect((await store.call('/plants', { token: await signToken(key) })).status).toBe(200)
@@ -398,7 +398,7 @@ describe('a key server that answers', () => {
     expect((await store.call('/plants')).status).toBe(200)
     expect((await store.call('/plants', { token: await signToken(key, { jti: '2' }) })).status).toBe(200)
     expect(ended).toBe(false)
-    expect(await resultOf(await waiting)).toEqual({ status: 503, error: 50300 })
+    expect(await resultOf(await waiting)).toEqual({ status: 401, error: 40102 })
   })
 })
 

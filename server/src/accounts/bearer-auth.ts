@@ -33,6 +33,14 @@ export async function authenticateBearer(
   return caller
 }
 
+/**
+ * Whether {@link authenticateBearer} has failed to tell who sends a request. A 503, for want of the key of a token, is
+ * one as well: a client chooses which key its token names.
+ */
+export function isFailedAuthentication(error: unknown): boolean {
+  return error instanceof Failure && (error.status === 401 || error.status === 503)
+}
+
 function insufficientScope(scope: Scope): Failure {
   return new Failure('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`, {
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },

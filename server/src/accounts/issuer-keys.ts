@@ -1,17 +1,17 @@
-import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose'
+import { type CryptoKey, createLocalJWKSet, errors, type JWSHeaderParameters } from 'jose'
 import type { Logger } from 'pino'
 import { Failure } from '../http/failure.ts'
+import { requestRejected } from '../telemetry/events.ts'
+import { fetchKeySet } from './fetch-key-set.ts'
 
-/** How long the key server may take for its whole answer, in milliseconds. */
-const FETCH_TIMEOUT = 3_000
 /**
  * How long after a fetch, good or bad, the next may begin: tokens of strangers must not make us hammer the key server.
  */
 const COOL_DOWN = 10_000
 /** After how long the keys are fetched again although they do, so that one the issuer has withdrawn is let go. */
 const FRESH_FOR = 600_000
-/** The largest answer of the key server that is read, in bytes. */
-const MAXIMUM_SIZE = 256 * 1024
+/** How many malformed keys a line of the log names. */
+const MAXIMUM_NAMED = 10
 
 /** The shortest RSA key whose signatures count, in bits (RFC 7518, section 3.3). */
 const MINIMUM_RSA_LENGTH = 2048
@@ -21,30 +21,34 @@ export type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>
 
 /**
  * Finds the public keys of an issuer of tokens (RFC 7517) and keeps them. A key that is not among them has them fetched
- * again; while that fails, those that are known go on being used, however long it takes. jose's own remote key set does
- * not do: it waits for no cool-down after a fetch that failed.
+ * again, once for all requests that wait for it; while that fails, those that are known go on being used, however long
+ * it takes. jose's own remote key set does not do: it waits for no cool-down after a fetch that failed.
  *
- * @returns a function that throws a Failure (503) where a key cannot be had now, and an error of jose where there is
- *   none
+ * @returns a function that throws a Failure (503) while no key set was ever fetched, and an error of jose where the last
+ *   one lacks the key: which key a token names is the client's choice, so that it must not look like a fault of ours
  */
 export function createIssuerKeys(url: string, logger: Logger): FindKey {
   let findKnown: FindKey | undefined
-  let problem: unknown
   let running: Promise<void> | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let endedAt = Number.NEGATIVE_INFINITY
 
   async function fetchAgain(): Promise<void> {
     try {
-      findKnown = createLocalJWKSet(await fetchKeys(url))
+      const { keys, malformed } = await fetchKeySet(url)
+      findKnown = createLocalJWKSet({ keys })
       fetchedAt = performance.now()
-      problem = undefined
+      if (malformed.length > 0) warnOfMalformed(malformed)
     } catch (error) {
-      problem = error
-      logger.warn({ err: error }, 'the keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL')
+      logger.warn({ reason: explain(error) }, 'the keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL')
     }
     endedAt = performance.now()
     running = undefined
+  }
+
+  function warnOfMalformed(kids: unknown[]): void {
+    const fields = { malformed: kids.length, kids: kids.slice(0, MAXIMUM_NAMED) }
+    logger.warn(fields, 'JWT_JWKS_URL publishes malformed keys; tokens that name them are rejected')
   }
 
   /** One fetch at a time; none while it is too early for the next. */
@@ -58,18 +62,16 @@ export function createIssuerKeys(url: string, logger: Logger): FindKey {
       return await findKnown?.(header)
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return undefined
-      // Which of several is meant, the token does not say.
-      if (error instanceof errors.JWKSMultipleMatchingKeys) throw error
-      problem = error
-      return undefined
+      throw error
     }
   }
 
-  function unavailable(cause: unknown): Failure {
+  function unavailable(): Failure {
+    requestRejected.publish('issuer-keys')
     const wait = Math.max(1, Math.ceil((endedAt + COOL_DOWN - performance.now()) / 1000))
-    return new Failure('unavailable', "The keys of the token's issuer cannot be had now. Send the request again.", {
+    // Without a cause, which would be logged for every request: the failed fetch has told it.
+    return new Failure('unavailable', "The token issuer's keys are currently unavailable. Retry the request.", {
       headers: { 'Retry-After': String(wait) },
-      cause,
     })
   }
 
@@ -83,10 +85,16 @@ export function createIssuerKeys(url: string, logger: Logger): FindKey {
     await refresh()
     const key = await recall(header)
     if (key) return key
-    throw problem === undefined ? new errors.JWKSNoMatchingKey() : unavailable(problem)
+    throw findKnown ? new errors.JWKSNoMatchingKey() : unavailable()
   }
 
   return async (header) => refuseShort(await find(header))
+}
+
+/** Why a fetch failed, in one line: `fetch` tells it in the cause of its error, and with a code alone for several addresses. */
+function explain(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } }
+  return [message, cause?.message || cause?.code].filter(Boolean).join(': ')
 }
 
 /** jose throws a TypeError where it verifies with such a key, which looks like a mistake of ours. */
@@ -94,34 +102,4 @@ function refuseShort(key: CryptoKey): CryptoKey {
   const { modulusLength = MINIMUM_RSA_LENGTH } = key.algorithm as { modulusLength?: number }
   if (modulusLength < MINIMUM_RSA_LENGTH) throw new errors.JOSENotSupported('the RSA key is too short')
   return key
-}
-
-async function fetchKeys(url: string): Promise<JSONWebKeySet> {
-  const response = await fetch(url, {
-    headers: { accept: 'application/jwk-set+json, application/json' },
-    redirect: 'error',
-    signal: AbortSignal.timeout(FETCH_TIMEOUT),
-  })
-  if (response.status !== 200) {
-    await response.body?.cancel()
-    throw new Error(`the key server answers ${response.status}`)
-  }
-  const text = await readText(response)
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Without the cause, which quotes what may be anything.
-    throw new Error('the key server answers something other than JSON')
-  }
-}
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MAXIMUM_SIZE) throw new Error(`the key server answers more than ${MAXIMUM_SIZE} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

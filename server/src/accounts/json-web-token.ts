@@ -5,6 +5,7 @@ import { isAccountName } from './account-name.ts'
 import type { Authenticate, Caller, Refusal } from './authenticator.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
 import { createMemory } from './memory.ts'
+import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
 
 /** Whose JSON Web Tokens are accepted. */
 export interface TokenIssuer {
@@ -16,8 +17,6 @@ export interface TokenIssuer {
   keysUrl: string
 }
 
-/** Signatures by private keys only: an HMAC could be made with the public key, and `none` by anybody. */
-const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 /** How far the issuer's clock and ours may differ, in seconds. */
 const CLOCK_LEEWAY = 5
 /** How long a token that was verified is believed, in milliseconds; never beyond its `exp`. */
@@ -34,7 +33,7 @@ export function acceptJsonWebTokens(
 ): Authenticate {
   const findKey = createIssuerKeys(keysUrl, logger)
   const options: JWTVerifyOptions = {
-    algorithms: ALGORITHMS,
+    algorithms: SIGNATURE_ALGORITHMS,
     issuer,
     audience,
     requiredClaims: ['exp'],

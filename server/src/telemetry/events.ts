@@ -30,6 +30,7 @@ export type Rejection =
   | 'connections'
   | 'rate-limit'
   | 'auth-failures'
+  | 'issuer-keys'
 
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
