@@ -7,6 +7,8 @@ import { runScript } from './helpers/run.ts'
 import { connect, query } from './helpers/sqlite.ts'
 import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
+const APPLIED_TWICE = 'SELECT count(*) - count(DISTINCT migration_name) AS rows FROM _prisma_migrations'
+
 async function migrateInProcesses(count: number, url: string, folder: string): Promise<string[][]> {
   const finished = await Promise.all(Array.from({ length: count }, () => runScript('migrate.ts', [url, folder])))
   return finished.map(({ stdout, stderr }) => {
@@ -22,7 +24,7 @@ test('of processes that make the same new database at once, one makes it', async
 
   expect(applied.flat().filter((name) => name.endsWith('_pots'))).toHaveLength(1)
   expect(readdirSync(path.dirname(file))).toEqual([path.basename(file)])
-  expect(query(file, 'SELECT count(*) AS rows FROM _prisma_migrations')).toEqual([{ rows: 2 }])
+  expect(query(file, APPLIED_TWICE)).toEqual([{ rows: 0 }])
   expect(query(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
 })
 
@@ -33,7 +35,7 @@ test('of processes that migrate the same old database at once, one does', async 
   const applied = await migrateInProcesses(3, url, folder)
 
   expect(applied.flat()).toEqual(['90000101000000_pots'])
-  expect(query(file, 'SELECT count(*) AS rows FROM _prisma_migrations')).toEqual([{ rows: 2 }])
+  expect(query(file, APPLIED_TWICE)).toEqual([{ rows: 0 }])
 })
 
 test('migrating waits for another process that writes, without stopping the event loop', async () => {
@@ -70,5 +72,5 @@ test('a newer version that is faster wins', async () => {
 test('two calls in one process do not get into each other’s way', async () => {
   const { url } = temporaryDatabase()
   const both = await Promise.all([migrateDatabase(url), migrateDatabase(url)])
-  expect(both.flatMap(({ applied }) => applied)).toHaveLength(1)
+  expect(both.filter(({ applied }) => applied.length > 0)).toHaveLength(1)
 })

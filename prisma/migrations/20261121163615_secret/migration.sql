@@ -1,0 +1,5 @@
+-- CreateTable
+CREATE TABLE "Secret" (
+    "name" TEXT NOT NULL PRIMARY KEY,
+    "value" TEXT NOT NULL
+);

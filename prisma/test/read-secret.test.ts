@@ -1,0 +1,35 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type Database, migrateDatabase, openDatabase, readSecret } from '../src/index.ts'
+import { query } from './helpers/sqlite.ts'
+import { temporaryDatabase } from './helpers/temporary-folder.ts'
+
+async function open(url: string): Promise<Database> {
+  const database = await openDatabase(url)
+  onTestFinished(() => database.prisma.$disconnect())
+  return database
+}
+
+test('a secret is 32 bytes, made at its first use, and the same for every connection from then on', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const [one, other] = [await open(url), await open(url)]
+  expect(query(file, 'SELECT * FROM Secret')).toEqual([])
+
+  const secrets = await Promise.all([one, other, one].map(({ sql }) => readSecret(sql, 'cursor')))
+  const [secret] = secrets
+  expect(secret).toHaveLength(32)
+  expect(secrets).toEqual([secret, secret, secret])
+  expect(await readSecret((await open(url)).sql, 'cursor')).toEqual(secret)
+  expect(query(file, 'SELECT * FROM Secret')).toEqual([{ name: 'cursor', value: secret?.toString('hex') }])
+})
+
+test('secrets of other names and of other databases differ', async () => {
+  const databases = [temporaryDatabase(), temporaryDatabase()]
+  const secrets = new Set<string>()
+  for (const { url } of databases) {
+    await migrateDatabase(url)
+    const { sql } = await open(url)
+    for (const name of ['cursor', 'other']) secrets.add((await readSecret(sql, name)).toString('hex'))
+  }
+  expect(secrets.size).toBe(4)
+})
