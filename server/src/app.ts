@@ -20,6 +20,7 @@ import { createFairShare } from './overload/fair-share.ts'
 import type { LoadShedding } from './overload/load-shedding.ts'
 import { createRateLimit } from './overload/rate-limit.ts'
 import { createResponseMemory } from './overload/response-memory.ts'
+import type { Cursors } from './plants/cursor.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
@@ -29,6 +30,7 @@ import { toStorageFailure } from './storage/storage-failure.ts'
 export interface AppDependencies {
   authenticate: Authenticate
   plants: PlantStore
+  cursors: Cursors
   loadShedding: LoadShedding
   slowReaders: SlowReaders
   logger: Logger
@@ -55,7 +57,7 @@ export type AppSettings = Pick<
  * 401, scope 403, rate 429, size 413, media type 415, body 400.
  */
 export function createApp(
-  { authenticate, plants, loadShedding, slowReaders, logger, traceRequest }: AppDependencies,
+  { authenticate, plants, cursors, loadShedding, slowReaders, logger, traceRequest }: AppDependencies,
   settings: AppSettings,
 ): Express {
   const app = express()
@@ -71,7 +73,7 @@ export function createApp(
   if (settings.corsOrigins.length > 0) app.use(allowOrigins(settings.corsOrigins))
   app.use(loadShedding.admit)
   const responseMemory = createResponseMemory(settings.responseMemory)
-  const router = createPlantsRouter({ plants, responseMemory, slowReaders, publicUrl: settings.publicUrl })
+  const router = createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [admit(authenticate, loadShedding, settings)],

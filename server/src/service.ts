@@ -1,4 +1,4 @@
-import { databaseFile, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { databaseFile, migrateDatabase, openDatabase, readSecret } from '@plant-store/prisma'
 import type { Express } from 'express'
 import type { Logger } from 'pino'
 import { type Authenticate, createAuthenticator } from './accounts/authenticator.ts'
@@ -6,8 +6,10 @@ import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
 import { type AppDependencies, createApp } from './app.ts'
 import type { SlowReaders } from './http/slow-readers.ts'
 import { createLoadShedding } from './overload/load-shedding.ts'
+import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings.ts'
+import { retryWhileBusy } from './storage/retry-while-busy.ts'
 import type { Gauges } from './telemetry/metrics.ts'
 
 /** Who is told what the service does. */
@@ -45,10 +47,11 @@ export async function createService(
   const { prisma } = database
   const tokens = createTokenStore(prisma)
   const plants = createPlantStore(database)
+  const cursors = createCursors(() => retryWhileBusy(() => readSecret(database.sql, 'cursor')))
   const loadShedding = createLoadShedding(settings)
   const authenticate = await createAuthentication(settings, tokens, logger)
   return {
-    app: createApp({ authenticate, plants, loadShedding, slowReaders, logger, traceRequest }, settings),
+    app: createApp({ authenticate, plants, cursors, loadShedding, slowReaders, logger, traceRequest }, settings),
     tokens,
     gauges: {
       requestsInFlight: loadShedding.inFlight,

@@ -239,11 +239,16 @@ describe('pages', () => {
     expect(nextOf(await server.call('/plants', { token }))).toBeUndefined()
   })
 
-  test('a cursor of another account shows nothing of it', async () => {
+  test('a cursor of another account responds 400', async () => {
     const [one, other] = [await newAccount(), await newAccount()]
     for (const id of [1, 2]) await server.post(`{"id":${id},"name":"of one"}`, { token: one })
     const cursor = nextOf(await server.call('/plants?limit=1', { token: one }))
-    expect(await (await server.call(`/plants${cursor}`, { token: other })).json()).toEqual([])
+    const response = await server.call(`/plants${cursor}`, { token: other })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual({
+      error: 40004,
+      message: 'cursor: must be taken from the Link header of an earlier page',
+    })
   })
 
   test('a cursor without a limit gives the rest of the list', async () => {

@@ -3,28 +3,32 @@ import { initServer } from '@ts-rest/express'
 import { serializedJson } from '../http/serialized-json.ts'
 import type { SlowReaders } from '../http/slow-readers.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
-import { readCursor, writeCursor } from './cursor.ts'
+import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 
 /** What the plants part of the contract works with. */
 export interface PlantsRouterOptions {
   plants: PlantStore
+  cursors: Cursors
   responseMemory: ResponseMemory
   slowReaders: SlowReaders
   publicUrl: string | undefined
 }
 
 /** The plants part of the contract, implemented. */
-export function createPlantsRouter({ plants, responseMemory, slowReaders, publicUrl }: PlantsRouterOptions) {
+export function createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl }: PlantsRouterOptions) {
   return initServer().router(contract, {
     createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.caller.account, body) }),
 
     getPlants: async ({ query: { limit, cursor }, req, res }) => {
-      const after = cursor === undefined ? undefined : readCursor(cursor)
       const { account } = req.caller
+      const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       responseMemory.check(account)
       const { json, next } = await plants.list(account, { limit, after }, () => !res.closed)
-      if (next !== undefined) res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${writeCursor(next)}`))
+      if (next !== undefined) {
+        const nextCursor = await cursors.write(account, next)
+        res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${nextCursor}`))
+      }
       return { status: 200, body: serializedJson(json, { account, responseMemory, slowReaders }) }
     },
   })
