@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type Database, migrateDatabase, openDatabase, readSecret } from '../src/index.ts'
-import { query } from './helpers/sqlite.ts'
+import { type Database, migrateDatabase, openDatabase, readSecret, type Sql } from '../src/index.ts'
+import { query, runSql } from './helpers/sqlite.ts'
 import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 async function open(url: string): Promise<Database> {
@@ -21,6 +21,22 @@ test('a secret is 32 bytes, made at its first use, and the same for every connec
   expect(secrets).toEqual([secret, secret, secret])
   expect(await readSecret((await open(url)).sql, 'cursor')).toEqual(secret)
   expect(query(file, 'SELECT * FROM Secret')).toEqual([{ name: 'cursor', value: secret?.toString('hex') }])
+})
+
+test('a secret that another server stores first is the one that is used', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const { sql } = await open(url)
+  const first = 'ab'.repeat(32)
+  const late: Sql = {
+    query: sql.query,
+    execute: (...statement) => {
+      runSql(file, `INSERT INTO Secret VALUES ('cursor', '${first}')`)
+      return sql.execute(...statement)
+    },
+  }
+  expect((await readSecret(late, 'cursor')).toString('hex')).toBe(first)
+  expect((await readSecret(sql, 'cursor')).toString('hex')).toBe(first)
 })
 
 test('secrets of other names and of other databases differ', async () => {

@@ -13,6 +13,8 @@ beforeAll(async () => {
     bodyLimit,
     requestTimeout: PATIENCE,
     stallTimeout: PATIENCE,
+    // While a test makes its body, the connection of the one before is idle.
+    keepAliveTimeout: PATIENCE,
     maximumEventLoopDelay: 0,
   })
 })
