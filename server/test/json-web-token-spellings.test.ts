@@ -23,7 +23,6 @@ beforeAll(async () => {
   server = await startTestServer({
     tokenIssuer: { issuer: ISSUER, audience: AUDIENCE, keysUrl: keyServer.url },
     rateLimit: { requests: 3, seconds: 3_600 },
-    maximumEventLoopDelay: 0,
   })
 })
 afterAll(async () => {

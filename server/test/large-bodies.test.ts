@@ -15,7 +15,6 @@ beforeAll(async () => {
     stallTimeout: PATIENCE,
     // While a test makes its body, the connection of the one before is idle.
     keepAliveTimeout: PATIENCE,
-    maximumEventLoopDelay: 0,
   })
 })
 afterAll(() => server.close())

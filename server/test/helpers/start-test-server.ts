@@ -30,7 +30,10 @@ export async function startTestServer(
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
   const file = path.join(folder, `${randomUUID()}.db`)
   const url = databaseUrl(`file:${file}`)
-  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, ...settings }, observers)
+  // A busy machine must not decide a test: no request is shed, no connection closed while a test computes.
+  const limits = { maximumEventLoopDelay: 0, keepAliveTimeout: 60_000 }
+  const defaults = { port: 0, databaseUrl: url, shutdownDelay: 0, ...limits }
+  const server = await startServer({ ...defaults, ...settings }, observers)
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
 
