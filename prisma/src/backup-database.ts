@@ -1,65 +1,33 @@
-import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs'
-import { connect } from './connect.ts'
+import { existsSync } from 'node:fs'
 import { DatabaseError, toDatabaseError } from './database-error.ts'
 import { databaseFile } from './database-url.ts'
+import { removeStaleDrafts } from './drafts.ts'
 import { createNewFile } from './new-file.ts'
-import { select } from './select.ts'
+import { runTask } from './run-task.ts'
 
 /**
  * Copies a database to a new file, as it is at one moment, also while others write to it. The copy is checked and on
- * disk before it gets its name, and only its owner may read it.
+ * disk before it gets its name, and only its owner may read it. Meanwhile the event loop is free.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
- * @throws {DatabaseError} if `copy` exists already, or one of the two files cannot be used
+ * @param signal ends it: nothing is left of the copy
+ * @throws {DatabaseError} if `copy` exists already, or one of the two files cannot be used; the reason of the signal
  */
-export async function backupDatabase(url: string, copy: string): Promise<void> {
+export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<void> {
   const file = databaseFile(url)
   const taken = new DatabaseError(`${copy} exists already: choose another name for the copy`)
   if (!existsSync(file)) throw new DatabaseError(`${file} does not exist: there is nothing to copy`)
   if (existsSync(copy)) throw taken
   try {
+    await removeStaleDrafts(copy)
     const made = await createNewFile(copy, async (draft) => {
-      await copyInto(file, draft)
-      await check(draft)
-      sync(draft)
+      await runTask('copyFile', { file, draft }, signal)
       return true
     })
     if (!made) throw taken
   } catch (error) {
+    signal?.throwIfAborted()
     throw toDatabaseError(error, copy)
   }
-}
-
-async function copyInto(file: string, draft: string): Promise<void> {
-  const connection = await connect({ url: file, fileMustExist: true })
-  try {
-    await connection.executeRaw({
-      sql: 'VACUUM INTO ?',
-      args: [draft],
-      argTypes: [{ scalarType: 'string', arity: 'scalar' }],
-    })
-  } catch (error) {
-    throw toDatabaseError(error, file)
-  } finally {
-    await connection.dispose()
-  }
-}
-
-async function check(draft: string): Promise<void> {
-  const connection = await connect({ url: draft, fileMustExist: true })
-  try {
-    const [result] = await select(connection, 'PRAGMA integrity_check')
-    if (result?.['integrity_check'] !== 'ok') {
-      throw new DatabaseError(`${draft} would be a damaged copy (${result?.['integrity_check']}): check the database`)
-    }
-  } finally {
-    await connection.dispose()
-  }
-}
-
-function sync(draft: string): void {
-  const descriptor = openSync(draft, 'r+')
-  fsyncSync(descriptor)
-  closeSync(descriptor)
 }

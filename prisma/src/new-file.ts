@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from './database-error.ts'
+import { createDraft } from './drafts.ts'
 
 /**
  * Makes a new database file, complete or not at all: `fill` writes a draft under another name, which gets the name
@@ -16,16 +16,15 @@ export async function createNewFile<Result>(
 ): Promise<Result | undefined> {
   const folder = path.dirname(file)
   const firstNewFolder = mkdirSync(folder, { recursive: true })
-  const draft = `${file}.${randomUUID()}.new`
   try {
+    const draft = await createDraft(file)
     try {
-      closeSync(openSync(draft, 'wx', 0o600))
-      const result = await fill(draft)
-      if (!link(draft, file)) return undefined
+      const result = await fill(draft.path)
+      if (!link(draft.path, file)) return undefined
       syncFolders(folder, firstNewFolder)
       return result
     } finally {
-      for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(draft + suffix, { force: true })
+      await draft.remove()
     }
   } catch (error) {
     removeFolders(folder, firstNewFolder)

@@ -19,13 +19,14 @@ export interface Database {
  * Opens a database that `migrateDatabase` has made.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
- * @throws {DatabaseError} if there is none, or it cannot be used
+ * @param signal ends the wait for a file that another process has locked
+ * @throws {DatabaseError} if there is none, or it cannot be used; the reason of the signal
  */
-export async function openDatabase(url: string): Promise<Database> {
+export async function openDatabase(url: string, signal?: AbortSignal): Promise<Database> {
   const file = databaseFile(url)
   if (!existsSync(file)) throw new DatabaseError(`${file} does not exist: run pnpm plant-store migrate, which makes it`)
   try {
-    const sqlite = createSqliteAdapter(file)
+    const sqlite = createSqliteAdapter(file, signal)
     let connection: SqlDriverAdapter | undefined
     const adapter = {
       ...sqlite,
@@ -39,6 +40,7 @@ export async function openDatabase(url: string): Promise<Database> {
     await prisma.$connect()
     return { prisma, sql: createSql(() => connection), close: () => close(prisma) }
   } catch (error) {
+    signal?.throwIfAborted()
     throw toDatabaseError(error, file)
   }
 }

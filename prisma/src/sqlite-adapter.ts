@@ -14,15 +14,18 @@ export const BUSY_TIMEOUT_MILLISECONDS = 50
 /** How long opening waits, without stopping anything, while another process migrates, opens or recovers the file. */
 const OPEN_WAIT_MILLISECONDS = 10_000
 
-/** Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. */
-export function createSqliteAdapter(file: string): SqlDriverAdapterFactory {
+/**
+ * Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. The signal ends
+ * the wait for a file that another process has locked.
+ */
+export function createSqliteAdapter(file: string, signal?: AbortSignal): SqlDriverAdapterFactory {
   return {
     provider: 'sqlite',
     adapterName: '@prisma/adapter-better-sqlite3',
     async connect() {
       const connection = await connect({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT_MILLISECONDS })
       try {
-        await whenFree(() => connection.executeScript(CONNECTION_SETTINGS), OPEN_WAIT_MILLISECONDS)
+        await whenFree(() => connection.executeScript(CONNECTION_SETTINGS), OPEN_WAIT_MILLISECONDS, signal)
         await checkSettings(connection, file)
       } catch (error) {
         await connection.dispose()

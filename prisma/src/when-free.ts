@@ -4,12 +4,19 @@ import { errorCode } from './database-error.ts'
 const PAUSE_MILLISECONDS = 20
 
 /**
- * Repeats an operation while another process holds the database's lock, for at most `milliseconds`. Between two
- * attempts the event loop runs; SQLite's own busy timeout would stop it.
+ * Repeats an operation while another process holds the database's lock, for at most `milliseconds`, or until `signal`
+ * is aborted. Between two attempts the event loop runs; SQLite's own busy timeout would stop it.
+ *
+ * @throws the reason of the signal, or the operation's last error
  */
-export async function whenFree<Result>(operation: () => Promise<Result>, milliseconds: number): Promise<Result> {
+export async function whenFree<Result>(
+  operation: () => Promise<Result>,
+  milliseconds: number,
+  signal?: AbortSignal,
+): Promise<Result> {
   const deadline = Date.now() + milliseconds
   while (true) {
+    signal?.throwIfAborted()
     try {
       return await operation()
     } catch (error) {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type NewToken, type Settings, startServer } from '@plant-store/server'
+import { writeNewDatabase } from '../../../prisma/test/helpers/new-database.ts'
 import { createPlantStoreClient, type PlantStoreClient } from '../../src/index.ts'
 
 /** The real service on a free port, over a real database file of its own. */
@@ -17,7 +18,9 @@ export interface Service extends AsyncDisposable {
 
 export async function startService(settings: Partial<Settings> = {}): Promise<Service> {
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-client-'))
-  const databaseUrl = `file:${path.join(folder, 'plant-store.db')}`
+  const file = path.join(folder, 'plant-store.db')
+  const databaseUrl = `file:${file}`
+  await writeNewDatabase(file)
   const server = await startServer({ port: 0, databaseUrl, shutdownDelay: 0, ...settings })
   const createToken = async (token: Partial<NewToken> = {}) =>
     (await server.tokens.create({ account: 'alice', ...token })).token

@@ -14,13 +14,27 @@ export interface Finished {
 
 /** Runs a program in the package's folder to its end. */
 export function run(command: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
-  return finish(spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
+  return finish(start(command, args, options))
+}
+
+function start(command: string, args: string[], options: SpawnOptions): ChildProcess {
+  return spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
 /** Runs one of the scripts beside this file, TypeScript and all, in a Node.js process of its own. */
 export function runScript(name: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
+  return startScript(name, args, options).finished
+}
+
+/** Starts one of the scripts beside this file. */
+export function startScript(
+  name: string,
+  args: string[],
+  options: SpawnOptions = {},
+): { child: ChildProcess; finished: Promise<Finished> } {
   const script = fileURLToPath(new URL(name, import.meta.url))
-  return run(process.execPath, ['--import', 'tsx', script, ...args], options)
+  const child = start(process.execPath, ['--import', 'tsx', script, ...args], options)
+  return { child, finished: finish(child) }
 }
 
 /** Runs the Prisma command line on a database. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl } from '@plant-store/prisma'
+import { writeNewDatabase } from '../../../prisma/test/helpers/new-database.ts'
 import { type NewToken, type Settings, startServer } from '../../src/index.ts'
 import type { Observers } from '../../src/service.ts'
 
@@ -30,6 +31,7 @@ export async function startTestServer(
   const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
   const file = path.join(folder, `${randomUUID()}.db`)
   const url = databaseUrl(`file:${file}`)
+  await writeNewDatabase(file)
   // A busy machine must not decide a test: no request is shed, no connection closed while a test computes.
   const limits = { maximumEventLoopDelay: 0, keepAliveTimeout: 60_000 }
   const defaults = { port: 0, databaseUrl: url, shutdownDelay: 0, ...limits }

@@ -1,0 +1,91 @@
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { applyMigrations } from './apply-migrations.ts'
+import { connect } from './connect.ts'
+import { DatabaseError } from './database-error.ts'
+import { pendingMigrations } from './migration-history.ts'
+import type { Migration } from './migrations.ts'
+import { select } from './select.ts'
+import { whenFree } from './when-free.ts'
+
+/** How long to wait for another process that is migrating the same file. */
+const LOCK_WAIT_MILLISECONDS = 60_000
+
+/** What to migrate: the file at `location`, which messages call `file`. */
+export interface MigrationTarget {
+  readonly location: string
+  readonly file: string
+  readonly migrations: readonly Migration[]
+}
+
+/**
+ * Finds what a file lacks. Waits while another process has it locked.
+ *
+ * @throws {DatabaseError} if the database's history is not a beginning of ours
+ */
+export async function findPending(target: MigrationTarget, signal?: AbortSignal): Promise<Migration[]> {
+  const connection = await connect({ url: target.location, fileMustExist: true, timeout: 0 })
+  try {
+    return await selectPending(connection, target, signal)
+  } finally {
+    await connection.dispose()
+  }
+}
+
+/**
+ * Applies what is pending to a file, in one transaction.
+ *
+ * @returns the names of the migrations that were applied
+ * @throws {DatabaseError} as {@link findPending} does, or where a migration fails
+ */
+export async function migrateFile(target: MigrationTarget): Promise<string[]> {
+  const connection = await connect({ url: target.location, fileMustExist: true, timeout: 0 })
+  try {
+    const pending = await selectPending(connection, target)
+    if (pending.length === 0) return []
+
+    // Prisma's migrations replace tables; with foreign keys on, that would delete the rows that refer to them.
+    await connection.executeScript('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
+    await whenUnlocked(() => connection.executeScript('BEGIN IMMEDIATE'))
+    try {
+      const applied = await migrateLocked(connection, target)
+      await whenUnlocked(() => connection.executeScript('COMMIT'))
+      return applied
+    } catch (error) {
+      await rollback(connection)
+      throw error
+    }
+  } finally {
+    await connection.dispose()
+  }
+}
+
+async function migrateLocked(connection: SqlDriverAdapter, { file, migrations }: MigrationTarget): Promise<string[]> {
+  // A newer version may have been faster; where another process of this version was, the engine finds nothing to do.
+  await pendingMigrations(connection, file, migrations)
+  const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
+    throw new DatabaseError(`${file} was not migrated and is as it was: ${error.message}`, { cause: error.cause })
+  })
+  const [broken] = await select(connection, 'PRAGMA foreign_key_check')
+  if (broken) {
+    throw new DatabaseError(
+      `${file} was not migrated and is as it was: rows of ${broken['table']} would refer to rows that are missing`,
+    )
+  }
+  return applied
+}
+
+async function rollback(connection: SqlDriverAdapter): Promise<void> {
+  try {
+    await connection.executeScript('ROLLBACK')
+  } catch {
+    // On a full disk and the like SQLite has rolled back by itself. The error before is the one to tell.
+  }
+}
+
+function selectPending(connection: SqlDriverAdapter, { file, migrations }: MigrationTarget, signal?: AbortSignal) {
+  return whenUnlocked(() => pendingMigrations(connection, file, migrations), signal)
+}
+
+function whenUnlocked<Result>(operation: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  return whenFree(operation, LOCK_WAIT_MILLISECONDS, signal)
+}

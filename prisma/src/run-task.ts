@@ -1,0 +1,55 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { DatabaseError } from './database-error.ts'
+import type { TaskOutcome, TaskRequest } from './task-process.ts'
+import type { Tasks } from './tasks.ts'
+
+// This file is TypeScript in development and in tests, JavaScript once it is built.
+const extension = path.extname(fileURLToPath(import.meta.url))
+
+/**
+ * Does a task in a process of its own, so that the event loop of this one is free meanwhile: a long statement of SQLite's
+ * stops it. A worker thread would do as much, but ends the whole process where it ends itself (see `keepStatements`).
+ *
+ * @param signal ends that process; what it was doing is undone by SQLite when the file is used again
+ * @throws {DatabaseError} with the message that the task failed with, or the reason of the signal
+ */
+export async function runTask<Name extends keyof Tasks>(
+  name: Name,
+  argument: Parameters<Tasks[Name]>[0],
+  signal?: AbortSignal,
+): Promise<Awaited<ReturnType<Tasks[Name]>>> {
+  signal?.throwIfAborted()
+  const child = fork(new URL(`./task-process${extension}`, import.meta.url), {
+    execArgv: extension === '.ts' ? ['--import', 'tsx'] : [],
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  child.send({ name, argument } satisfies TaskRequest)
+  const end = () => void child.kill('SIGKILL')
+  process.once('exit', end)
+  signal?.addEventListener('abort', end)
+  try {
+    const outcome = await outcomeOf(child)
+    signal?.throwIfAborted()
+    if ('message' in outcome) throw new DatabaseError(outcome.message, { cause: new Error(outcome.reason) })
+    return outcome.result as Awaited<ReturnType<Tasks[Name]>>
+  } finally {
+    process.off('exit', end)
+    signal?.removeEventListener('abort', end)
+  }
+}
+
+/** Waits until the process has ended: only then it writes no more. */
+async function outcomeOf(child: ChildProcess): Promise<TaskOutcome> {
+  let outcome: TaskOutcome | undefined
+  child.once('message', (message) => {
+    outcome = message as TaskOutcome
+  })
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+  if (outcome) return outcome
+  const message = `the process that was working on the database ended with ${signal ?? code}: start again`
+  return { message, reason: message }
+}
