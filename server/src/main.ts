@@ -1,8 +1,11 @@
 #!/usr/bin/env node
+// First, since signals are handled from then on.
+import './commands/signals.ts'
 import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { backup } from './commands/backup.ts'
 import { migrate } from './commands/migrate.ts'
+import { onEndingSignal, untilSignal } from './commands/signals.ts'
 import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
 import { UsageError } from './commands/usage-error.ts'
 import { readSettings, SettingsError } from './settings.ts'
@@ -26,6 +29,8 @@ program
   .description('serve the API until the process is told to end (SIGTERM, SIGINT)')
   .addHelpText('after', examples('plant-store serve', 'PORT=8080 LOG_LEVEL=debug plant-store serve'))
   .action(async () => {
+    // As in a shutdown later on: a service manager that stops a server while it starts sees no failure.
+    onEndingSignal(() => process.exit(0))
     const settings = readSettings(process.env)
     // The other commands start without the server's parts.
     const { serve } = await import('./commands/serve.ts')
@@ -69,14 +74,14 @@ program
   .command('migrate')
   .description('bring the database up to date')
   .addHelpText('after', examples('plant-store migrate'))
-  .action(() => migrate(readSettings(process.env)))
+  .action(() => untilSignal((signal) => migrate(readSettings(process.env), signal)))
 
 program
   .command('backup')
   .argument('<file>', 'where the copy goes; it must not exist')
   .description('copy the database, consistent, also while the server writes to it')
   .addHelpText('after', examples('plant-store backup "plants-$(date +%F).db"'))
-  .action((file: string) => backup(readSettings(process.env), file))
+  .action((file: string) => untilSignal((signal) => backup(readSettings(process.env), file, signal)))
 
 try {
   loadSettingsFile()

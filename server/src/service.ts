@@ -1,10 +1,9 @@
-import { databaseFile, migrateDatabase, openDatabase, readSecret } from '@plant-store/prisma'
+import { type Database, databaseFile, openDatabase, readSecret } from '@plant-store/prisma'
 import type { Express } from 'express'
 import type { Logger } from 'pino'
 import { type Authenticate, createAuthenticator } from './accounts/authenticator.ts'
 import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
 import { type AppDependencies, createApp } from './app.ts'
-import type { SlowReaders } from './http/slow-readers.ts'
 import { createLoadShedding } from './overload/load-shedding.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
@@ -14,6 +13,8 @@ import type { Gauges } from './telemetry/metrics.ts'
 
 /** Who is told what the service does. */
 export type Observers = Pick<AppDependencies, 'logger' | 'traceRequest'>
+
+type ServiceDependencies = Observers & Pick<AppDependencies, 'slowReaders'>
 
 /** The app with everything that it works with. It listens nowhere. */
 export interface Service {
@@ -32,18 +33,30 @@ export interface Service {
 const ANSWERING_COUNTS_FOR = 1_000
 
 /**
- * Brings the database up to date and makes the app over it.
+ * Opens the database, which is up to date, and makes the app over it.
  *
- * @throws DatabaseError where the database cannot be used
+ * @param signal ends the wait for a database that another process has locked
+ * @throws DatabaseError where the database cannot be used; the reason of the signal
  */
 export async function createService(
   settings: Settings,
-  slowReaders: SlowReaders,
-  { logger, traceRequest }: Observers,
+  dependencies: ServiceDependencies,
+  signal?: AbortSignal,
 ): Promise<Service> {
-  const { applied } = await migrateDatabase(settings.databaseUrl)
-  for (const migration of applied) logger.info({ migration }, 'migration applied')
-  const database = await openDatabase(settings.databaseUrl)
+  const database = await openDatabase(settings.databaseUrl, signal)
+  try {
+    return await createServiceOver(database, settings, dependencies)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+async function createServiceOver(
+  database: Database,
+  settings: Settings,
+  { logger, traceRequest, slowReaders }: ServiceDependencies,
+): Promise<Service> {
   const { prisma } = database
   const tokens = createTokenStore(prisma)
   const plants = createPlantStore(database)

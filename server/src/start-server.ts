@@ -6,6 +6,7 @@ import { createHttpServer, listen, stop } from './http/http-server.ts'
 import { createService, type Observers, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
+import { bringUpToDate } from './storage/bring-up-to-date.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
 /** A server that answers. */
@@ -21,39 +22,56 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
+/** What else a start may be given. */
+export interface StartOptions {
+  /** Ends the start, which then leaves nothing behind. */
+  signal?: AbortSignal
+  /** Where the migrations are; default: those of the plant store. */
+  migrationsFolder?: string
+}
+
 /**
  * Starts the service: takes the ports, brings the database up to date, answers. The ports come first, so that a start
  * that fails for them has changed nothing on disk.
  *
  * @param settings what differs from the defaults
  * @param observers who is told of what happens; default: nobody
- * @throws StartError, or DatabaseError where the database cannot be used
+ * @throws StartError, or DatabaseError where the database cannot be used; the reason of the signal
  */
 export async function startServer(
   settings: Partial<Settings> = {},
   observers: Partial<Observers> = {},
+  { signal, migrationsFolder }: StartOptions = {},
 ): Promise<RunningServer> {
   const complete = { ...readSettings({}), ...settings }
+  const completeObservers = { logger: pino({ level: 'silent' }), traceRequest: undefined, ...observers }
   const { host, port, adminHost, adminPort } = complete
   const { server, slowReaders, use, drain } = createHttpServer(complete)
   let admin: AdminServer | undefined
   let service: Service | undefined
   let metrics: Metrics | undefined
-  let closing = false
+  let notReady: string | undefined = 'The server is starting.'
   try {
     const url = await takePort('', host, port, listenHere)
     if (adminPort !== undefined) admin = await takePort('ADMIN_', adminHost, adminPort, startAdmin)
-    service = await createService(complete, slowReaders, {
-      logger: pino({ level: 'silent' }),
-      traceRequest: undefined,
-      ...observers,
+    await bringUpToDate(complete.databaseUrl, {
+      logger: completeObservers.logger,
+      migrationsFolder,
+      onPending: () => {
+        notReady = 'The server is migrating the database.'
+      },
+      signal,
     })
+    service = await createService(complete, { ...completeObservers, slowReaders }, signal)
     if (admin) metrics = await startMetrics(service)
+    signal?.throwIfAborted()
     use(service.app)
+    notReady = undefined
     const { tokens, isEmpty } = service
     return { url, adminUrl: admin?.url, tokens, isEmpty, close }
   } catch (error) {
-    await Promise.all([stop(server, 0), admin?.close()])
+    metrics?.close()
+    await Promise.all([stop(server, 0), admin?.close(), service?.close()])
     throw error
   }
 
@@ -66,13 +84,12 @@ export async function startServer(
   }
 
   async function whyNotReady(): Promise<string | undefined> {
-    if (closing) return 'The server is closing.'
-    if (!service) return 'The server is starting.'
+    if (notReady !== undefined || !service) return notReady
     return (await service.isDatabaseAnswering()) ? undefined : 'The database does not answer.'
   }
 
   async function close(): Promise<void> {
-    closing = true
+    notReady = 'The server is closing.'
     drain()
     const delay = Math.min(complete.shutdownDelay, complete.shutdownTimeout)
     await sleep(delay)

@@ -1,9 +1,14 @@
+import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings.ts'
+import { StartError } from '../start-error.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
+import { retryWhileBusy } from '../storage/retry-while-busy.ts'
+import { isBusy, toStorageFailure } from '../storage/storage-failure.ts'
 import { logRejections } from '../telemetry/log-rejections.ts'
 import { startTracing } from '../telemetry/tracing.ts'
+import { onEndingSignal } from './signals.ts'
 
 /**
  * Left to itself, V8 lets the heap grow to several times what is in use before it collects what a long list leaves
@@ -11,19 +16,74 @@ import { startTracing } from '../telemetry/tracing.ts'
  */
 const HEAP_GROWTH = '--heap-growing-percent=50'
 
-/** Serves until the process is told to end. On an empty database it prints a token and a call that works as pasted. */
+/**
+ * Serves until the process is told to end. On an empty database it prints a token and a call that works as pasted.
+ *
+ * @throws StartError, or DatabaseError where the database cannot be used: then it has let go of everything
+ */
 export async function serve(settings: Settings, logger: Logger): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
+  const startup = new AbortController()
+  const starting = start(settings, logger, startup.signal)
+  endInOrder(async () => {
+    startup.abort()
+    // A start that is ended, or fails, has closed what it had opened.
+    const close = await starting.catch(() => undefined)
+    await close?.()
+  }, logger)
+  try {
+    await starting
+  } catch (error) {
+    if (!startup.signal.aborted) throw error
+  }
+}
+
+/** Starts everything and gives what closes it. */
+async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
   const tracing = await startTracing(process.env)
   const endLogOfRejections = logRejections(logger)
-  const server = await startServer(settings, { logger, traceRequest: tracing?.middleware })
-  endInOrder(async () => {
+  const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal })
+  const close = async () => {
     await server.close()
     endLogOfRejections()
     await tracing?.close()
-  }, logger)
-  if (await server.isEmpty()) await greet(server, settings)
+  }
+  try {
+    await Promise.race([retryWhileBusy(() => greetFirst(server, settings)), abortion(signal)])
+  } catch (error) {
+    await close()
+    throw toStartError(error)
+  }
   logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
+  return close
+}
+
+async function greetFirst(server: RunningServer, settings: Settings): Promise<void> {
+  if (await server.isEmpty()) await greet(server, settings)
+}
+
+/** Rejects with the reason of a signal once it is aborted. */
+function abortion(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+}
+
+/** An error between listening and being ready, in a sentence. */
+function toStartError(error: unknown): unknown {
+  if (isBusy(error)) {
+    return new StartError(
+      'The database is locked by another process: stop that one, or wait for it, and start again.',
+      { cause: error },
+    )
+  }
+  if (!toStorageFailure(error)) return error
+  return new StartError(
+    'The database cannot be written: make room on its disk, or make it writable, and start again.',
+    {
+      cause: error,
+    },
+  )
 }
 
 /**
@@ -32,6 +92,7 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
  */
 function endInOrder(close: () => Promise<void>, logger: Logger): void {
   let ending = false
+  const hasTerminal = isatty(0)
   const end = async (exitCode: number): Promise<void> => {
     if (ending) process.exit(1)
     ending = true
@@ -45,17 +106,21 @@ function endInOrder(close: () => Promise<void>, logger: Logger): void {
     // Whatever else is open holds the process no longer.
     process.exit()
   }
-  const endOnSignal = (signal: NodeJS.Signals): void => {
+  onEndingSignal((signal) => {
+    // Where no terminal can close, it is sent by who expects settings to be read again, not the service to end.
+    if (signal === 'SIGHUP' && !hasTerminal) {
+      logger.info({ signal }, 'signal ignored: restart the server to change its settings')
+      return
+    }
+    // There is nothing left to write to: to try would be an error that nobody catches.
+    if (signal === 'SIGHUP') logger.level = 'silent'
     logger.info({ signal }, 'closing')
     void end(0)
-  }
-  process
-    .on('SIGINT', endOnSignal)
-    .on('SIGTERM', endOnSignal)
-    .on('uncaughtException', (error) => {
-      logger.fatal({ err: error }, 'an error that nobody has caught: closing')
-      if (!ending) void end(1)
-    })
+  })
+  process.on('uncaughtException', (error) => {
+    logger.fatal({ err: error }, 'an error that nobody has caught: closing')
+    if (!ending) void end(1)
+  })
 }
 
 async function greet({ url, tokens }: RunningServer, { docs }: Settings): Promise<void> {

@@ -15,7 +15,7 @@ export interface CommandResult {
 }
 
 /** The command line as a user calls it, from the sources, with nothing of the settings of whoever runs the tests. */
-function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+export function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
   const [program = '', ...parameters] = commandLine(args)
   const child = spawn(program, parameters, { env: { PATH, HOME, ...environment } })
@@ -60,6 +60,7 @@ export interface ServerProcess {
   adminUrl: string | undefined
   /** Everything that it has printed so far. */
   output(): string
+  /** Sends a signal. */
   signal(signal: NodeJS.Signals): void
   /** Sends the signal and gives the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
