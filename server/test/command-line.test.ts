@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { commandLine, runCommand, startServerProcess } from './helpers/run-command.ts'
 
@@ -65,6 +66,28 @@ describe('serve', () => {
       `plant-store: PORT ${port} on 127.0.0.1 is taken by another program. Stop that one or set another PORT.\n`,
     )
     expect(await readdir(folder)).toEqual([])
+  })
+
+  test('an empty database that another process has locked is one clear line, and the ports are closed', async () => {
+    const prepared = await startServerProcess({ ...environment, NODE_ENV: 'production' })
+    expect(await prepared.end()).toBe(0)
+    const file = path.join(folder, 'data', 'plant-store.db')
+    const locker = new BetterSqlite3(file)
+    try {
+      locker.exec('DELETE FROM "Token"; BEGIN IMMEDIATE')
+      const { exitCode, stdout, stderr } = await runCommand(['serve'], {
+        ...environment,
+        PORT: '0',
+        SHUTDOWN_DELAY: '0',
+      })
+      expect(stderr).toMatch(/^plant-store: .*locked by another process.*start again\.?\n$/)
+      expect([exitCode, stdout]).toEqual([1, ''])
+    } finally {
+      locker.close()
+    }
+    const server = await startServerProcess(environment)
+    expect(server.output()).toContain('curl')
+    expect(await server.end()).toBe(0)
   })
 
   test('a file that is no database is one clear line, exit code 1, and stays as it is', async () => {

@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
+import { DatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import type { Settings } from '../settings.ts'
+import { type Settings, SettingsError } from '../settings.ts'
 import { StartError } from '../start-error.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
 import { retryWhileBusy } from '../storage/retry-while-busy.ts'
@@ -34,7 +35,9 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
   try {
     await starting
   } catch (error) {
-    if (!startup.signal.aborted) throw error
+    if (startup.signal.aborted) return
+    if (!isExpected(error)) logger.error({ err: error }, 'the server could not start')
+    throw toStartError(error)
   }
 }
 
@@ -52,7 +55,7 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     await Promise.race([retryWhileBusy(() => greetFirst(server, settings)), abortion(signal)])
   } catch (error) {
     await close()
-    throw toStartError(error)
+    throw error
   }
   logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
   return close
@@ -69,21 +72,28 @@ function abortion(signal: AbortSignal): Promise<never> {
   })
 }
 
-/** An error between listening and being ready, in a sentence. */
+function isExpected(error: unknown): boolean {
+  const hasSentence = [StartError, DatabaseError, SettingsError].some((kind) => error instanceof kind)
+  return hasSentence || toStorageFailure(error) !== undefined
+}
+
+/** Any error of a start, in a sentence. */
 function toStartError(error: unknown): unknown {
   if (isBusy(error)) {
     return new StartError(
-      'The database is locked by another process: stop that one, or wait for it, and start again.',
+      'The database is locked by another process. Stop that one, or wait for it, and start again.',
       { cause: error },
     )
   }
-  if (!toStorageFailure(error)) return error
-  return new StartError(
-    'The database cannot be written: make room on its disk, or make it writable, and start again.',
-    {
-      cause: error,
-    },
-  )
+  if (toStorageFailure(error)) {
+    return new StartError(
+      'The database cannot be written. Make room on its disk, or make it writable, and start again.',
+      {
+        cause: error,
+      },
+    )
+  }
+  return isExpected(error) ? error : new StartError(`The server could not start: ${error}`, { cause: error })
 }
 
 /**
