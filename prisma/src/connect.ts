@@ -20,7 +20,7 @@ export async function connect(options: ConnectOptions): Promise<SqlDriverAdapter
  * 30 microseconds a call; and from Node.js 24.19 on it ends the process: there the destructor of better-sqlite3 12's
  * objects aborts when the collector runs outside of JavaScript (`RemoveEnvironmentCleanupHook`, seen with 24.21 under
  * load; better-sqlite3 13 mends it and needs Node.js 22). So nothing that better-sqlite3 makes here is ever collected:
- * two connections a process, and as many statements as the program has.
+ * a few connections a process, and as many statements as the program has.
  */
 export function keepStatements(connection: SqlDriverAdapter): SqlDriverAdapter {
   const { client } = connection as unknown as { client: Database }

@@ -1,10 +1,21 @@
 import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { DriverAdapterError, type SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { DriverAdapterError, type SqlDriverAdapter, type SqlQuery } from '@prisma/driver-adapter-utils'
 
 const READING = /^\s*(?:SELECT|PRAGMA)\b/i
 /** The times of files may be no more exact than this, in milliseconds: Linux before 6.13 counts in ticks of 1 to 10. */
 const CLOCK_TICK = 20
+
+/** Knows whether the files are still those that were opened. */
+export interface FileGuard {
+  /** @throws DriverAdapterError with SQLite's own code for this, `SQLITE_READONLY_DBMOVED` */
+  check(): void
+}
+
+/** Whether a query writes nothing. */
+export function isReading({ sql }: SqlQuery): boolean {
+  return READING.test(sql)
+}
 
 /**
  * Refuses writes once the database file, or its write-ahead log, is no longer the one that the connection has open.
@@ -18,10 +29,8 @@ const CLOCK_TICK = 20
  * The two files are looked at only when their folder has changed, which takes two microseconds to see. To look at the
  * log each time would take more than its own time: a kernel of 6.13 or later then keeps the time of the next write more
  * exactly, and a durable write takes a fifth longer (measured with Linux 6.18 and ext4).
- *
- * @throws DriverAdapterError with SQLite's own code for this, `SQLITE_READONLY_DBMOVED`
  */
-export function guardFiles(connection: SqlDriverAdapter, file: string): SqlDriverAdapter {
+export function createFileGuard(file: string): FileGuard {
   const real = realpathSync(file)
   const folder = path.dirname(real)
   const opened = [real, `${real}-wal`].map((name) => ({ name, inode: inodeOf(name) }))
@@ -36,6 +45,11 @@ export function guardFiles(connection: SqlDriverAdapter, file: string): SqlDrive
     lastChange = change !== undefined && Date.now() - change > CLOCK_TICK ? change : undefined
   }
 
+  return { check }
+}
+
+/** Refuses the writes of a connection that {@link createFileGuard} has something against. */
+export function guardFiles(connection: SqlDriverAdapter, { check }: FileGuard): SqlDriverAdapter {
   async function guarded<Result>(write: () => Promise<Result>): Promise<Result> {
     check()
     const result = await write()
@@ -46,8 +60,7 @@ export function guardFiles(connection: SqlDriverAdapter, file: string): SqlDrive
   return {
     provider: connection.provider,
     adapterName: connection.adapterName,
-    queryRaw: (query) =>
-      READING.test(query.sql) ? connection.queryRaw(query) : guarded(() => connection.queryRaw(query)),
+    queryRaw: (query) => (isReading(query) ? connection.queryRaw(query) : guarded(() => connection.queryRaw(query))),
     executeRaw: (query) => guarded(() => connection.executeRaw(query)),
     executeScript: (script) => connection.executeScript(script),
     startTransaction: (isolationLevel) => connection.startTransaction(isolationLevel),

@@ -5,12 +5,18 @@ import { databaseFile } from './database-url.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createSql, type Sql } from './sql.ts'
 import { createSqliteAdapter } from './sqlite-adapter.ts'
+import { createWriteWatch } from './watch-writes.ts'
 
 /** An open database. */
 export interface Database {
   readonly prisma: PrismaClient
   /** For the few statements that every request runs. */
   readonly sql: Sql
+  /**
+   * Why a write would be rejected now, in a sentence; undefined: it would be accepted. It takes up to two seconds where
+   * another process has locked the database.
+   */
+  whyNotWritable(): Promise<string | undefined>
   /** Writes the write-ahead log back into the file and lets go of it. Call it once, after the last query. */
   close(): Promise<void>
 }
@@ -26,7 +32,8 @@ export async function openDatabase(url: string, signal?: AbortSignal): Promise<D
   const file = databaseFile(url)
   if (!existsSync(file)) throw new DatabaseError(`${file} does not exist: run pnpm plant-store migrate, which makes it`)
   try {
-    const sqlite = createSqliteAdapter(file, signal)
+    const watch = createWriteWatch(file)
+    const sqlite = createSqliteAdapter(file, watch, signal)
     let connection: SqlDriverAdapter | undefined
     const adapter = {
       ...sqlite,
@@ -38,7 +45,16 @@ export async function openDatabase(url: string, signal?: AbortSignal): Promise<D
     // The default format quotes the source code around the call.
     const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
     await prisma.$connect()
-    return { prisma, sql: createSql(() => connection), close: () => close(prisma) }
+    return {
+      prisma,
+      sql: createSql(() => connection),
+      whyNotWritable: watch.whyNotWritable,
+      async close() {
+        // The last connection to close removes the write-ahead log.
+        await watch.close()
+        await close(prisma)
+      },
+    }
   } catch (error) {
     signal?.throwIfAborted()
     throw toDatabaseError(error, file)

@@ -1,8 +1,8 @@
 import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
-import { guardFiles } from './file-guard.ts'
 import { gateTransactions } from './transaction-gate.ts'
+import type { WriteWatch } from './watch-writes.ts'
 import { whenFree } from './when-free.ts'
 
 /**
@@ -15,10 +15,10 @@ export const BUSY_TIMEOUT_MILLISECONDS = 50
 const OPEN_WAIT_MILLISECONDS = 10_000
 
 /**
- * Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. The signal ends
- * the wait for a file that another process has locked.
+ * Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. `watch` sees
+ * its writes; the signal ends the wait for a file that another process has locked.
  */
-export function createSqliteAdapter(file: string, signal?: AbortSignal): SqlDriverAdapterFactory {
+export function createSqliteAdapter(file: string, watch: WriteWatch, signal?: AbortSignal): SqlDriverAdapterFactory {
   return {
     provider: 'sqlite',
     adapterName: '@prisma/adapter-better-sqlite3',
@@ -31,7 +31,7 @@ export function createSqliteAdapter(file: string, signal?: AbortSignal): SqlDriv
         await connection.dispose()
         throw error
       }
-      return gateTransactions(guardFiles(connection, file))
+      return gateTransactions(watch.attach(connection))
     },
   }
 }

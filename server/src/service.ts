@@ -23,14 +23,14 @@ export interface Service {
   gauges: Gauges
   /** Whether there is neither a token nor a plant yet. */
   isEmpty(): Promise<boolean>
-  /** Whether the database answers; asked at most once a second. */
-  isDatabaseAnswering(): Promise<boolean>
+  /** Why requests would fail now, in a sentence; undefined: they would not. Looked at once a second at most. */
+  whyNotReady(): Promise<string | undefined>
   /** Closes the database. Call it once, after the last request has ended. */
   close(): Promise<void>
 }
 
-/** For how long an answer of the database counts, in milliseconds: probes may come as often as they like. */
-const ANSWERING_COUNTS_FOR = 1_000
+/** For how long a look at the database counts, in milliseconds: probes may come as often as they like. */
+const LOOK_COUNTS_FOR = 1_000
 
 /**
  * Opens the database, which is up to date, and makes the app over it.
@@ -72,13 +72,13 @@ async function createServiceOver(
       walFile: `${databaseFile(settings.databaseUrl)}-wal`,
     },
     isEmpty: async () => !(await prisma.token.findFirst()) && !(await prisma.plant.findFirst()),
-    isDatabaseAnswering: keepFor(ANSWERING_COUNTS_FOR, async () => {
+    whyNotReady: keepFor(LOOK_COUNTS_FOR, async () => {
       try {
         await prisma.plant.findFirst({ select: { seq: true } })
-        return true
       } catch {
-        return false
+        return 'The database does not answer.'
       }
+      return database.whyNotWritable()
     }),
     async close() {
       loadShedding.close()
@@ -101,10 +101,14 @@ async function createAuthentication(
 
 /** Runs a function again only once its last result is older than so many milliseconds. */
 function keepFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise<T> {
-  let kept: { value: Promise<T>; until: number } | undefined
+  let kept: Promise<T> | undefined
+  let until = Number.POSITIVE_INFINITY
   return () => {
-    const now = performance.now()
-    if (!kept || kept.until < now) kept = { value: run(), until: now + milliseconds }
-    return kept.value
+    if (kept && performance.now() <= until) return kept
+    until = Number.POSITIVE_INFINITY
+    kept = run().finally(() => {
+      until = performance.now() + milliseconds
+    })
+    return kept
   }
 }

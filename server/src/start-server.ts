@@ -84,8 +84,7 @@ export async function startServer(
   }
 
   async function whyNotReady(): Promise<string | undefined> {
-    if (notReady !== undefined || !service) return notReady
-    return (await service.isDatabaseAnswering()) ? undefined : 'The database does not answer.'
+    return notReady ?? (await service?.whyNotReady())
   }
 
   async function close(): Promise<void> {

@@ -18,6 +18,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
@@ -39,11 +40,11 @@ if (immutableRefusal) console.log(`A read-only file is not tested, since none ca
 test.skipIf(mountRefusal)('a full disk', async () => {
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
-  const filler = path.join(folder, 'filler')
-  writeFileSync(filler, Buffer.alloc(spaceLeft(folder) / 2))
+  writeFileSync(path.join(folder, 'filler'), Buffer.alloc(spaceLeft(folder) / 2))
   await survive(path.join(folder, 'plants.db'), {
     cause: () => fillUp(folder),
-    mend: () => unlinkSync(filler),
+    mend: () => unlinkSync(path.join(folder, 'rest')),
+    notReady: /^The disk of the database is full: /,
   })
 })
 
@@ -52,7 +53,7 @@ test.skipIf(immutableRefusal)('a file that turns read-only', async () => {
   const files = [file, `${file}-wal`]
   const mend = () => setImmutable(files.filter(existsSync), false)
   onTestFinished(mend)
-  await survive(file, { cause: () => setImmutable(files, true), mend })
+  await survive(file, { cause: () => setImmutable(files, true), mend, notReady: /^The (disk of the )?database / })
 })
 
 test.each(['', '-wal'])('a file "plants.db%s" that is moved away and back', async (suffix) => {
@@ -60,6 +61,7 @@ test.each(['', '-wal'])('a file "plants.db%s" that is moved away and back', asyn
   await survive(file, {
     cause: () => renameSync(file + suffix, `${file}-elsewhere`),
     mend: () => renameSync(`${file}-elsewhere`, file + suffix),
+    notReady: /^The database file was moved, deleted or replaced: /,
   })
 })
 
@@ -72,20 +74,37 @@ test('a database that another process locks', async () => {
       locker = await lock(file)
     },
     mend: () => void locker?.kill('SIGKILL'),
+    notReady: /^Another process has locked the database for too long: /,
   })
+})
+
+test('a database that another process writes to all the time stays ready', async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
+  const other = await lock(file, RELEASE_OFTEN)
+  onTestFinished(() => void other.kill('SIGKILL'))
+  const end = Date.now() + 4_000
+  while (Date.now() < end) {
+    expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200)
+    await sleep(100)
+  }
 })
 
 test('a database that is deleted: no write is called stored, and the server serves again when it is started anew', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   const databaseUrl = `file://${file}`
-  await using server = await startTestServer({ databaseUrl })
+  await using server = await startTestServer({ databaseUrl, adminPort: 0 })
   expect((await createPlant(server.url, server.token, 1)).status).toBe(200)
+  expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200)
   rmSync(file)
+  await expect.poll(() => fetch(`${server.adminUrl}/readyz`).then(({ status }) => status), PATIENCE).toBe(503)
   for (let id = 2; id < 20; id++) expectRefused(await createPlant(server.url, server.token, id))
   // A restored copy is another file, and the log beside it is not its own.
   await (await startTestServer({ databaseUrl: `file://${file}.copy` })).close()
   renameSync(`${file}.copy`, file)
   expectRefused(await createPlant(server.url, server.token, 20))
+  await sleep(1_100)
+  expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503)
   await server.close()
 
   await using again = await startTestServer({ databaseUrl })
@@ -93,15 +112,47 @@ test('a database that is deleted: no write is called stored, and the server serv
   expect(readDatabase(file)).toEqual({ integrity: 'ok', ids: [21] })
 })
 
+/** Holds the lock nearly all the time, but never for long. */
+const RELEASE_OFTEN = `
+  const release = () => {
+    database.exec('COMMIT')
+    setTimeout(hold, 10)
+  }
+  const hold = () => {
+    database.exec('BEGIN IMMEDIATE')
+    setTimeout(release, 40)
+  }
+  release()`
+
 /** What goes wrong, and how it is mended. */
 interface Trouble {
   cause(): unknown
   mend(): unknown
+  /** What /readyz says meanwhile. */
+  notReady: RegExp
 }
 
-/** Lets trouble come and go under a server that many write to. */
-async function survive(file: string, { cause, mend }: Trouble): Promise<void> {
-  await using server = await startTestServer({ databaseUrl: `file://${file}` })
+/** Lets trouble come and go under a server, first while nobody writes to it, then while many do. */
+async function survive(file: string, trouble: Trouble): Promise<void> {
+  await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
+  await expectReadiness(server, trouble)
+  await surviveWriting(server, file, trouble)
+}
+
+async function expectReadiness({ adminUrl }: TestServer, { cause, mend, notReady }: Trouble): Promise<void> {
+  const readiness = async () => {
+    const response = await fetch(`${adminUrl}/readyz`)
+    return `${response.status} ${await response.text()}`
+  }
+  expect(await readiness()).toBe('200 ready\n')
+  await cause()
+  await expect.poll(readiness, PATIENCE).toMatch(new RegExp(`^503 ${notReady.source.slice(1)}`))
+  await mend()
+  await expect.poll(readiness, PATIENCE).toBe('200 ready\n')
+}
+
+async function surviveWriting(server: TestServer, file: string, trouble: Trouble): Promise<void> {
+  const { cause, mend, notReady } = trouble
   const writing = startWriting({ url: server.url, token: server.token, writers: WRITERS })
   const stored = () => writing.answers.filter(({ status }) => status === 200)
   const refused = () => writing.answers.filter(({ status }) => status !== 200)
@@ -113,6 +164,9 @@ async function survive(file: string, { cause, mend }: Trouble): Promise<void> {
     await Promise.all([
       expect.poll(() => refused().length, PATIENCE).toBeGreaterThan(WRITERS),
       expectOthersAnswered(server, writing),
+      expect
+        .poll(() => fetch(`${server.adminUrl}/readyz`).then((response) => response.text()), PATIENCE)
+        .toMatch(notReady),
     ])
 
     await mend()
@@ -224,12 +278,13 @@ function tryImmutable(): void {
 }
 
 /** Locks a database in a process of its own, until that ends. */
-async function lock(file: string): Promise<ChildProcess> {
+async function lock(file: string, then = ''): Promise<ChildProcess> {
   const script = `
     const database = new (require('better-sqlite3'))(process.argv[1], { timeout: 10_000 })
     database.exec('BEGIN EXCLUSIVE')
     console.log('locked')
-    setInterval(() => {}, 1_000)`
+    setInterval(() => {}, 1_000)
+    ${then}`
   const cwd = fileURLToPath(new URL('..', import.meta.url))
   const child = spawn(process.execPath, ['-e', script, file], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')

@@ -20,7 +20,7 @@ export interface AdminServer {
  * Starts the private port of probes and metrics:
  *
  * - `/livez` 200 while the process answers at all; never asks the database, whose failure no restart mends.
- * - `/readyz` 200 while requests should be sent here, otherwise 503 with the reason.
+ * - `/readyz` 200 while a request would be served and a write accepted, otherwise 503 with the reason.
  * - `/metrics` in the text format of Prometheus.
  *
  * @throws the error of Node.js where the port cannot be taken
