@@ -3,8 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { freePort } from '../../prisma/test/helpers/free-port.ts'
 import { runCommand, startServerProcess } from './helpers/run-command.ts'
+import { until } from './helpers/until.ts'
 
 interface Span {
   name: string
@@ -62,6 +64,44 @@ test('with the standard variables, a span of each request is sent, a child of th
   } finally {
     collector.close()
   }
+})
+
+test('a collector that is down is logged once a minute, without credentials, and when it works again', async () => {
+  await using folder = await temporaryFolder()
+  const port = await freePort()
+  const server = await startServerProcess({
+    DATABASE_URL: `file:${folder.path}/plants.db`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://me:secret@127.0.0.1:${port}`,
+    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+  })
+  const lines = (text: string) => server.output().match(new RegExp(`^.*${text}.*$`, 'gm')) ?? []
+  const request = () => fetch(`${server.url}/nothing`)
+  await request()
+  await until(() => lines('traces are lost').length > 0)
+  expect(JSON.parse(lines('traces are lost')[0] ?? '')).toMatchObject({
+    level: 40,
+    lostSpans: 1,
+    collector: `http://127.0.0.1:${port}/`,
+  })
+  await request()
+
+  const collector = createServer((_request, response) => response.end()).listen(port, '127.0.0.1')
+  try {
+    await vi.waitUntil(async () => (await request()) && lines('accepts traces again').length > 0, {
+      timeout: 20_000,
+      interval: 100,
+    })
+  } finally {
+    collector.close()
+    collector.closeAllConnections()
+  }
+  expect(lines('traces are lost')).toHaveLength(1)
+
+  // A shutdown waits for it no longer than three seconds, and fails for nothing.
+  await request()
+  expect(await server.end()).toBe(0)
+  expect(server.output()).not.toContain('secret')
 })
 
 test('a protocol that is not spoken is told at the start', async () => {

@@ -43,7 +43,7 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 
 /** Starts everything and gives what closes it. */
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
-  const tracing = await startTracing(process.env)
+  const tracing = await startTracing(process.env, logger)
   const endLogOfRejections = logRejections(logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal })
   const close = async () => {
