@@ -1,13 +1,15 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../prisma/test/helpers/free-port.ts'
+import { openSocket } from '../../server/test/helpers/passed-socket.ts'
 import { startServerProcess } from '../../server/test/helpers/run-command.ts'
+import { startWriting } from '../../server/test/helpers/start-writing.ts'
 import { until } from '../../server/test/helpers/until.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -35,8 +37,46 @@ test('the unit of systemd sets only what is a setting, and systemd takes it', ({
   // The user and the program are not those of the machine that runs the tests.
   const here = unit.replace('/usr/bin/node', process.execPath).replace('User=plant-store', 'User=root')
   const file = path.join(folder, 'plant-store.service')
+  const socket = path.join(folder, 'plant-store.socket')
   writeFileSync(file, here.replace('/opt/plant-store', root))
-  execFileSync('systemd-analyze', ['verify', '--man=no', file], { stdio: 'pipe' })
+  copyFileSync(`${root}docs/production/plant-store.socket`, socket)
+  execFileSync('systemd-analyze', ['verify', '--man=no', file, socket], { stdio: 'pipe' })
+})
+
+test('behind nginx, restarts fail no request while another process holds the socket open', { timeout: 90_000 }, async ({
+  skip,
+}) => {
+  if (!isInstalled('nginx')) {
+    console.log('Restarts behind nginx are not tested: nginx is not installed.')
+    skip()
+  }
+  const socket = openSocket()
+  const environment = {
+    DATABASE_URL: `file:${folder}/restarts.db`,
+    SHUTDOWN_DELAY: '200ms',
+    KEEP_ALIVE_TIMEOUT: '75s',
+    MAX_EVENT_LOOP_DELAY: '0',
+  }
+  const start = () => startServerProcess(environment, [socket.descriptor])
+  let server = await start()
+  const token = /pst_\w+/.exec(server.output())?.[0]
+  const port = await freePort()
+  const nginx = await startNginx(port, new URL(socket.url).port)
+  const writing = startWriting({ url: `http://127.0.0.1:${port}`, token: String(token), writers: 8 })
+  try {
+    for (let restarts = 0; restarts < 3; restarts++) {
+      const before = writing.answers.length
+      await until(() => writing.answers.length > before + 30)
+      expect(await server.end()).toBe(0)
+      server = await start()
+    }
+  } finally {
+    await writing.stop()
+    nginx.kill()
+    await once(nginx, 'close')
+    await server.end()
+  }
+  expect(writing.answers.filter(({ status }) => status !== 200)).toEqual([])
 })
 
 test('behind nginx: bodies of any framing, long lists, errors, the address of the caller, its request id', async ({

@@ -3,6 +3,7 @@ import pino from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts'
 import { createHttpServer, listen, stop } from './http/http-server.ts'
+import { type InheritedSockets, listenOnInherited, stopAccepting } from './inherited-sockets.ts'
 import { createService, type Observers, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { StartError } from './start-error.ts'
@@ -28,7 +29,12 @@ export interface StartOptions {
   signal?: AbortSignal
   /** Where the migrations are; default: those of the plant store. */
   migrationsFolder?: string
+  /** Sockets to listen on instead of the ports of the settings. */
+  sockets?: InheritedSockets | undefined
 }
+
+/** How long a start leaves connections waiting in an inherited socket, in milliseconds; then it responds 503 to them. */
+const QUEUE_PATIENCE = 10_000
 
 /**
  * Starts the service: takes the ports, brings the database up to date, answers. The ports come first, so that a start
@@ -41,7 +47,7 @@ export interface StartOptions {
 export async function startServer(
   settings: Partial<Settings> = {},
   observers: Partial<Observers> = {},
-  { signal, migrationsFolder }: StartOptions = {},
+  { signal, migrationsFolder, sockets }: StartOptions = {},
 ): Promise<RunningServer> {
   const complete = { ...readSettings({}), ...settings }
   const completeObservers = { logger: pino({ level: 'silent' }), traceRequest: undefined, ...observers }
@@ -51,9 +57,12 @@ export async function startServer(
   let service: Service | undefined
   let metrics: Metrics | undefined
   let notReady: string | undefined = 'The server is starting.'
+  let listening: Promise<string> | undefined
+  // What waits in an inherited socket is served when the service has started, unless that takes long.
+  const impatience = setTimeout(() => void listenHere().catch(() => {}), QUEUE_PATIENCE)
   try {
-    const url = await takePort('', host, port, listenHere)
-    if (adminPort !== undefined) admin = await takePort('ADMIN_', adminHost, adminPort, startAdmin)
+    if (sockets?.http === undefined) await listenHere()
+    if (adminPort !== undefined || sockets?.admin !== undefined) admin = await startAdmin()
     await bringUpToDate(complete.databaseUrl, {
       logger: completeObservers.logger,
       migrationsFolder,
@@ -66,6 +75,7 @@ export async function startServer(
     if (admin) metrics = await startMetrics(service)
     signal?.throwIfAborted()
     use(service.app)
+    const url = await listenHere()
     notReady = undefined
     const { tokens, isEmpty } = service
     return { url, adminUrl: admin?.url, tokens, isEmpty, close }
@@ -73,14 +83,26 @@ export async function startServer(
     metrics?.close()
     await Promise.all([stop(server, 0), admin?.close(), service?.close()])
     throw error
+  } finally {
+    clearTimeout(impatience)
   }
 
   function listenHere(): Promise<string> {
-    return listen(server, port, host)
+    listening ??=
+      sockets?.http === undefined
+        ? takePort('', host, port, () => listen(server, port, host))
+        : listenOnInherited(server, sockets.http)
+    return listening
   }
 
   function startAdmin(): Promise<AdminServer> {
-    return startAdminServer(adminHost, adminPort ?? 0, { whyNotReady, metrics: () => metrics })
+    const sources = { whyNotReady, metrics: () => metrics }
+    const descriptor = sockets?.admin
+    return descriptor === undefined
+      ? takePort('ADMIN_', adminHost, adminPort ?? 0, () =>
+          startAdminServer(sources, (adminServer) => listen(adminServer, adminPort ?? 0, adminHost)),
+        )
+      : startAdminServer(sources, (adminServer) => listenOnInherited(adminServer, descriptor))
   }
 
   async function whyNotReady(): Promise<string | undefined> {
@@ -90,9 +112,11 @@ export async function startServer(
   async function close(): Promise<void> {
     notReady = 'The server is closing.'
     drain()
+    const begin = performance.now()
     const delay = Math.min(complete.shutdownDelay, complete.shutdownTimeout)
-    await sleep(delay)
-    await stop(server, complete.shutdownTimeout - delay)
+    const closed = sockets?.http === undefined ? [] : [stopAccepting(server)]
+    await Promise.race([sleep(delay), ...closed])
+    await stop(server, Math.max(0, complete.shutdownTimeout - (performance.now() - begin)))
     await service?.close()
     metrics?.close()
     await admin?.close()

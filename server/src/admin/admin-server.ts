@@ -1,5 +1,5 @@
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import { listen, stop } from '../http/http-server.ts'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { stop } from '../http/http-server.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /** What the admin server tells of. */
@@ -23,16 +23,20 @@ export interface AdminServer {
  * - `/readyz` 200 while a request would be served and a write accepted, otherwise 503 with the reason.
  * - `/metrics` in the text format of Prometheus.
  *
- * @throws the error of Node.js where the port cannot be taken
+ * @param listen takes the port and gives its address
+ * @throws what `listen` throws
  */
-export async function startAdminServer(host: string, port: number, sources: AdminSources): Promise<AdminServer> {
+export async function startAdminServer(
+  sources: AdminSources,
+  listen: (server: Server) => Promise<string>,
+): Promise<AdminServer> {
   const pages = createPages(sources)
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
     const answer = request.method === 'GET' || request.method === 'HEAD' ? pages[request.url ?? ''] : undefined
     if (!answer) return sendText(response, 404, 'There are /livez, /readyz and /metrics here, for GET.')
     answer(request, response)
   })
-  return { url: await listen(server, port, host), close: () => stop(server, 0) }
+  return { url: await listen(server), close: () => stop(server, 0) }
 }
 
 function createPages({ whyNotReady, metrics }: AdminSources): Record<string, RequestListener> {

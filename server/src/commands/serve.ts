@@ -2,6 +2,7 @@ import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
 import { DatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
+import { takeInheritedSockets } from '../inherited-sockets.ts'
 import { type Settings, SettingsError } from '../settings.ts'
 import { StartError } from '../start-error.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
@@ -43,9 +44,11 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 
 /** Starts everything and gives what closes it. */
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
+  const sockets = takeInheritedSockets(process.env, process.pid)
+  if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const tracing = await startTracing(process.env, logger)
   const endLogOfRejections = logRejections(logger)
-  const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal })
+  const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
   const close = async () => {
     await server.close()
     endLogOfRejections()

@@ -14,11 +14,20 @@ export interface CommandResult {
   stderr: string
 }
 
-/** The command line as a user calls it, from the sources, with nothing of the settings of whoever runs the tests. */
-export function spawnCommand(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+/**
+ * The command line as a user calls it, from the sources, with nothing of the settings of whoever runs the tests. Sockets are
+ * passed as systemd does it.
+ */
+export function spawnCommand(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+  sockets: readonly number[] = [],
+): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
-  const [program = '', ...parameters] = commandLine(args)
-  const child = spawn(program, parameters, { env: { PATH, HOME, ...environment } })
+  const activation = sockets.length > 0 ? ['sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'] : []
+  const [program = '', ...parameters] = [...activation, ...commandLine(args)]
+  const env = { PATH, HOME, ...(sockets.length > 0 && { LISTEN_FDS: String(sockets.length) }), ...environment }
+  const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe', ...sockets] })
   running.add(child)
   child.once('close', () => running.delete(child))
   return child
@@ -67,8 +76,11 @@ export interface ServerProcess {
 }
 
 /** Starts `plant-store serve` and waits until it listens and has said what it says at the start. */
-export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
-  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment })
+export async function startServerProcess(
+  environment: Record<string, string>,
+  sockets: readonly number[] = [],
+): Promise<ServerProcess> {
+  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, sockets)
   const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
   let isReady = false
