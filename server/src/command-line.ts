@@ -1,0 +1,106 @@
+import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
+import { Command, CommanderError } from 'commander'
+import { backup } from './commands/backup.ts'
+import { migrate } from './commands/migrate.ts'
+import { onEndingSignal, untilSignal } from './commands/signals.ts'
+import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
+import { UsageError } from './commands/usage-error.ts'
+import { readSettings, SettingsError } from './settings.ts'
+import { StartError } from './start-error.ts'
+import { createLogger } from './telemetry/logger.ts'
+
+const EXIT_FAILURE = 1
+const EXIT_USAGE = 2
+
+const program = new Command('plant-store')
+  .description('Runs the plant store and looks after its tokens and its database.')
+  .showSuggestionAfterError()
+  .addHelpText(
+    'after',
+    examples('plant-store serve', 'plant-store token create --account me', 'plant-store token create --help'),
+  )
+  .exitOverride()
+
+program
+  .command('serve')
+  .description('serve the API until the process is told to end (SIGTERM, SIGINT)')
+  .addHelpText('after', examples('plant-store serve', 'PORT=8080 LOG_LEVEL=debug plant-store serve'))
+  .action(async () => {
+    // As in a shutdown later on: a service manager that stops a server while it starts sees no failure.
+    onEndingSignal(() => process.exit(0))
+    const settings = readSettings(process.env)
+    // The other commands start without the server's parts.
+    const { serve } = await import('./commands/serve.ts')
+    await serve(settings, await createLogger(settings.logLevel))
+  })
+
+const token = program
+  .command('token')
+  .description('make, list and revoke the tokens of accounts')
+  .addHelpText('after', examples('plant-store token create --account me', 'plant-store token list'))
+token
+  .command('create')
+  .description('make a token; standard output is the token alone')
+  .requiredOption('--account <name>', 'the account that the token belongs to')
+  .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
+  .option('--expires <time>', 'when it expires: 30s, 15m, 12h, 90d (default: never)')
+  .option('--label <text>', 'a note for people')
+  .addHelpText(
+    'after',
+    examples(
+      'TOKEN=$(plant-store token create --account me)',
+      'plant-store token create --account shop --scope read --expires 90d --label "price list"',
+    ),
+  )
+  .action((options: CreateTokenOptions) => createToken(readSettings(process.env), options))
+token
+  .command('list')
+  .description('list tokens; never the tokens themselves, which are not stored')
+  .option('--account <name>', 'only those of this account')
+  .option('--json', 'as JSON, for programs')
+  .addHelpText('after', examples('plant-store token list', 'plant-store token list --account me --json'))
+  .action((options: { account?: string; json?: boolean }) => listTokens(readSettings(process.env), options))
+token
+  .command('revoke')
+  .argument('<id>', 'the id that "token list" shows')
+  .description('revoke a token; it is refused within one second')
+  .addHelpText('after', examples('plant-store token revoke ID'))
+  .action((id: string) => revokeToken(readSettings(process.env), id))
+
+program
+  .command('migrate')
+  .description('bring the database up to date')
+  .addHelpText('after', examples('plant-store migrate'))
+  .action(() => untilSignal((signal) => migrate(readSettings(process.env), signal)))
+
+program
+  .command('backup')
+  .argument('<file>', 'where the copy goes; it must not exist')
+  .description('copy the database, consistent, also while the server writes to it')
+  .addHelpText('after', examples('plant-store backup "plants-$(date +%F).db"'))
+  .action((file: string) => untilSignal((signal) => backup(readSettings(process.env), file, signal)))
+
+try {
+  loadSettingsFile()
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}
+
+/** The end of a command's help: lines that work as they stand. */
+function examples(...lines: string[]): string {
+  return `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}\n`
+}
+
+/** Tells people what went wrong and gives the exit code. */
+function report(error: unknown): number {
+  // Commander has printed its own.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+  if (error instanceof SettingsError || error instanceof UsageError) {
+    console.error(`plant-store: ${error.message}`)
+    return EXIT_USAGE
+  }
+  const expected = error instanceof DatabaseError || error instanceof StartError
+  console.error(expected ? `plant-store: ${error.message}` : error)
+  return EXIT_FAILURE
+}
