@@ -41,19 +41,27 @@ export async function createDraft(file: string): Promise<Draft> {
   }
 }
 
-/** Removes the drafts of `file` that killed processes have left behind. */
+/** Removes the drafts of `file` that killed processes have left behind, as far as this user may. */
 export async function removeStaleDrafts(file: string): Promise<void> {
   // There, an open file cannot be removed, which is what makes this safe elsewhere.
   if (process.platform === 'win32') return
   for (const draft of findDrafts(file)) {
-    // A draft has its lock file before it is made and until it is removed.
-    if (!existsSync(draft + LOCK)) removeFiles(draft, SUFFIXES)
-    const unlock = await lock(draft)
-    if (!unlock) continue
-    // The lock file goes before the lock: its owner checks that it is still there once it has locked it.
-    removeFiles(draft, [...SUFFIXES, LOCK])
-    await unlock()
+    try {
+      await removeStale(draft)
+    } catch {
+      // It is another user's: what it takes is space.
+    }
   }
+}
+
+async function removeStale(draft: string): Promise<void> {
+  // A draft has its lock file before it is made and until it is removed.
+  if (!existsSync(draft + LOCK)) removeFiles(draft, SUFFIXES)
+  const unlock = await lock(draft)
+  if (!unlock) return
+  // The lock file goes before the lock: its owner checks that it is still there once it has locked it.
+  removeFiles(draft, [...SUFFIXES, LOCK])
+  await unlock()
 }
 
 function findDrafts(file: string): Set<string> {
