@@ -15,8 +15,9 @@ const endless = {
 const uuid = '01234567-89ab-cdef-0123-456789abcdef'
 
 function until(holds: () => boolean): Promise<unknown> {
-  return vi.waitUntil(holds, { timeout: 20_000, interval: 5 })
+  return vi.waitUntil(holds, { timeout: 60_000, interval: 5 })
 }
+vi.setConfig({ testTimeout: 120_000 })
 
 test('the draft of a killed process is removed by the next start, that of a running one is not', async () => {
   const { file, url } = temporaryDatabase()

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
 import { openSocket } from './helpers/passed-socket.ts'
 import { spawnCommand, startServerProcess } from './helpers/run-command.ts'
@@ -13,6 +13,8 @@ function request(url: string, agent: Agent): Promise<number | string> {
     }).on('error', (error) => resolve(String(error)))
   })
 }
+
+vi.setConfig({ testTimeout: 120_000 })
 
 test('clients notice nothing of restarts while another process holds the socket open', {
   timeout: 90_000,
@@ -33,7 +35,7 @@ test('clients notice nothing of restarts while another process holds the socket 
   const workers = Promise.all(Array.from({ length: 8 }, work))
   for (let restarts = 0; restarts < 3; restarts++) {
     const before = outcomes.length
-    await expect.poll(() => outcomes.length, { timeout: 10_000 }).toBeGreaterThan(before + 50)
+    await expect.poll(() => outcomes.length, { timeout: 60_000 }).toBeGreaterThan(before + 50)
     expect(await server.end()).toBe(0)
     server = await start()
   }
@@ -52,7 +54,7 @@ test('a connection that stays open gets its last response after the shutdown has
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   expect(await request(`${socket.url}/nowhere`, agent)).toBe(404)
   const ended = server.end()
-  await expect.poll(() => server.output()).toContain('"msg":"closing"')
+  await expect.poll(() => server.output(), { timeout: 20_000 }).toContain('"msg":"closing"')
   expect(await request(`${socket.url}/nowhere`, agent)).toBe(404)
   // It was the last connection: there is nothing left to wait for.
   expect(await ended).toBe(0)

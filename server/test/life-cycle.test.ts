@@ -2,9 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type ServerProcess, startWithToken } from './helpers/run-command.ts'
 import { until } from './helpers/until.ts'
+
+// Where many tests run at the same time, a process takes seconds to start.
+const PATIENCE = 60_000
+vi.setConfig({ testTimeout: 2 * PATIENCE, hookTimeout: PATIENCE })
 
 let folder: string
 beforeAll(async () => {
@@ -29,7 +33,11 @@ describe('told to end (SIGTERM)', () => {
   })
 
   test('under load, every request on an open connection is answered, and what was answered is kept', async () => {
-    const { server, token } = await startWithToken(folder, 'load', { SHUTDOWN_DELAY: '1s' })
+    const { server, token } = await startWithToken(folder, 'load', {
+      SHUTDOWN_DELAY: '5s',
+      SHUTDOWN_TIMEOUT: '30s',
+      MAX_EVENT_LOOP_DELAY: '0',
+    })
     let created = 0
     let id = 0
     // A caller that is told so sends no more here, as a load balancer does that has seen /readyz.
@@ -43,10 +51,9 @@ describe('told to end (SIGTERM)', () => {
       }
     }
     const workers = Promise.all(Array.from({ length: 32 }, work))
-    await sleep(500)
+    await until(() => created > 100, PATIENCE)
     expect(await server.end()).toBe(0)
     await workers
-    expect(created).toBeGreaterThan(100)
 
     const { server: next } = await startWithToken(folder, 'load')
     expect(await (await list(next, token)).json()).toHaveLength(created)
@@ -78,10 +85,12 @@ describe('told to end (SIGTERM)', () => {
 })
 
 test('a restart under load fails no request of a client that retries once', async () => {
-  const first = await startWithToken(folder, 'restart', { SHUTDOWN_DELAY: '200ms' })
+  const limits = { MAX_EVENT_LOOP_DELAY: '0' }
+  const first = await startWithToken(folder, 'restart', { SHUTDOWN_DELAY: '200ms', ...limits })
   const port = new URL(first.server.url).port
   let id = 0
   let ended = false
+  let restarted = false
   const failed: unknown[] = []
   const work = async () => {
     while (!ended) {
@@ -92,7 +101,7 @@ test('a restart under load fails no request of a client that retries once', asyn
         return response.json()
       }
       await attempt().catch(async () => {
-        await sleep(6_000)
+        await until(() => restarted, PATIENCE)
         await attempt().catch((error) => failed.push(error))
       })
     }
@@ -100,7 +109,8 @@ test('a restart under load fails no request of a client that retries once', asyn
   const workers = Array.from({ length: 16 }, work)
   await sleep(300)
   expect(await first.server.end()).toBe(0)
-  const second = await startWithToken(folder, 'restart', { PORT: port })
+  const second = await startWithToken(folder, 'restart', { PORT: port, ...limits })
+  restarted = true
   await sleep(500)
   ended = true
   await Promise.all(workers)

@@ -3,12 +3,16 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { migrateDatabase } from '@plant-store/prisma'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { freePort } from '../../prisma/test/helpers/free-port.ts'
 import { connect } from '../../prisma/test/helpers/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
 import { commandLine, spawnCommand, startServerProcess } from './helpers/run-command.ts'
 import { until } from './helpers/until.ts'
+
+/** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
+const PATIENCE = 60_000
+vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 const isolated = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
 const isolationRefusal = refusalOf(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
@@ -29,7 +33,7 @@ async function startWaiting(start: (environment: Record<string, string>) => Chil
   await until(async () => {
     const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
     return response?.status === 503
-  })
+  }, PATIENCE)
   return server
 }
 
@@ -64,7 +68,7 @@ test.each([
   const { url } = await lockedDatabase()
   const folder = temporaryFolder()
   const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], { DATABASE_URL: url })
-  await until(() => readdirSync(folder).some((name) => name.endsWith('.new')))
+  await until(() => readdirSync(folder).some((name) => name.endsWith('.new')), PATIENCE)
   backup.kill(signal)
   expect(await once(backup, 'close')).toEqual([exitCode, null])
   expect(readdirSync(folder)).toEqual([])
@@ -74,7 +78,7 @@ test('SIGHUP without a terminal is logged and ignored; in production SIGUSR1 ope
   const server = await startServerProcess({ DATABASE_URL: temporaryDatabase().url, NODE_ENV: 'production' })
   server.signal('SIGUSR1')
   server.signal('SIGHUP')
-  await until(() => server.output().includes('signal ignored'))
+  await until(() => server.output().includes('signal ignored'), PATIENCE)
   expect((await fetch(`${server.url}/nowhere`)).status).toBe(404)
   expect(await server.end()).toBe(0)
   expect(server.output()).not.toMatch(/debugger/i)
@@ -91,10 +95,10 @@ test.skipIf(process.platform !== 'linux')('a terminal that closes ends the serve
   script.stdout.on('data', (text) => {
     output += text
   })
-  await until(() => /ready/.test(output))
+  await until(() => /ready/.test(output), PATIENCE)
   expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(1)
   script.kill('SIGKILL')
-  await until(() => readdirSync(path.dirname(file)).length === 1)
+  await until(() => readdirSync(path.dirname(file)).length === 1, PATIENCE)
 })
 
 function refusalOf(attempt: () => unknown): string | undefined {

@@ -1,11 +1,15 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import pino from 'pino'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { freePort } from '../../prisma/test/helpers/free-port.ts'
 import { migrationsWith } from '../../prisma/test/helpers/migrations.ts'
 import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
 import { startServer } from '../src/index.ts'
 import { until } from './helpers/until.ts'
+
+/** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
+const PATIENCE = 60_000
+vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 /** A logger, and the lines that it has written. */
 function createLog(): { logger: pino.Logger; lines: Record<string, unknown>[] } {
@@ -39,7 +43,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   )
   const ended = expect(starting).rejects.toThrow('the end')
   const admin = `http://127.0.0.1:${adminPort}`
-  await until(async () => /migrating/.test(String(await read(`${admin}/readyz`))))
+  await until(async () => /migrating/.test(String(await read(`${admin}/readyz`))), PATIENCE)
 
   expect(await read(`${admin}/readyz`)).toEqual([503, 'The server is migrating the database.\n'])
   expect(await read(`${admin}/livez`)).toEqual([200, 'live\n'])
@@ -71,7 +75,7 @@ test('/readyz responds 200 only once requests are served', async () => {
   const { url: databaseUrl } = temporaryDatabase()
   const [port, adminPort] = [await freePort(), await freePort()]
   const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 })
-  await until(async () => (await read(`http://127.0.0.1:${adminPort}/readyz`))?.[0] === 200)
+  await until(async () => (await read(`http://127.0.0.1:${adminPort}/readyz`))?.[0] === 200, PATIENCE)
   expect((await read(`http://127.0.0.1:${port}/nowhere`))?.[0]).toBe(404)
   await (await starting).close()
 })

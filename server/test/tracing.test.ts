@@ -66,7 +66,9 @@ test('with the standard variables, a span of each request is sent, a child of th
   }
 })
 
-test('a collector that is down is logged once a minute, without credentials, and when it works again', async () => {
+test('a collector that is down is logged once a minute, without credentials, and when it works again', {
+  timeout: 150_000,
+}, async () => {
   await using folder = await temporaryFolder()
   const port = await freePort()
   const server = await startServerProcess({
@@ -78,7 +80,7 @@ test('a collector that is down is logged once a minute, without credentials, and
   const lines = (text: string) => server.output().match(new RegExp(`^.*${text}.*$`, 'gm')) ?? []
   const request = () => fetch(`${server.url}/nothing`)
   await request()
-  await until(() => lines('traces are lost').length > 0)
+  await until(() => lines('traces are lost').length > 0, 60_000)
   expect(JSON.parse(lines('traces are lost')[0] ?? '')).toMatchObject({
     level: 40,
     lostSpans: 1,
@@ -89,7 +91,7 @@ test('a collector that is down is logged once a minute, without credentials, and
   const collector = createServer((_request, response) => response.end()).listen(port, '127.0.0.1')
   try {
     await vi.waitUntil(async () => (await request()) && lines('accepts traces again').length > 0, {
-      timeout: 20_000,
+      timeout: 60_000,
       interval: 100,
     })
   } finally {
