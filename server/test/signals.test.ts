@@ -30,6 +30,7 @@ async function startWaiting(start: (environment: Record<string, string>) => Chil
   const { url } = await lockedDatabase()
   const port = await freePort()
   const server = start({ DATABASE_URL: url, PORT: '0', ADMIN_PORT: String(port) })
+  onTestFinished(() => void server.kill('SIGKILL'))
   await until(async () => {
     const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
     return response?.status === 503
@@ -54,7 +55,6 @@ test.skipIf(isolationRefusal)('the first process of a container ends on SIGTERM,
     const { PATH = '', HOME = '' } = process.env
     return spawn(program, parameters, { env: { PATH, HOME, ...environment }, stdio: 'ignore' })
   })
-  onTestFinished(() => void server.kill('SIGKILL'))
   const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
   process.kill(Number(children), 'SIGTERM')
   expect(await once(server, 'close')).toEqual([0, null])
@@ -91,6 +91,7 @@ test.skipIf(process.platform !== 'linux')('a terminal that closes ends the serve
     env: { ...process.env, DATABASE_URL: url, PORT: '0', SHUTDOWN_DELAY: '0' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
+  onTestFinished(() => void script.kill('SIGKILL'))
   let output = ''
   script.stdout.on('data', (text) => {
     output += text
