@@ -16,10 +16,11 @@ export interface TokenRequest {
 export interface CallOptions {
   /**
    * The access token, or a function that gets one. The function is asked once a call, and once more after a 401.
+   * A token that is `undefined` is an error: only an option that is left out means the default.
    *
    * Default: the environment variable `PLANT_STORE_TOKEN`, where there is an environment.
    */
-  token?: TokenSource | undefined
+  token?: TokenSource
 
   /**
    * How long one attempt may take, in milliseconds: getting the token, connecting, and the whole answer. `Infinity`
@@ -76,10 +77,11 @@ export interface CallOptions {
 export interface ClientOptions extends CallOptions {
   /**
    * The address of the service, with or without a path, such as `https://example.com/plant-store`.
+   * An address that is `undefined` is an error: the token must not go to another service than the one meant.
    *
    * Default: the environment variable `PLANT_STORE_URL`, where there is an environment.
    */
-  baseUrl?: string | undefined
+  baseUrl?: string
 }
 
 /** The options after defaults. */
@@ -98,9 +100,9 @@ export interface Settings {
 const LONGEST_TIMER = 2 ** 31 - 1
 
 /** Checks the options of a client and fills in the defaults. */
-export function readClientOptions({ baseUrl = environment('PLANT_STORE_URL'), ...options }: ClientOptions): Settings {
+export function readClientOptions(options: ClientOptions): Settings {
   const defaults = {
-    baseUrl: readBaseUrl(baseUrl),
+    baseUrl: readBaseUrl(readGiven(options, 'baseUrl', environment('PLANT_STORE_URL'))),
     token: environment('PLANT_STORE_TOKEN') ?? missingToken,
     timeout: 30_000,
     retries: 2,
@@ -115,7 +117,8 @@ export function readClientOptions({ baseUrl = environment('PLANT_STORE_URL'), ..
 
 /** Checks the options of a call and lays them over those of its client. */
 export function readCallOptions(options: CallOptions, client: Settings): Settings {
-  const { timeout = client.timeout, retries = client.retries, token = client.token } = options
+  const token = readGiven(options, 'token', client.token)
+  const { timeout = client.timeout, retries = client.retries } = options
   if (timeout !== Infinity && !(Number.isFinite(timeout) && timeout > 0 && timeout <= LONGEST_TIMER)) {
     throw new RequestError(`timeout: must be between 1 and ${LONGEST_TIMER} milliseconds, or Infinity`)
   }
@@ -132,6 +135,21 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
     hooks: { ...client.hooks, ...options.hooks },
     logger: options.logger ?? client.logger,
   }
+}
+
+/**
+ * Reads an option that says whose a request is, or where it goes. Only one that is left out means the default: an
+ * `undefined` is a value that was not found, and must neither send another's token nor reach another service.
+ *
+ * @throws RequestError
+ */
+function readGiven<Name extends 'token' | 'baseUrl', Default>(options: ClientOptions, name: Name, byDefault: Default) {
+  if (typeof options !== 'object' || options === null) throw new RequestError('options: must be an object')
+  // Inherited options count too: an instance of a class may have a getter.
+  if (!(name in options)) return byDefault
+  const given = options[name]
+  if (given !== undefined) return given
+  throw new RequestError(`${name}: is undefined; give a value, or leave the option out to use the default`)
 }
 
 /**

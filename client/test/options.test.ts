@@ -1,6 +1,7 @@
 /** The options of a client and of a call: what they do, which wins, and what is refused. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { type ClientOptions, createPlantStoreClient, RequestError } from '../src/index.ts'
+import { type CallOptions, type ClientOptions, createPlantStoreClient, RequestError } from '../src/index.ts'
+import { createFakePlantStore } from '../src/testing/index.ts'
 import { failureOf } from './helpers/failure-of.ts'
 import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
 
@@ -89,6 +90,77 @@ describe('token', () => {
     const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), RequestError)
     expect(error.message).toContain('token: is missing; give the option `token` or set PLANT_STORE_TOKEN')
   })
+})
+
+describe('a token or an address that was not found', () => {
+  const notFound = undefined as unknown as string
+  const explain = (name: string) => `${name}: is undefined; give a value, or leave the option out to use the default`
+  class Forwarded {
+    get token() {
+      return notFound
+    }
+  }
+
+  test.each<[string, () => ClientOptions, string]>([
+    ['a token', () => ({ token: notFound }), explain('token')],
+    ['a token in a spread', () => ({ ...{ retries: 0, token: notFound } }), explain('token')],
+    ['an inherited token', () => new Forwarded(), explain('token')],
+    ['null for a token', () => ({ token: null as unknown as string }), 'token: must be a string'],
+    ['an address', () => ({ baseUrl: notFound, token: 'pst_test' }), explain('baseUrl')],
+    ['null for an address', () => ({ baseUrl: null as unknown as string }), 'baseUrl: is not a URL'],
+    ['null for options', () => null as unknown as ClientOptions, 'options: must be an object'],
+    ['a string for options', () => 'pst_test' as unknown as ClientOptions, 'options: must be an object'],
+  ])('%s is an error of the client, although the environment has both', (_, options, reason) => {
+    vi.stubEnv('PLANT_STORE_URL', 'http://localhost:1')
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    expect(refusal(options())).toContain(reason)
+  })
+
+  test.each<[string, () => CallOptions, string]>([
+    ['a token', () => ({ token: notFound }), explain('token')],
+    ['a token in a spread', () => ({ ...{ retries: 0, token: notFound } }), explain('token')],
+    ['an inherited token', () => new Forwarded(), explain('token')],
+    ['null for a token', () => ({ token: null as unknown as string }), 'token: must be a string'],
+    ['an empty token', () => ({ token: '' }), 'token: is empty'],
+    ['a function that gives none', () => ({ token: async () => notFound }), 'token: must be a string'],
+    ['null for options', () => null as unknown as CallOptions, 'options: must be an object'],
+    ['false for options', () => false as unknown as CallOptions, 'options: must be an object'],
+  ])('%s is an error of every face of a call and of withOptions, with nothing sent', async (_, options, reason) => {
+    await using server = await listNothing()
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
+    const errors = [
+      await failureOf(client.getPlants({}, options()), RequestError),
+      await failureOf(client.createPlant({ id: 1, name: 'Ficus' }, options()), RequestError),
+      await failureOf(client.raw.getPlants({}, options()), RequestError),
+      await failureOf(client.iterate.getPlants({}, options()).next(), RequestError),
+      (await client.safe.getPlants({}, options())).error,
+      await failureOf((async () => client.withOptions(options()).getPlants())(), RequestError),
+    ]
+    for (const error of errors)
+      expect(error).toMatchObject({ kind: 'request', message: expect.stringContaining(reason) })
+    expect(server.requests).toEqual([])
+  })
+
+  test('is an error of a client of the fake as well', () => {
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    expect(refusal({ ...createFakePlantStore(), token: notFound })).toBe(explain('token'))
+  })
+})
+
+test('an option that an object inherits counts as its own does', async () => {
+  await using server = await listNothing()
+  vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+  class Configuration {
+    get baseUrl() {
+      return server.url
+    }
+    get token() {
+      return 'pst_inherited'
+    }
+  }
+  await createPlantStoreClient(new Configuration()).getPlants()
+  expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_inherited')
 })
 
 describe('the environment', () => {

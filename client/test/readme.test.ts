@@ -44,7 +44,7 @@ describe('the README of the client', () => {
   })
 
   test('has a snippet for each of its subjects', () => {
-    expect(snippets.length).toBeGreaterThanOrEqual(13)
+    expect(snippets.length).toBeGreaterThanOrEqual(14)
   })
 
   test('has snippets that compile', async () => {
