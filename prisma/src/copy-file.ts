@@ -1,23 +1,37 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { connect } from './connect.ts'
-import { DatabaseError, toDatabaseError } from './database-error.ts'
+import { DatabaseError, errorCode, toDatabaseError } from './database-error.ts'
 import { select } from './select.ts'
 
 /** What to copy: the database `file`, into `draft`, an empty file. */
 export interface Copy {
   readonly file: string
   readonly draft: string
+  /** The name that the draft will get: messages call it so. */
+  readonly copy: string
 }
+
+/** SQLite's codes for a file that cannot be written. */
+const WRITING = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
 /**
  * Copies a database as it is at one moment, checks the copy and syncs it to disk.
  *
  * @throws {DatabaseError} where one of the two files cannot be used, or the copy is damaged
  */
-export async function copyFile({ file, draft }: Copy): Promise<void> {
-  await copyInto(file, draft)
-  await check(draft)
-  sync(draft)
+export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
+  try {
+    await copyInto(file, draft)
+  } catch (error) {
+    // The database is only read: what cannot be written is the copy.
+    throw toDatabaseError(error, WRITING.test(errorCode(error)) ? copy : file)
+  }
+  try {
+    await check(draft)
+    sync(draft)
+  } catch (error) {
+    throw toDatabaseError(error, copy)
+  }
 }
 
 async function copyInto(file: string, draft: string): Promise<void> {
@@ -28,8 +42,6 @@ async function copyInto(file: string, draft: string): Promise<void> {
       args: [draft],
       argTypes: [{ scalarType: 'string', arity: 'scalar' }],
     })
-  } catch (error) {
-    throw toDatabaseError(error, file)
   } finally {
     await connection.dispose()
   }

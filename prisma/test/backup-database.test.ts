@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
 import { contentsOf } from './helpers/contents.ts'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from './helpers/small-disk.ts'
 import { query, runSql } from './helpers/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
@@ -49,13 +50,46 @@ test('a backup replaces no file', async () => {
 test('a file that is no database leaves nothing where its backup would be', async () => {
   const { file, url } = temporaryDatabase()
   writeFileSync(file, 'Dear diary. '.repeat(100))
-  const folder = path.join(temporaryFolder(), 'backups')
+  const folder = temporaryFolder()
   await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(`${file} is not a SQLite database`)
-  expect(existsSync(folder)).toBe(false)
+  expect(contentsOf(folder)).toEqual({})
 })
 
 test('where there is no database there is nothing to copy', async () => {
   const { file, url } = temporaryDatabase()
-  await expect(backupDatabase(url, `${file}.copy`)).rejects.toThrow(`${file} does not exist: there is nothing to copy`)
+  await expect(backupDatabase(url, `${file}.copy`)).rejects.toThrow(
+    `${file} does not exist: there is nothing to copy; run "plant-store migrate" to create it, or check DATABASE_URL`,
+  )
   expect(contentsOf(path.dirname(file))).toEqual({})
+})
+
+test('a database that cannot be opened is the file that the error names', async () => {
+  const folder = temporaryFolder()
+  await expect(backupDatabase(`file:${folder}`, path.join(temporaryFolder(), 'copy.db'))).rejects.toThrow(
+    `${folder} cannot be opened`,
+  )
+})
+
+test('a folder that does not exist is not created, since its disk may not be mounted', async () => {
+  const { url } = await databaseWithOnePlant()
+  const folder = path.join(temporaryFolder(), 'not', 'mounted')
+  await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(
+    new DatabaseError(`${folder} does not exist: create this folder, or mount its disk`),
+  )
+  expect(existsSync(path.dirname(folder))).toBe(false)
+})
+
+const mountRefusal = whyNoSmallDisk()
+if (mountRefusal) console.log(`A backup to a full disk is not tested, since none can be mounted here: ${mountRefusal}`)
+
+test.skipIf(mountRefusal)('a full disk is that of the copy, and nothing is left on it', async () => {
+  const { file, url } = await databaseWithOnePlant()
+  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
+  const folder = mountSmallDisk()
+  onTestFinished(() => unmount(folder))
+  const copy = path.join(folder, 'copy.db')
+  await expect(backupDatabase(url, copy)).rejects.toThrow(
+    new DatabaseError(`${copy} cannot be written, the disk is full: make room and start again`),
+  )
+  expect(contentsOf(folder)).toEqual({})
 })

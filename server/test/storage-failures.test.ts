@@ -21,6 +21,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../prisma/test/helpers/small-disk.ts'
 import { temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
 import { readDatabase } from './helpers/read-database.ts'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
@@ -32,7 +33,7 @@ const PATIENCE = { timeout: 15_000, interval: 10 }
 /** Far more than a request that needs no lock takes while another waits for one, in milliseconds. */
 const PROMPT = 2_000
 
-const mountRefusal = refusalOf(() => unmount(mountSmallDisk()))
+const mountRefusal = whyNoSmallDisk()
 if (mountRefusal) console.log(`A full disk is not tested, since none can be mounted here: ${mountRefusal}`)
 const immutableRefusal = refusalOf(tryImmutable)
 if (immutableRefusal) console.log(`A read-only file is not tested, since none can be made here: ${immutableRefusal}`)
@@ -220,23 +221,6 @@ function refusalOf(attempt: () => unknown): string | undefined {
       .split('\n')
       .at(-1)
   }
-}
-
-/** A disk of 8 MB. */
-function mountSmallDisk(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-small-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })
-  } catch (error) {
-    rmSync(folder, { recursive: true })
-    throw error
-  }
-  return folder
-}
-
-function unmount(folder: string): void {
-  execFileSync('umount', [folder], { stdio: 'pipe' })
-  rmSync(folder, { recursive: true })
 }
 
 function spaceLeft(folder: string): number {

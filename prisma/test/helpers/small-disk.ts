@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+/** Why no disk can be mounted here, in a line; undefined where one can. */
+export function whyNoSmallDisk(): string | undefined {
+  try {
+    unmount(mountSmallDisk())
+    return undefined
+  } catch (error) {
+    return String((error as Error).message)
+      .trim()
+      .split('\n')
+      .at(-1)
+  }
+}
+
+/** Mounts a disk of 8 MB and gives its folder. */
+export function mountSmallDisk(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-small-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })
+  } catch (error) {
+    rmSync(folder, { recursive: true })
+    throw error
+  }
+  return folder
+}
+
+/** Unmounts the disk of a folder and removes the folder. */
+export function unmount(folder: string): void {
+  execFileSync('umount', [folder], { stdio: 'pipe' })
+  rmSync(folder, { recursive: true })
+}
