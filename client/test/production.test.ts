@@ -137,10 +137,9 @@ describe('the commands of the guide', () => {
         .replaceAll('plants-2026-11-21.db', 'plants-$(date +%F).db')
         .replace('-o plant-store ', '')
     const environment = { DATABASE_URL: `file:${state}/plants.db` }
+    const server = await startServerProcess(environment)
     const token = (await shell(inFolder(commands('Install', 2)))).trim()
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-
-    const server = await startServerProcess(environment)
     const create = (id: number) =>
       fetch(`${server.url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name: `plant ${id}` }) })
     await create(1)

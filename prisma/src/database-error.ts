@@ -18,6 +18,11 @@ const SENTENCES: [code: RegExp, sentence: string][] = [
   ],
 ]
 
+/** The error of a database that only a migration creates. */
+export function missingDatabase(file: string): DatabaseError {
+  return new DatabaseError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
+}
+
 /** Any error met while using `file`, as a DatabaseError that keeps it as its cause. */
 export function toDatabaseError(error: unknown, file: string): DatabaseError {
   if (error instanceof DatabaseError) return error

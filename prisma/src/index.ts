@@ -1,4 +1,5 @@
 export { backupDatabase } from './backup-database.ts'
+export { checkMigrated } from './check-migrated.ts'
 export { DatabaseError } from './database-error.ts'
 export { DEFAULT_DATABASE_URL, databaseFile, databaseUrl } from './database-url.ts'
 export type { Plant, Token } from './generated/client.ts'

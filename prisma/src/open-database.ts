@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { DatabaseError, toDatabaseError } from './database-error.ts'
+import { missingDatabase, toDatabaseError } from './database-error.ts'
 import { databaseFile } from './database-url.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createSql, type Sql } from './sql.ts'
@@ -30,7 +30,7 @@ export interface Database {
  */
 export async function openDatabase(url: string, signal?: AbortSignal): Promise<Database> {
   const file = databaseFile(url)
-  if (!existsSync(file)) throw new DatabaseError(`${file} does not exist: run pnpm plant-store migrate, which makes it`)
+  if (!existsSync(file)) throw missingDatabase(file)
   try {
     const watch = createWriteWatch(file)
     const sqlite = createSqliteAdapter(file, watch, signal)

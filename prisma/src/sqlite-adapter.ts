@@ -3,16 +3,13 @@ import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
 import { gateTransactions } from './transaction-gate.ts'
 import type { WriteWatch } from './watch-writes.ts'
-import { whenFree } from './when-free.ts'
+import { OPEN_WAIT_MILLISECONDS, whenFree } from './when-free.ts'
 
 /**
  * How long a statement waits for another process's lock. Short, because SQLite waits by stopping the whole event loop;
  * whoever can wait longer repeats the statement when Prisma answers with P1008.
  */
 export const BUSY_TIMEOUT_MILLISECONDS = 50
-
-/** How long opening waits, without stopping anything, while another process migrates, opens or recovers the file. */
-const OPEN_WAIT_MILLISECONDS = 10_000
 
 /**
  * Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. `watch` sees
@@ -25,8 +22,9 @@ export function createSqliteAdapter(file: string, watch: WriteWatch, signal?: Ab
     async connect() {
       const connection = await connect({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT_MILLISECONDS })
       try {
+        // Another process may migrate, open or recover the file.
         await whenFree(() => connection.executeScript(CONNECTION_SETTINGS), OPEN_WAIT_MILLISECONDS, signal)
-        await checkSettings(connection, file)
+        await whenFree(() => checkSettings(connection, file), OPEN_WAIT_MILLISECONDS, signal)
       } catch (error) {
         await connection.dispose()
         throw error

@@ -3,6 +3,9 @@ import { errorCode } from './database-error.ts'
 
 const PAUSE_MILLISECONDS = 20
 
+/** How long opening a database waits for the lock of another process, in milliseconds. */
+export const OPEN_WAIT_MILLISECONDS = 30_000
+
 /**
  * Repeats an operation while another process holds the database's lock, for at most `milliseconds`, or until `signal`
  * is aborted. Between two attempts the event loop runs; SQLite's own busy timeout would stop it.

@@ -153,7 +153,9 @@ test('a database is migrated while it is open, and stays usable', async () => {
 test('opening makes no database', async () => {
   const { file, url } = temporaryDatabase()
   await expect(openDatabase(url)).rejects.toThrow(DatabaseError)
-  await expect(openDatabase(url)).rejects.toThrow(`${file} does not exist`)
+  await expect(openDatabase(url)).rejects.toThrow(
+    `${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`,
+  )
   expect(existsSync(file)).toBe(false)
 })
 

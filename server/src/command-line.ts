@@ -69,7 +69,7 @@ token
 
 program
   .command('migrate')
-  .description('bring the database up to date')
+  .description('create the database, or bring it up to date')
   .addHelpText('after', examples('plant-store migrate'))
   .action(() => untilSignal((signal) => migrate(readSettings(process.env), signal)))
 

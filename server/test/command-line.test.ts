@@ -120,6 +120,7 @@ describe('token', () => {
   })
 
   test('list shows what create was told, never a token, and revoke ends one', async () => {
+    await runCommand(['migrate'], environment)
     const tokens = [
       await create('--label', 'for the greenhouse', '--scope', 'read', '--expires', '90d'),
       await create(),
@@ -154,6 +155,7 @@ describe('token', () => {
     ['an unknown id', ['token', 'revoke', 'nobody'], /no token with the id "nobody"/],
     ['a mistyped command', ['serv'], /Did you mean serve\?/],
   ])('%s is refused with exit code 2 and says what to do', async (_what, args, message) => {
+    await runCommand(['migrate'], environment)
     const { exitCode, stdout, stderr } = await runCommand(args, environment)
     expect([exitCode, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(message)
@@ -205,7 +207,7 @@ test('the help of every command has examples, and each of them works as it stand
       env: { ...environment, PATH: `${bin}:${process.env['PATH']}` },
     })
   const { stdout: id } = await shell(
-    `plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
+    `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
   )
 
   for (const command of ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup']) {

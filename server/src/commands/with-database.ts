@@ -1,8 +1,13 @@
-import { type Database, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { checkMigrated, type Database, openDatabase } from '@plant-store/prisma'
 
-/** Opens the database, brought up to date, for one command, and closes it whatever happens. */
+/**
+ * Opens the database for one command and closes it whatever happens. It neither creates nor migrates one: a mistyped
+ * DATABASE_URL must not become a second database, and reading tokens must not change the one that a server uses.
+ *
+ * @throws DatabaseError where there is none, or it needs a migration
+ */
 export async function withDatabase<T>(databaseUrl: string, run: (database: Database) => Promise<T>): Promise<T> {
-  await migrateDatabase(databaseUrl)
+  await checkMigrated(databaseUrl)
   const database = await openDatabase(databaseUrl)
   try {
     return await run(database)

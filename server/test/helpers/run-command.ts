@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
@@ -117,7 +118,10 @@ export async function startWithToken(
   name: string,
   environment: Record<string, string> = {},
 ): Promise<{ server: ServerProcess; token: string }> {
-  const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
+  const file = path.join(folder, `${name}.db`)
+  const DATABASE_URL = `file:${file}`
+  // `token create` makes no database.
+  if (!existsSync(file)) await runCommand(['migrate'], { DATABASE_URL })
   const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
   const server = await startServerProcess({ DATABASE_URL, ...environment })
   return { server, token: stdout.trim() }

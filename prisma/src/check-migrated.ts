@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { connect } from './connect.ts'
+import { DatabaseError, missingDatabase, toDatabaseError } from './database-error.ts'
+import { databaseFile } from './database-url.ts'
+import { pendingMigrations } from './migration-history.ts'
+import { migrationsFolder, readMigrations } from './migrations.ts'
+import { OPEN_WAIT_MILLISECONDS, whenFree } from './when-free.ts'
+
+/**
+ * Checks that a database exists and has the newest schema, and changes nothing.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param folder where the migrations are
+ * @throws {DatabaseError} if there is none, it needs a migration, or it cannot be used
+ */
+export async function checkMigrated(url: string, folder: string = migrationsFolder): Promise<void> {
+  const file = databaseFile(url)
+  const migrations = await readMigrations(folder)
+  if (!existsSync(file)) throw missingDatabase(file)
+  try {
+    const connection = await connect({ url: file, fileMustExist: true, timeout: 0 })
+    try {
+      const pending = await whenFree(() => pendingMigrations(connection, file, migrations), OPEN_WAIT_MILLISECONDS)
+      if (pending.length > 0) {
+        const names = pending.map(({ name }) => name).join(', ')
+        throw new DatabaseError(`${file} needs the migration ${names}: run "plant-store migrate"`)
+      }
+    } finally {
+      await connection.dispose()
+    }
+  } catch (error) {
+    throw toDatabaseError(error, file)
+  }
+}

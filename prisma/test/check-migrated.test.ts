@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { checkMigrated, migrateDatabase } from '../src/index.ts'
+import { contentsOf } from './helpers/contents.ts'
+import { migrationsWith } from './helpers/migrations.ts'
+import { connect } from './helpers/sqlite.ts'
+import { temporaryDatabase } from './helpers/temporary-folder.ts'
+
+test('a database that does not exist is not created', async () => {
+  const { file } = temporaryDatabase()
+  const missing = path.join(path.dirname(file), 'folder', 'plants.db')
+  await expect(checkMigrated(`file:${missing}`)).rejects.toThrow(
+    `${missing} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`,
+  )
+  expect(contentsOf(path.dirname(file))).toEqual({})
+})
+
+test('a database that needs a migration is not migrated', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const before = contentsOf(path.dirname(file))
+  await checkMigrated(url)
+  const further = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
+  await expect(checkMigrated(url, further)).rejects.toThrow(
+    `${file} needs the migration 90000101000000_pots: run "plant-store migrate"`,
+  )
+  expect(contentsOf(path.dirname(file))).toEqual(before)
+})
+
+test.each([
+  ['a file that is not a database', 'Dear diary. '.repeat(100), 'is not a SQLite database'],
+  ['an empty file', '', 'needs the migration'],
+])('%s stays as it is', async (_, content, reason) => {
+  const { file, url } = temporaryDatabase()
+  writeFileSync(file, content)
+  const before = contentsOf(path.dirname(file))
+  await expect(checkMigrated(url)).rejects.toThrow(`${file} ${reason}`)
+  expect(contentsOf(path.dirname(file))).toEqual(before)
+})
+
+test('another process that has locked the file is waited for', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const other = connect(file)
+  // Not in WAL mode yet, this keeps readers out too.
+  other.exec('BEGIN EXCLUSIVE')
+  const checking = checkMigrated(url)
+  expect(await Promise.race([checking, new Promise((resolve) => setTimeout(resolve, 200, 'waiting'))])).toBe('waiting')
+  other.exec('COMMIT')
+  await checking
+})
