@@ -10,7 +10,7 @@ export class DatabaseError extends Error {
 const SENTENCES: [code: RegExp, sentence: string][] = [
   [/^SQLITE_NOTADB/, 'is not a SQLite database: point DATABASE_URL at another file'],
   [/^SQLITE_CORRUPT/, 'is damaged: put a backup in its place'],
-  [/^(SQLITE_BUSY|SQLITE_LOCKED)/, 'is locked by another process: stop that one, or wait for it, and start again'],
+  [/^(SQLITE_BUSY|SQLITE_LOCKED)/, 'is locked by another process: stop that one, or wait for it, and retry'],
   [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'cannot be written, the disk is full: make room and start again'],
   [
     /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS|EISDIR|ENOTDIR|EEXIST|ENOENT)/,
@@ -33,19 +33,34 @@ export function toDatabaseError(error: unknown, file: string): DatabaseError {
 
 /** `SQLITE_BUSY`, `EACCES` and the like; empty where there is none. */
 export function errorCode(error: unknown): string {
-  const { code, cause } = error as DriverError
-  return String(cause?.originalCode ?? code ?? '')
+  const { code } = error as DriverError
+  return String(adapterCause(error)?.originalCode ?? code ?? '')
 }
 
-/** What SQLite, or whoever failed, has to say. */
+/** What SQLite, or whoever failed, has to say, in one line: Prisma writes the call above it. */
 export function errorReason(error: unknown): string {
-  const { message, cause } = error as DriverError
-  return String(cause?.originalMessage ?? message ?? error)
+  const { message } = error as DriverError
+  const reason = String(adapterCause(error)?.originalMessage ?? message ?? error)
+  return reason.trim().split('\n').at(-1) ?? reason
 }
 
-/** The driver's own errors have `code` and `message`; Prisma's driver adapter keeps both in the cause. */
+function adapterCause(error: unknown): DriverCause | undefined {
+  const { cause, meta } = error as DriverError
+  return meta?.driverAdapterError?.cause ?? cause
+}
+
+/**
+ * The driver's own errors have `code` and `message`; Prisma's driver adapter keeps both in the cause, and Prisma Client
+ * that error in `meta`.
+ */
 interface DriverError {
   readonly code?: unknown
   readonly message?: unknown
-  readonly cause?: { readonly originalCode?: unknown; readonly originalMessage?: unknown }
+  readonly cause?: DriverCause
+  readonly meta?: { readonly driverAdapterError?: { readonly cause?: DriverCause } }
+}
+
+interface DriverCause {
+  readonly originalCode?: unknown
+  readonly originalMessage?: unknown
 }

@@ -1,11 +1,11 @@
-import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
+import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { backup } from './commands/backup.ts'
 import { migrate } from './commands/migrate.ts'
 import { onEndingSignal, untilSignal } from './commands/signals.ts'
 import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
 import { UsageError } from './commands/usage-error.ts'
-import { readSettings, SettingsError } from './settings.ts'
+import { readSettings, type Settings, SettingsError } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
@@ -25,13 +25,14 @@ program
   .command('serve')
   .description('serve the API until the process is told to end (SIGTERM, SIGINT)')
   .addHelpText('after', examples('plant-store serve', 'PORT=8080 LOG_LEVEL=debug plant-store serve'))
-  .action(async () => {
+  .action(() => {
     // As in a shutdown later on: a service manager that stops a server while it starts sees no failure.
     onEndingSignal(() => process.exit(0))
-    const settings = readSettings(process.env)
-    // The other commands start without the server's parts.
-    const { serve } = await import('./commands/serve.ts')
-    await serve(settings, await createLogger(settings.logLevel))
+    return withSettings(async (settings) => {
+      // The other commands start without the server's parts.
+      const { serve } = await import('./commands/serve.ts')
+      await serve(settings, await createLogger(settings.logLevel))
+    })
   })
 
 const token = program
@@ -52,39 +53,49 @@ token
       'plant-store token create --account shop --scope read --expires 90d --label "price list"',
     ),
   )
-  .action((options: CreateTokenOptions) => createToken(readSettings(process.env), options))
+  .action((options: CreateTokenOptions) => withSettings((settings) => createToken(settings, options)))
 token
   .command('list')
   .description('list tokens; never the tokens themselves, which are not stored')
   .option('--account <name>', 'only those of this account')
   .option('--json', 'as JSON, for programs')
   .addHelpText('after', examples('plant-store token list', 'plant-store token list --account me --json'))
-  .action((options: { account?: string; json?: boolean }) => listTokens(readSettings(process.env), options))
+  .action((options: { account?: string; json?: boolean }) => withSettings((settings) => listTokens(settings, options)))
 token
   .command('revoke')
   .argument('<id>', 'the id that "token list" shows')
   .description('revoke a token; it is refused within one second')
   .addHelpText('after', examples('plant-store token revoke ID'))
-  .action((id: string) => revokeToken(readSettings(process.env), id))
+  .action((id: string) => withSettings((settings) => revokeToken(settings, id)))
 
 program
   .command('migrate')
   .description('create the database, or bring it up to date')
   .addHelpText('after', examples('plant-store migrate'))
-  .action(() => untilSignal((signal) => migrate(readSettings(process.env), signal)))
+  .action(() => withSettings((settings) => untilSignal((signal) => migrate(settings, signal))))
 
 program
   .command('backup')
   .argument('<file>', 'where the copy goes; it must not exist')
   .description('copy the database, consistent, also while the server writes to it')
   .addHelpText('after', examples('plant-store backup "plants-$(date +%F).db"'))
-  .action((file: string) => untilSignal((signal) => backup(readSettings(process.env), file, signal)))
+  .action((file: string) => withSettings((settings) => untilSignal((signal) => backup(settings, file, signal))))
 
 try {
   loadSettingsFile()
   await program.parseAsync()
 } catch (error) {
   process.exitCode = report(error)
+}
+
+/** Runs a command with the settings of the environment. Whatever the database fails with is a DatabaseError. */
+async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
+  const settings = readSettings(process.env)
+  try {
+    await run(settings)
+  } catch (error) {
+    throw explainDatabaseError(error, settings.databaseUrl)
+  }
 }
 
 /** The end of a command's help: lines that work as they stand. */

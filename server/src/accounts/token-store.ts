@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { PrismaClient } from '@plant-store/prisma'
+import { retryWhileBusy } from '../storage/retry-while-busy.ts'
 import { generateToken, hashToken } from './token-format.ts'
 
 /** A token as it is stored: everything but the token. */
@@ -41,36 +42,44 @@ export interface TokenStore {
   find(hash: string): Promise<Token | undefined>
 }
 
-/** Makes the token store over a database. */
-export function createTokenStore(prisma: PrismaClient): TokenStore {
+/**
+ * Makes the token store over a database.
+ *
+ * @param patience how long to try while another process holds the lock, in milliseconds; default: as long as a request
+ *   does
+ */
+export function createTokenStore(prisma: PrismaClient, patience?: number): TokenStore {
+  const patiently = <T>(run: () => Promise<T>): Promise<T> => retryWhileBusy(run, patience)
   return {
     async create({ account, scopes = ScopeSchema.options, expiresAt, label }) {
       const token = generateToken()
-      const row = await prisma.token.create({
-        data: {
-          id: randomBytes(6).toString('hex'),
-          hash: hashToken(token),
-          account,
-          scopes: scopes.join(' '),
-          label: label ?? null,
-          createdAt: new Date(),
-          expiresAt: expiresAt ?? null,
-        },
-      })
+      const data = {
+        id: randomBytes(6).toString('hex'),
+        hash: hashToken(token),
+        account,
+        scopes: scopes.join(' '),
+        label: label ?? null,
+        createdAt: new Date(),
+        expiresAt: expiresAt ?? null,
+      }
+      const row = await patiently(() => prisma.token.create({ data }))
       return { ...toToken(row), token }
     },
 
     async list(account) {
-      const rows = await prisma.token.findMany({
-        ...(account !== undefined && { where: { account } }),
-        orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
-      })
+      const rows = await patiently(() =>
+        prisma.token.findMany({
+          ...(account !== undefined && { where: { account } }),
+          orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+        }),
+      )
       return rows.map(toToken)
     },
 
     async revoke(id) {
-      await prisma.token.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } })
-      const row = await prisma.token.findUnique({ where: { id } })
+      const where = { id, revokedAt: null }
+      await patiently(() => prisma.token.updateMany({ where, data: { revokedAt: new Date() } }))
+      const row = await patiently(() => prisma.token.findUnique({ where: { id } }))
       return row ? toToken(row) : undefined
     },
 

@@ -3,6 +3,7 @@ import { isAccountName } from '../accounts/account-name.ts'
 import { createTokenStore, type Token } from '../accounts/token-store.ts'
 import { parseDuration } from '../duration.ts'
 import type { Settings } from '../settings.ts'
+import { COMMAND_PATIENCE } from '../storage/retry-while-busy.ts'
 import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -30,7 +31,7 @@ export async function createToken(
     label,
   }
   await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    console.log((await createTokenStore(prisma).create(token)).token)
+    console.log((await createTokenStore(prisma, COMMAND_PATIENCE).create(token)).token)
   })
 }
 
@@ -40,7 +41,7 @@ export async function listTokens(
   { account, json }: { account?: string; json?: boolean },
 ): Promise<void> {
   await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    const tokens = await createTokenStore(prisma).list(account)
+    const tokens = await createTokenStore(prisma, COMMAND_PATIENCE).list(account)
     console.log(json ? JSON.stringify(tokens, null, 2) : formatTable(tokens))
   })
 }
@@ -48,7 +49,7 @@ export async function listTokens(
 /** Revokes a token. */
 export async function revokeToken(settings: Settings, id: string): Promise<void> {
   await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    const token = await createTokenStore(prisma).revoke(id)
+    const token = await createTokenStore(prisma, COMMAND_PATIENCE).revoke(id)
     if (!token) throw new UsageError(`there is no token with the id ${JSON.stringify(id)}; see: plant-store token list`)
     console.log(`revoked ${token.id} of the account ${JSON.stringify(token.account)}`)
   })

@@ -1,0 +1,39 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { DatabaseError, explainDatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
+import { connect, runSql } from './helpers/sqlite.ts'
+import { temporaryDatabase } from './helpers/temporary-folder.ts'
+
+async function openNewDatabase() {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const { prisma } = await openDatabase(url)
+  onTestFinished(() => prisma.$disconnect())
+  return { file, url, prisma }
+}
+
+const token = { id: 'a', hash: 'b', account: 'alice', scopes: 'read' }
+
+test('an error of Prisma on a locked database is one sentence that names the file', async () => {
+  const { file, url, prisma } = await openNewDatabase()
+  connect(file).exec('BEGIN IMMEDIATE')
+  const sentence = `${file} is locked by another process: stop that one, or wait for it, and retry`
+  for (const failing of [prisma.token.create({ data: token }), prisma.$executeRaw`DELETE FROM "Token"`]) {
+    const error = await failing.catch((thrown: unknown) => thrown)
+    expect(explainDatabaseError(error, url)).toEqual(new DatabaseError(sentence))
+  }
+})
+
+test('any other error of Prisma is one line without the call', async () => {
+  const { file, url, prisma } = await openNewDatabase()
+  runSql(file, 'DROP TABLE "Token"')
+  const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
+  const explained = explainDatabaseError(error, url)
+  expect(explained).toBeInstanceOf(DatabaseError)
+  expect((explained as Error).message).toMatch(new RegExp(`^${file} cannot be used: .*Token.*$`))
+  expect((explained as Error).message).not.toContain('invocation')
+})
+
+test('an error that is not of the database stays as it is', () => {
+  const error = new TypeError('x is not a function')
+  expect(explainDatabaseError(error, 'file:/plants.db')).toBe(error)
+})
