@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { backup } from './commands/backup.ts'
 import { migrate } from './commands/migrate.ts'
+import { OutputError, print } from './commands/output.ts'
 import { onEndingSignal, untilSignal } from './commands/signals.ts'
 import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
 import { UsageError } from './commands/usage-error.ts'
@@ -19,6 +21,8 @@ const program = new Command('plant-store')
     'after',
     examples('plant-store serve', 'plant-store token create --account me', 'plant-store token create --help'),
   )
+  .configureOutput({ writeOut: (text) => print(text.trimEnd()) })
+  .version(readVersion())
   .exitOverride()
 
 program
@@ -88,6 +92,10 @@ try {
   process.exitCode = report(error)
 }
 
+function readVersion(): string {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+}
+
 /** Runs a command with the settings of the environment. Whatever the database fails with is a DatabaseError. */
 async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
   const settings = readSettings(process.env)
@@ -111,7 +119,8 @@ function report(error: unknown): number {
     console.error(`plant-store: ${error.message}`)
     return EXIT_USAGE
   }
-  const expected = error instanceof DatabaseError || error instanceof StartError
+  if (error instanceof OutputError && error.isReaderGone) return 0
+  const expected = error instanceof DatabaseError || error instanceof StartError || error instanceof OutputError
   console.error(expected ? `plant-store: ${error.message}` : error)
   return EXIT_FAILURE
 }

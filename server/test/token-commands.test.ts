@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { migrateDatabase } from '@plant-store/prisma'
 import { describe, expect, test } from 'vitest'
 import { connect } from '../../prisma/test/helpers/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
@@ -58,10 +59,10 @@ describe('a busy database', () => {
   test.each([
     ['IMMEDIATE', 'that was opened before', (environment: Record<string, string>) => createTokenOf('bob', environment)],
     ['EXCLUSIVE', 'that was only migrated', async () => ''],
-  ])('BEGIN %s in a database %s makes create, list and revoke wait', { timeout: 90_000 }, async (lock, _, prepare) => {
+  ])('BEGIN %s in a database %s makes create, list and revoke wait', { timeout: 180_000 }, async (lock, _, prepare) => {
     const { file, url } = temporaryDatabase()
     const environment = { DATABASE_URL: url }
-    await runCommand(['migrate'], environment)
+    await migrateDatabase(url)
     const id = await prepare(environment)
     const other = connect(file)
     other.exec(`BEGIN ${lock}`)
@@ -80,10 +81,10 @@ describe('a busy database', () => {
     )
   })
 
-  test.runIf(isLong)('a lock that is held for longer is one sentence, exit code 1', { timeout: 90_000 }, async () => {
+  test.runIf(isLong)('a lock that is held for longer is one sentence, exit code 1', { timeout: 180_000 }, async () => {
     const { file, url } = temporaryDatabase()
     const environment = { DATABASE_URL: url }
-    await runCommand(['migrate'], environment)
+    await migrateDatabase(url)
     const id = await createTokenOf('bob', environment)
     const other = connect(file)
     other.exec('BEGIN IMMEDIATE')
@@ -103,11 +104,11 @@ describe('a busy database', () => {
     expect(tokens).toMatchObject([{ account: 'bob', revokedAt: null }])
   })
 
-  test('a token is created and revoked while many clients write', { timeout: 90_000 }, async () => {
+  test('a token is created and revoked while many clients write', { timeout: 180_000 }, async () => {
     const folder = temporaryFolder()
     const { server, token } = await startWithToken(folder, 'busy')
     const environment = { DATABASE_URL: `file:${path.join(folder, 'busy.db')}` }
-    const writing = startWriting({ url: server.url, token, writers: 32 })
+    const writing = startWriting({ url: server.url, token, writers: 16 })
     try {
       const { stdout } = await runCommand(['token', 'create', '--account', 'bob'], environment)
       const headers = { authorization: `Bearer ${stdout.trim()}` }

@@ -1,10 +1,11 @@
 import path from 'node:path'
 import { backupDatabase } from '@plant-store/prisma'
 import type { Settings } from '../settings.ts'
+import { announce } from './output.ts'
 
 /** Copies the database to a file, relative to the folder that the command was called in. The signal ends it. */
 export async function backup({ databaseUrl }: Settings, file: string, signal: AbortSignal): Promise<void> {
   const target = path.resolve(file)
   await backupDatabase(databaseUrl, target, signal)
-  console.log(`The database is copied to ${target}.`)
+  announce(`The database is copied to ${target}.`)
 }

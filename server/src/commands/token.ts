@@ -1,9 +1,13 @@
 import { type Scope, ScopeSchema } from '@plant-store/contract'
+import type { Logger } from 'pino'
 import { isAccountName } from '../accounts/account-name.ts'
-import { createTokenStore, type Token } from '../accounts/token-store.ts'
+import { logTokenEvent } from '../accounts/log-token-event.ts'
+import { createTokenStore, type Token, type TokenStore } from '../accounts/token-store.ts'
 import { parseDuration } from '../duration.ts'
 import type { Settings } from '../settings.ts'
 import { COMMAND_PATIENCE } from '../storage/retry-while-busy.ts'
+import { createLogger, STANDARD_ERROR } from '../telemetry/logger.ts'
+import { announce, OutputError, print } from './output.ts'
 import { UsageError } from './usage-error.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -18,7 +22,11 @@ export interface CreateTokenOptions {
 /** The year is then one of four digits, which SQLite, Prisma and JSON agree on. */
 const MAX_EXPIRY = '999999d'
 
-/** Makes a token and prints it, alone. */
+/**
+ * Makes a token and prints it, alone. One that cannot be shown is revoked.
+ *
+ * @throws OutputError
+ */
 export async function createToken(
   settings: Settings,
   { account, scope, expires, label }: CreateTokenOptions,
@@ -30,9 +38,28 @@ export async function createToken(
     expiresAt: expires === undefined ? undefined : parseExpiry(expires),
     label,
   }
+  const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
   await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    console.log((await createTokenStore(prisma, COMMAND_PATIENCE).create(token)).token)
+    const tokens = createTokenStore(prisma, COMMAND_PATIENCE)
+    const created = await tokens.create(token)
+    logTokenEvent(logger, 'token created', created)
+    try {
+      print(created.token)
+    } catch (error) {
+      throw await revokeUnseen(tokens, created, error as Error, logger)
+    }
   })
+}
+
+/** Revokes a token that could not be shown, and gives the error that says so. */
+async function revokeUnseen(tokens: TokenStore, { id }: Token, { message }: Error, logger: Logger): Promise<Error> {
+  try {
+    const revoked = await tokens.revoke(id)
+    if (revoked) logTokenEvent(logger, 'token revoked', revoked)
+    return new OutputError(`the token is revoked, since ${message}`)
+  } catch {
+    return new OutputError(`revoke the token with "plant-store token revoke ${id}", since ${message}`)
+  }
 }
 
 /** Prints the tokens, as a table for people or as JSON for programs. */
@@ -42,16 +69,18 @@ export async function listTokens(
 ): Promise<void> {
   await withDatabase(settings.databaseUrl, async ({ prisma }) => {
     const tokens = await createTokenStore(prisma, COMMAND_PATIENCE).list(account)
-    console.log(json ? JSON.stringify(tokens, null, 2) : formatTable(tokens))
+    print(json ? JSON.stringify(tokens, null, 2) : formatTable(tokens))
   })
 }
 
 /** Revokes a token. */
 export async function revokeToken(settings: Settings, id: string): Promise<void> {
+  const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
   await withDatabase(settings.databaseUrl, async ({ prisma }) => {
     const token = await createTokenStore(prisma, COMMAND_PATIENCE).revoke(id)
     if (!token) throw new UsageError(`there is no token with the id ${JSON.stringify(id)}; see: plant-store token list`)
-    console.log(`revoked ${token.id} of the account ${JSON.stringify(token.account)}`)
+    logTokenEvent(logger, 'token revoked', token)
+    announce(`revoked ${token.id} of the account ${JSON.stringify(token.account)}`)
   })
 }
 

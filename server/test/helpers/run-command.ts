@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { migrateDatabase } from '@plant-store/prisma'
 import { afterAll } from 'vitest'
 
 const RECORDER = new URL('./record-statuses.ts', import.meta.url).href
@@ -118,10 +118,9 @@ export async function startWithToken(
   name: string,
   environment: Record<string, string> = {},
 ): Promise<{ server: ServerProcess; token: string }> {
-  const file = path.join(folder, `${name}.db`)
-  const DATABASE_URL = `file:${file}`
+  const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
   // `token create` makes no database.
-  if (!existsSync(file)) await runCommand(['migrate'], { DATABASE_URL })
+  await migrateDatabase(DATABASE_URL)
   const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
   const server = await startServerProcess({ DATABASE_URL, ...environment })
   return { server, token: stdout.trim() }
