@@ -6,10 +6,10 @@ import { takeInheritedSockets } from '../inherited-sockets.ts'
 import { type Settings, SettingsError } from '../settings.ts'
 import { StartError } from '../start-error.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
-import { retryWhileBusy } from '../storage/retry-while-busy.ts'
 import { isBusy, toStorageFailure } from '../storage/storage-failure.ts'
 import { logRejections } from '../telemetry/log-rejections.ts'
 import { startTracing } from '../telemetry/tracing.ts'
+import { greet } from './greet.ts'
 import { onEndingSignal } from './signals.ts'
 
 /**
@@ -19,7 +19,7 @@ import { onEndingSignal } from './signals.ts'
 const HEAP_GROWTH = '--heap-growing-percent=50'
 
 /**
- * Serves until the process is told to end. On an empty database it prints a token and a call that works as pasted.
+ * Serves until the process is told to end. On an empty database it says how to begin.
  *
  * @throws StartError, or DatabaseError where the database cannot be used: then it has let go of everything
  */
@@ -55,7 +55,7 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     await tracing?.close()
   }
   try {
-    await Promise.race([retryWhileBusy(() => greetFirst(server, settings)), abortion(signal)])
+    await Promise.race([greetFirst(server, settings, logger), abortion(signal)])
   } catch (error) {
     await close()
     throw error
@@ -64,8 +64,8 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   return close
 }
 
-async function greetFirst(server: RunningServer, settings: Settings): Promise<void> {
-  if (await server.isEmpty()) await greet(server, settings)
+async function greetFirst(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
+  if (await server.isEmpty()) await greet(server, settings, logger)
 }
 
 /** Rejects with the reason of a signal once it is aborted. */
@@ -134,18 +134,4 @@ function endInOrder(close: () => Promise<void>, logger: Logger): void {
     logger.fatal({ err: error }, 'an error that nobody has caught: closing')
     if (!ending) void end(1)
   })
-}
-
-async function greet({ url, tokens }: RunningServer, { docs }: Settings): Promise<void> {
-  const { token } = await tokens.create({ account: 'demo', label: 'printed at the first start' })
-  console.log(`
-The plant store is empty. This token of the account "demo" is shown once:
-
-  ${token}
-
-Create a plant, then list it:
-
-  curl -sS ${url}/plants -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d "{\\"id\\": 1, \\"name\\": \\"Monstera deliciosa\\", \\"tag\\": \\"aroid\\"}"
-  curl -sS ${url}/plants -H "Authorization: Bearer ${token}"
-${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`)
 }
