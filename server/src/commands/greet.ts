@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
 import type { Settings } from '../settings.ts'
 import type { RunningServer } from '../start-server.ts'
-import { isOutputClosed, print } from './output.ts'
+import { isOutputClosed, OutputError, print } from './output.ts'
 
 const DAY = 86_400_000
 /** For how many days the token of a first start is valid. */
@@ -19,7 +19,8 @@ export async function greet(server: RunningServer, settings: Settings, logger: L
     if (process.env['NODE_ENV'] === 'production') print(explainTokens(settings))
     else await greetWithToken(server, settings, logger)
   } catch (error) {
-    console.error(`plant-store: no token was shown: ${(error as Error).message}`)
+    if (!(error instanceof OutputError)) throw error
+    console.error(`plant-store: no token was shown: ${error.message}`)
   }
 }
 
