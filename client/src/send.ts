@@ -50,7 +50,7 @@ export async function send(question: Question, client: Settings): Promise<Sent> 
 function prepare({ operation, input, options, url }: Question, client: Settings): Call {
   const route = routes[operation]
   try {
-    const settings = options === undefined ? client : readCallOptions(options, client)
+    const settings = options == null ? client : readCallOptions(options, client)
     const target = url ?? client.baseUrl + writePath(route, input)
     return { operation, route, settings, url: target, body: writeBody(route, input), tokenRefused: false }
   } catch (error) {

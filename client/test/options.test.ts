@@ -123,7 +123,6 @@ describe('a token or an address that was not found', () => {
     ['null for a token', () => ({ token: null as unknown as string }), 'token: must be a string'],
     ['an empty token', () => ({ token: '' }), 'token: is empty'],
     ['a function that gives none', () => ({ token: async () => notFound }), 'token: must be a string'],
-    ['null for options', () => null as unknown as CallOptions, 'options: must be an object'],
     ['false for options', () => false as unknown as CallOptions, 'options: must be an object'],
   ])('%s is an error of every face of a call and of withOptions, with nothing sent', async (_, options, reason) => {
     await using server = await listNothing()

@@ -23,7 +23,7 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
       const pending = await whenFree(() => pendingMigrations(connection, file, migrations), OPEN_WAIT_MILLISECONDS)
       if (pending.length > 0) {
         const names = pending.map(({ name }) => name).join(', ')
-        throw new DatabaseError(`${file} needs the migration ${names}: run "plant-store migrate"`)
+        throw new DatabaseError(`${file} needs the migrations ${names}: run "plant-store migrate"`)
       }
     } finally {
       await connection.dispose()

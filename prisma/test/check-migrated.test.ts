@@ -23,14 +23,14 @@ test('a database that needs a migration is not migrated', async () => {
   await checkMigrated(url)
   const further = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
   await expect(checkMigrated(url, further)).rejects.toThrow(
-    `${file} needs the migration 90000101000000_pots: run "plant-store migrate"`,
+    `${file} needs the migrations 90000101000000_pots: run "plant-store migrate"`,
   )
   expect(contentsOf(path.dirname(file))).toEqual(before)
 })
 
 test.each([
   ['a file that is not a database', 'Dear diary. '.repeat(100), 'is not a SQLite database'],
-  ['an empty file', '', 'needs the migration'],
+  ['an empty file', '', 'needs the migrations'],
 ])('%s stays as it is', async (_, content, reason) => {
   const { file, url } = temporaryDatabase()
   writeFileSync(file, content)

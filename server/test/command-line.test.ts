@@ -81,7 +81,7 @@ describe('serve', () => {
         PORT: '0',
         SHUTDOWN_DELAY: '0',
       })
-      expect(stderr).toMatch(/^plant-store: .*locked by another process.*start again\.?\n$/)
+      expect(stderr).toMatch(/^plant-store: .*locked by another process.*(start again|retry)\.?\n$/)
       expect([exitCode, stdout]).toEqual([1, ''])
     } finally {
       locker.close()
@@ -143,6 +143,7 @@ describe('token', () => {
   }, 60_000)
 
   test('create takes the longest --expires, and list shows it exactly', async () => {
+    await migrateDatabase(environment.DATABASE_URL)
     await create('--expires', '999999d')
     const [{ createdAt, expiresAt }] = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
     expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(999_999)

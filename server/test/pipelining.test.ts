@@ -79,7 +79,7 @@ describe('whatever a connection does, every request ends once', () => {
     noteAbsence(name, program)
     test.skipIf(!program)(`on ${name}`, { timeout: 60_000 }, async () => {
       const options = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source']
-      const { stdout } = await run(program ?? '', [...options, script])
+      const { stdout } = await run(program ?? '', [...options, script], { timeout: 50_000, killSignal: 'SIGKILL' })
       const { started, ended, inFlight, sockets } = JSON.parse(stdout)
       expect(started).toBeGreaterThan(100)
       expect({ ended, inFlight }).toEqual({ ended: started, inFlight: 0 })

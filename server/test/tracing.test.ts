@@ -60,7 +60,7 @@ test('with the standard variables, a span of each request is sent, a child of th
       'plant_store.request_id': 'my-request',
       'url.path': '/plants',
     })
-    expect(JSON.stringify(spans)).not.toContain('secret')
+    expect(JSON.stringify(spans)).not.toContain('password')
   } finally {
     collector.close()
   }
@@ -73,7 +73,7 @@ test('a collector that is down is logged once a minute, without credentials, and
   const port = await freePort()
   const server = await startServerProcess({
     DATABASE_URL: `file:${folder.path}/plants.db`,
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://me:secret@127.0.0.1:${port}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://me:password@127.0.0.1:${port}`,
     OTEL_EXPORTER_OTLP_TIMEOUT: '500',
     OTEL_BSP_SCHEDULE_DELAY: '50',
   })
@@ -103,7 +103,7 @@ test('a collector that is down is logged once a minute, without credentials, and
   // A shutdown waits for it no longer than three seconds, and fails for nothing.
   await request()
   expect(await server.end()).toBe(0)
-  expect(server.output()).not.toContain('secret')
+  expect(server.output()).not.toContain('password')
 })
 
 test('a protocol that is not spoken is told at the start', async () => {

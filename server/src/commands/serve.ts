@@ -1,12 +1,9 @@
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
-import { DatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { takeInheritedSockets } from '../inherited-sockets.ts'
-import { type Settings, SettingsError } from '../settings.ts'
-import { StartError } from '../start-error.ts'
+import type { Settings } from '../settings.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
-import { isBusy, toStorageFailure } from '../storage/storage-failure.ts'
 import { logRejections } from '../telemetry/log-rejections.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 import { greet } from './greet.ts'
@@ -21,7 +18,7 @@ const HEAP_GROWTH = '--heap-growing-percent=50'
 /**
  * Serves until the process is told to end. On an empty database it says how to begin.
  *
- * @throws StartError, or DatabaseError where the database cannot be used: then it has let go of everything
+ * @throws StartError, or an error of the database: then it has let go of everything
  */
 export async function serve(settings: Settings, logger: Logger): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
@@ -36,9 +33,7 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
   try {
     await starting
   } catch (error) {
-    if (startup.signal.aborted) return
-    if (!isExpected(error)) logger.error({ err: error }, 'the server could not start')
-    throw toStartError(error)
+    if (!startup.signal.aborted) throw error
   }
 }
 
@@ -73,30 +68,6 @@ function abortion(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason))
   })
-}
-
-function isExpected(error: unknown): boolean {
-  const hasSentence = [StartError, DatabaseError, SettingsError].some((kind) => error instanceof kind)
-  return hasSentence || toStorageFailure(error) !== undefined
-}
-
-/** Any error of a start, in a sentence. */
-function toStartError(error: unknown): unknown {
-  if (isBusy(error)) {
-    return new StartError(
-      'The database is locked by another process. Stop that one, or wait for it, and start again.',
-      { cause: error },
-    )
-  }
-  if (toStorageFailure(error)) {
-    return new StartError(
-      'The database cannot be written. Make room on its disk, or make it writable, and start again.',
-      {
-        cause: error,
-      },
-    )
-  }
-  return isExpected(error) ? error : new StartError(`The server could not start: ${error}`, { cause: error })
 }
 
 /**

@@ -106,6 +106,12 @@ export const hostileBehaviours: Record<string, Behaviour> = {
     socket.on('data', () => socket.write(get('/plants', 'wrong')))
   },
 
+  'sends JSON Web Tokens with unknown keys'(socket) {
+    const request = () => get('/plants', unknownToken())
+    writeOn(socket, request())
+    socket.on('data', () => socket.write(request()))
+  },
+
   'sends nothing'(socket) {
     socket.resume()
   },
@@ -137,6 +143,13 @@ export function get(path: string, token?: string, headers: Record<string, string
 export function head(method: string, path: string, token: string | undefined): string {
   const authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`
   return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${authorization}`
+}
+
+/** A JSON Web Token whose key nobody has. */
+function unknownToken(): string {
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const header = encode({ alg: 'ES256', kid: String(Math.random()) })
+  return `${header}.${encode({ sub: 'mallory' })}.${'A'.repeat(86)}`
 }
 
 /** Reads a few bytes, pauses, and so on: the connection is never idle and never done. */

@@ -119,12 +119,24 @@ export async function startWithToken(
   name: string,
   environment: Record<string, string> = {},
 ): Promise<{ server: ServerProcess; token: string }> {
+  const { server, tokens } = await startWithTokens(folder, name, ['alice'], environment)
+  return { server, token: tokens[0] ?? '' }
+}
+
+/** As {@link startWithToken}, with a token of each of the accounts. */
+export async function startWithTokens(
+  folder: string,
+  name: string,
+  accounts: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<{ server: ServerProcess; tokens: string[] }> {
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
   await migrateDatabase(DATABASE_URL)
   // In this process: a test of a restart measures how long the server takes, and nothing else.
   const { prisma, close } = await openDatabase(DATABASE_URL)
-  const { token } = await createTokenStore(prisma).create({ account: 'alice' })
+  const store = createTokenStore(prisma)
+  const created = await Promise.all(accounts.map((account) => store.create({ account })))
   await close()
   const server = await startServerProcess({ DATABASE_URL, ...environment })
-  return { server, token }
+  return { server, tokens: created.map(({ token }) => token) }
 }
