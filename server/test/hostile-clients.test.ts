@@ -23,7 +23,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 describe('clients that do not read', () => {
   test('a response that waits in its socket is not in flight', async () => {
-    await using server = await startTestServer({ maximumInFlight: 2, adminPort: 0 })
+    await using server = await startTestServer({ maximumInFlight: 2, adminPort: 0, shutdownTimeout: 100 })
     for (let index = 0; index < 10; index++) await openUnread(server, get(BUNDLE))
     for (let request = 0; request < 10; request++) expect((await server.call('/plants')).status).toBe(200)
     expect(await inFlight(server)).toBe(0)
@@ -75,7 +75,7 @@ describe('clients that do not read', () => {
   })
 
   test('unread lists of one account leave room for those of another', async () => {
-    await using server = await startTestServer({ responseMemory: 8 * MEBIBYTE })
+    await using server = await startTestServer({ responseMemory: 8 * MEBIBYTE, shutdownTimeout: 100 })
     const name = 'x'.repeat(900_000)
     for (let id = 0; id < 12; id++) await server.post(JSON.stringify({ id, name }))
     for (let index = 0; index < 10; index++) await openUnread(server, get('/plants', server.token))
@@ -98,6 +98,7 @@ describe('clients that do not read', () => {
     const { server, token } = await startWithToken(folder, 'lists', {
       ADMIN_PORT: '0',
       NODE_OPTIONS: '--max-old-space-size=128',
+      SHUTDOWN_TIMEOUT: '100ms',
     })
     const caller = await openCaller(server.url)
     const name = 'x'.repeat(MEBIBYTE - 100)
@@ -127,7 +128,7 @@ describe('bodies', () => {
   })
 
   test('beyond their memory are rejected with 503, those of another account are not', async () => {
-    await using server = await startTestServer({ bodyLimit: MEBIBYTE, bodyMemory: 16 * MEBIBYTE })
+    await using server = await startTestServer({ bodyLimit: MEBIBYTE, bodyMemory: 16 * MEBIBYTE, shutdownTimeout: 100 })
     const upload = async (): Promise<Socket> => {
       const socket = await open(server.url)
       socket.write(`${head('POST', '/plants', server.token)}Content-Type: application/json\r\n`)
@@ -160,7 +161,7 @@ describe('bodies', () => {
 
 describe('shares', () => {
   test('one account does not take everything that may be in flight', async () => {
-    await using server = await startTestServer({ maximumInFlight: 20 })
+    await using server = await startTestServer({ maximumInFlight: 20, shutdownTimeout: 100 })
     for (let index = 0; index < 30; index++) {
       const socket = await open(server.url)
       socket.write(`${head('POST', '/plants', server.token)}Content-Type: application/json\r\n`)

@@ -37,7 +37,7 @@ describe('requests in flight', () => {
 })
 
 test('while the event loop is late because of its own work, requests are answered 503; then 200 again', async () => {
-  await using server = await startTestServer({ maximumEventLoopDelay: 50 })
+  await using server = await startTestServer({ maximumEventLoopDelay: 50, shutdownTimeout: 100 })
   // Where little is in flight, shedding would not help.
   for (let id = 1; id <= 20; id++) await beginUpload(server, id)
   let busy = true

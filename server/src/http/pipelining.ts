@@ -67,6 +67,8 @@ export function createPipelining(handle: RequestListener): RequestListener {
         if (!line || response.destroyed) return
         line.waiting--
         waiting--
+        // Node.js ends its side of a connection too once the client has ended its own.
+        if (!response.socket?.writable) return
         if (line.full && line.last === response) response.setHeader('Connection', 'close')
         handle(request, response)
       })

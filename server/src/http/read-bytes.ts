@@ -63,6 +63,8 @@ export async function readBytes(request: IncomingMessage, { limit, memory, clien
 
 function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
+    // Its connection has closed before: no event tells of that again.
+    if (request.destroyed && !request.complete) reject(disconnected())
     request
       .on('data', (chunk: Buffer) => {
         try {

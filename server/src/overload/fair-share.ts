@@ -8,6 +8,8 @@
 export interface FairShare {
   /** Whether a client may take this much more. */
   hasRoom(client: string, amount: number): boolean
+  /** Whether a client holds as much as the average one, or more. */
+  isAverage(client: string): boolean
   /** Takes it. What is in use already is counted even beyond the capacity. */
   take(client: string, amount: number): void
   /** Gives back what was taken. */
@@ -30,6 +32,8 @@ export function createFairShare(capacity: number): FairShare {
       // A client that holds nothing is never too large, only too late.
       return amount <= free && (mine === 0 || mine + amount <= SHARE * free)
     },
+
+    isAverage: (client) => (held.get(client) ?? 0) * held.size >= used,
 
     take(client, amount) {
       used += amount

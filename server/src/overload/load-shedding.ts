@@ -20,7 +20,8 @@ export interface LoadShedding {
   /**
    * Counts an admitted request in the name of its account instead.
    *
-   * @throws Failure `unavailable` where the account has its share of requests in flight
+   * @throws Failure `unavailable` where the account has its share of requests in flight, or the event loop is late and
+   *   the account has more of them than the others
    */
   assign(response: Response, account: string): void
   /** How many requests are in flight. */
@@ -36,8 +37,9 @@ const RESOLUTION = 10
 const MINIMUM_IN_FLIGHT = 16
 
 /**
- * Responds 503 before anything is spent on a request, while more are in flight or the event loop is later than the limits
- * say: a response that comes too late is useless, and the work for it delays those that could still be in time.
+ * Responds 503 before much is spent on a request, while more are in flight or the event loop is later than the limits
+ * say: a response that comes too late is useless, and the work for it delays those that could still be in time. While the
+ * event loop is late, the accounts with the most requests in flight are rejected; a client with few of them goes on.
  *
  * In flight is what the process works on or waits for. A response that only waits for its client to read it is not, so
  * that slow readers keep nobody out.
@@ -53,6 +55,10 @@ export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: L
     clients.set(response, client)
   }
 
+  function isLate(): boolean {
+    return maximumEventLoopDelay > 0 && clients.size > MINIMUM_IN_FLIGHT && delay.mean() > maximumEventLoopDelay
+  }
+
   function release(this: Response): void {
     const client = clients.get(this)
     if (client === undefined) return
@@ -63,18 +69,21 @@ export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: L
   return {
     admit(request, response, next) {
       hold(response, `address ${addressKey(request.ip ?? '')}`)
-      if (maximumEventLoopDelay > 0 && delay.mean() > maximumEventLoopDelay && clients.size > MINIMUM_IN_FLIGHT) {
-        release.call(response)
-        throw overloaded('event-loop-delay')
-      }
       // Node.js emits the first when the last byte has been handed over, and the second in any case.
       response.on('prefinish', release).on('close', release)
       next()
     },
 
     assign(response, account) {
+      // Its connection may have closed while its token was looked up.
+      if (!clients.has(response)) return
+      const client = `account ${account}`
       release.call(response)
-      hold(response, `account ${account}`)
+      hold(response, client)
+      if (isLate() && share.isAverage(client)) {
+        release.call(response)
+        throw overloaded('event-loop-delay')
+      }
     },
 
     inFlight: () => clients.size,

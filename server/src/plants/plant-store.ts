@@ -97,8 +97,9 @@ export function createPlantStore(database: Database): PlantStore {
             ? await selectEndOfList(prisma, account)
             : await selectPageEnd(prisma, account, after, limit)
         const pieces = readJson(sql, account, after, end.last)
-        const { value: first } = await pieces.next()
-        return { json: putBack(first ?? '', pieces), next: end.more ? end.last : undefined }
+        const { value: first = '' } = await pieces.next()
+        const isWhole = first.endsWith(']')
+        return { json: isWhole ? Buffer.from(first) : putBack(first, pieces), next: end.more ? end.last : undefined }
       })
     },
 

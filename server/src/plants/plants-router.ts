@@ -24,7 +24,7 @@ export function createPlantsRouter({ plants, cursors, responseMemory, slowReader
       const { account } = req.caller
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       responseMemory.check(account)
-      const { json, next } = await plants.list(account, { limit, after }, () => !res.closed)
+      const { json, next } = await plants.list(account, { limit, after }, () => res.socket?.writable === true)
       if (next !== undefined) {
         const nextCursor = await cursors.write(account, next)
         res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${nextCursor}`))

@@ -30,6 +30,10 @@ export async function openCaller(url: string): Promise<KeepAliveCaller> {
     if (headEnd < 0 || !waiting) return
     const head = received.slice(0, headEnd)
     const length = Number(/^content-length: (\d+)/im.exec(head)?.[1])
+    if (Number.isNaN(length)) {
+      waiting.reject(new Error('the response has no Content-Length'))
+      return
+    }
     if (received.length < headEnd + 4 + length) return
     received = received.slice(headEnd + 4 + length)
     const { resolve, begin } = waiting
