@@ -13,7 +13,7 @@ export default defineConfig({
     include: ['{contract,prisma,server,client}/test/**/*.test.ts'],
     // Every status that a test sees the service answer is declared in the contract.
     setupFiles: ['server/test/helpers/record-statuses.ts'],
-    globalSetup: ['server/test/helpers/check-statuses.ts'],
+    globalSetup: ['server/test/helpers/build-command-line.ts', 'server/test/helpers/check-statuses.ts'],
     maxWorkers,
     // A report for programs, beside the one for people.
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],

@@ -8,7 +8,10 @@ import { promisify } from 'node:util'
 import { migrateDatabase } from '@plant-store/prisma'
 import BetterSqlite3 from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { isLong } from './helpers/long-tests.ts'
 import { commandLine, runCommand, startServerProcess } from './helpers/run-command.ts'
+
+if (!isLong) console.log('server/test/command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 let folder: string
 let environment: { DATABASE_URL: string }
@@ -200,27 +203,33 @@ test('--help lists the commands and exits with 0', async () => {
   for (const command of ['serve', 'token', 'migrate', 'backup']) expect(stdout).toContain(command)
 })
 
-test('the help of every command has examples, and each of them works as it stands', { timeout: 180_000 }, async () => {
-  const bin = path.join(folder, 'bin')
-  await mkdir(bin)
-  await writeFile(path.join(bin, 'plant-store'), `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`, { mode: 0o755 })
-  const shell = (script: string) =>
-    promisify(execFile)('sh', ['-euc', script], {
-      cwd: folder,
-      env: { ...environment, PATH: `${bin}:${process.env['PATH']}` },
+test.skipIf(!isLong)(
+  'the help of every command has examples, and each of them works as it stands',
+  { timeout: 180_000 },
+  async () => {
+    const bin = path.join(folder, 'bin')
+    await mkdir(bin)
+    await writeFile(path.join(bin, 'plant-store'), `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`, {
+      mode: 0o755,
     })
-  const { stdout: id } = await shell(
-    `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
-  )
+    const shell = (script: string) =>
+      promisify(execFile)('sh', ['-euc', script], {
+        cwd: folder,
+        env: { ...environment, PATH: `${bin}:${process.env['PATH']}` },
+      })
+    const { stdout: id } = await shell(
+      `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
+    )
 
-  for (const command of ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup']) {
-    const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
-    const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
-    expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
-    for (const example of examples) {
-      expect(example).toContain(`plant-store ${command}`.trim())
-      // Those that serve are what the other tests start.
-      if (!/ serve$/.test(example)) await shell(example.replace('ID', id.trim()))
+    for (const command of ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup']) {
+      const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
+      const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
+      expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
+      for (const example of examples) {
+        expect(example).toContain(`plant-store ${command}`.trim())
+        // Those that serve are what the other tests start.
+        if (!/ serve$/.test(example)) await shell(example.replace('ID', id.trim()))
+      }
     }
-  }
-})
+  },
+)

@@ -170,7 +170,7 @@ describe('shares', () => {
     await until(async () => (await server.call('/plants')).status === 503)
     const { token } = await server.createToken({ account: 'bob' })
     expect((await server.call('/plants', { token })).status).toBe(200)
-    // Whoever sends no token is counted by address, and is in flight only while that is found out.
+    // A request without a token is counted by address, and in flight only until it is rejected.
     expect((await server.call('/plants', { token: null })).status).toBe(401)
   })
 

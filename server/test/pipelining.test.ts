@@ -67,7 +67,7 @@ describe('pipelined requests', () => {
 const run = promisify(execFile)
 const script = fileURLToPath(new URL('./helpers/pipelining-scenario.ts', import.meta.url))
 
-describe('whatever a connection does, every request ends once', () => {
+describe('every request ends once, whatever its connection does', () => {
   const runtimes: [string, string | undefined][] = [
     [`Node.js ${process.versions.node}`, process.execPath],
     ...['22', '24', '26'].map((major): [string, string | undefined] => [
@@ -80,9 +80,10 @@ describe('whatever a connection does, every request ends once', () => {
     test.skipIf(!program)(`on ${name}`, { timeout: 60_000 }, async () => {
       const options = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source']
       const { stdout } = await run(program ?? '', [...options, script], { timeout: 50_000, killSignal: 'SIGKILL' })
-      const { started, ended, inFlight, sockets } = JSON.parse(stdout)
+      const { started, ended, inFlight, spans, sockets } = JSON.parse(stdout)
       expect(started).toBeGreaterThan(100)
       expect({ ended, inFlight }).toEqual({ ended: started, inFlight: 0 })
+      expect(spans).toEqual({ started, ended: started })
       expect(sockets).toBe(0)
     })
   }

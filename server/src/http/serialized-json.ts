@@ -17,7 +17,7 @@ const PAUSE = 50
 /** A piece that is being written takes this many bytes a character: as a string, and in UTF-8. */
 const BYTES_PER_CHARACTER = 3
 
-/** A response body of which ts-rest pipes whatever is a `Stream`, instead of serializing it (3.53.0-rc.1). */
+/** A response body that sends itself: ts-rest pipes a `Stream` instead of serializing it (3.53.0-rc.1). */
 class SerializedJson extends Stream {
   readonly #send: (response: ServerResponse) => void
 

@@ -42,7 +42,7 @@ const MINIMUM_IN_FLIGHT = 16
  * event loop is late, the accounts with the most requests in flight are rejected; a client with few of them goes on.
  *
  * In flight is what the process works on or waits for. A response that only waits for its client to read it is not, so
- * that slow readers keep nobody out.
+ * that slow readers keep no one else out.
  */
 export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: LoadLimits): LoadShedding {
   const share = createFairShare(maximumInFlight)
@@ -101,7 +101,7 @@ interface OwnDelay {
 /**
  * Measures the delay of the event loop, weighted with the share of a core that this process had meanwhile: where other
  * programs keep it waiting for a core, the event loop is late although the process has little to do, and rejecting its
- * requests would help nobody.
+ * requests would not help.
  */
 function createOwnDelay(): OwnDelay {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION })

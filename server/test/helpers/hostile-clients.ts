@@ -145,7 +145,7 @@ export function head(method: string, path: string, token: string | undefined): s
   return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${authorization}`
 }
 
-/** A JSON Web Token whose key nobody has. */
+/** A JSON Web Token with an unknown key. */
 function unknownToken(): string {
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const header = encode({ alg: 'ES256', kid: String(Math.random()) })

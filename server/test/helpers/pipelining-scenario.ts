@@ -4,6 +4,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import express from 'express'
 import fc from 'fast-check'
 import pino from 'pino'
@@ -11,6 +12,7 @@ import { createHttpServer, listen } from '../../src/http/http-server.ts'
 import { receiveRequest } from '../../src/http/receive-request.ts'
 import { createLoadShedding } from '../../src/overload/load-shedding.ts'
 import { requestEnded } from '../../src/telemetry/events.ts'
+import { traceRequest } from '../../src/telemetry/trace-request.ts'
 
 type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end' | 'reset' | 'destroy' | 'wait' }
 
@@ -20,6 +22,18 @@ const MILLISECONDS = { settle: 10_000, poll: 20, longest: 5 }
 const loadShedding = createLoadShedding({ maximumInFlight: 1_000, maximumEventLoopDelay: 0 })
 let started = 0
 let ended = 0
+const spans = { started: 0, ended: 0 }
+const countSpans = {
+  onStart: () => {
+    spans.started++
+  },
+  onEnd: () => {
+    spans.ended++
+  },
+  forceFlush: async () => {},
+  shutdown: async () => {},
+}
+new NodeTracerProvider({ spanProcessors: [countSpans] }).register()
 requestEnded.subscribe(() => {
   ended++
 })
@@ -29,7 +43,7 @@ app.use(receiveRequest(pino({ level: 'silent' })), (_request, _response, next) =
   started++
   next()
 })
-app.use(loadShedding.admit)
+app.use(traceRequest, loadShedding.admit)
 app.get('/short', (_request, response) => {
   response.end('short')
 })
@@ -115,6 +129,6 @@ const { failed, counterexample } = await fc.check(
   { numRuns: 60, endOnFailure: true },
 )
 if (failed) console.error(JSON.stringify(counterexample))
-console.log(JSON.stringify({ started, ended, inFlight: loadShedding.inFlight(), sockets }))
-// Whatever the clients have left open does not hold the process.
+console.log(JSON.stringify({ started, ended, inFlight: loadShedding.inFlight(), spans, sockets }))
+// What the clients have left open would keep the process running.
 process.exit()

@@ -1,0 +1,13 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Runs before the whole suite: builds what has changed of the command line, which tests start as processes. */
+export default function setup(): void {
+  execFileSync('npm', ['run', '--silent', 'build'], {
+    cwd: folder,
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  })
+}
