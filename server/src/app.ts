@@ -16,7 +16,7 @@ import { sendJsonPlainly } from './http/send-json.ts'
 import type { SlowReaders } from './http/slow-readers.ts'
 import { toValidationFailure } from './http/validation-failure.ts'
 import { addressKey } from './overload/address-key.ts'
-import { createFairShare } from './overload/fair-share.ts'
+import { createFairShare, SCARCE } from './overload/fair-share.ts'
 import type { LoadShedding } from './overload/load-shedding.ts'
 import { createRateLimit } from './overload/rate-limit.ts'
 import { createResponseMemory } from './overload/response-memory.ts'
@@ -93,7 +93,7 @@ type OperationMiddleware = TsRestRequestHandler<typeof contract>
 
 /** Lets a request to its operation: who sends it, whether it may, how often, and then its body. */
 function admit(authenticate: Authenticate, loadShedding: LoadShedding, settings: AppSettings): OperationMiddleware {
-  const bodyMemory = createFairShare(settings.bodyMemory)
+  const bodyMemory = createFairShare(settings.bodyMemory, SCARCE)
   const countFailure = createRateLimit('auth-failures', settings.authFailureLimit)
   const countRequest = createRateLimit('rate-limit', settings.rateLimit)
   return async (request, response, next) => {

@@ -74,12 +74,12 @@ describe('clients that do not read', () => {
     expect(received.length - received.indexOf('\r\n\r\n') - 4).toBe(Number(length))
   })
 
-  test('unread lists of one account leave room for those of another', async () => {
-    await using server = await startTestServer({ responseMemory: 8 * MEBIBYTE, shutdownTimeout: 100 })
+  test('unread lists of one account leave room for those of another', { timeout: 90_000 }, async () => {
+    await using server = await startTestServer({ responseMemory: 32 * MEBIBYTE, shutdownTimeout: 100 })
     const name = 'x'.repeat(900_000)
     for (let id = 0; id < 12; id++) await server.post(JSON.stringify({ id, name }))
     for (let index = 0; index < 10; index++) await openUnread(server, get('/plants', server.token))
-    await until(async () => (await server.call('/plants')).status === 503)
+    await until(async () => (await server.call('/plants')).status === 503, 60_000)
     const rejected = await server.call('/plants')
     expect(rejected.headers.get('retry-after')).toBe('1')
     expect(await rejected.json()).toEqual({
@@ -92,7 +92,7 @@ describe('clients that do not read', () => {
     expect((await server.post('{"id": 99, "name": "Ficus"}')).status).toBe(200)
   })
 
-  test('330 pipelined lists of 31 MB on three connections, unread, leave the process running', {
+  test('lists of 31 MB, 330 pipelined on three connections and one on each of 300 others, unread, leave the process running', {
     timeout: 60_000,
   }, async () => {
     const { server, token } = await startWithToken(folder, 'lists', {
@@ -104,12 +104,33 @@ describe('clients that do not read', () => {
     const name = 'x'.repeat(MEBIBYTE - 100)
     for (let id = 0; id < 31; id++) expect((await caller.send(createRequest(token, id, name))).status).toBe(200)
     for (let index = 0; index < 3; index++) await openUnread(server, get('/plants', token).repeat(330))
+    const sockets = await Promise.all(Array.from({ length: 300 }, () => openUnread(server, '')))
+    for (const socket of sockets) socket.write(get('/plants', token))
     for (let request = 0; request < 20; request++) {
       expect((await caller.send(createRequest(token, 100 + request))).status).toBe(200)
       await sleep(100)
     }
     expect(await server.end()).toBe(0)
   })
+})
+
+test('HEAD of a long list reads no more than its beginning', async () => {
+  await using server = await startTestServer()
+  const name = 'x'.repeat(900_000)
+  for (let id = 0; id < 12; id++) await server.post(JSON.stringify({ id, name }))
+  const response = await server.call('/plants', { method: 'HEAD' })
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(await response.text()).toBe('')
+})
+
+test('a tunnel that is asked for behind a response in progress ends the connection, and shutdown does not wait', async () => {
+  await using server = await startTestServer({ adminPort: 0 })
+  const name = 'x'.repeat(900_000)
+  for (let id = 0; id < 12; id++) await server.post(JSON.stringify({ id, name }))
+  const socket = await openUnread(server, `${get('/plants', server.token)}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await readAll(socket)
+  await until(async () => (await inFlight(server)) === 0)
 })
 
 describe('bodies', () => {
@@ -135,7 +156,7 @@ describe('bodies', () => {
       socket.write(`Content-Length: ${MEBIBYTE}\r\n\r\n{"id":`)
       return socket
     }
-    for (let index = 0; index < 15; index++) await upload()
+    for (let index = 0; index < 8; index++) await upload()
     const rejected = await readAll(await upload())
     expect(statusOf(rejected)).toBe(503)
     expect(rejected).toMatch(/^Retry-After: 1\r$/m)
@@ -160,6 +181,18 @@ describe('bodies', () => {
 })
 
 describe('shares', () => {
+  test('of the requests that wait behind others, one address leaves some to the others', async () => {
+    await using server = await startTestServer()
+    // More than may wait on all connections together.
+    for (let index = 0; index < 60; index++) {
+      await openUnread(server, get(BUNDLE).repeat(2) + get('/nothing').repeat(98), '127.0.0.2')
+    }
+    const text = get('/nothing') + get('/nothing', undefined, { Connection: 'close' })
+    const socket = await open(server.url)
+    socket.write(text)
+    expect((await readAll(socket)).match(/HTTP\/1\.1 404/g)).toHaveLength(2)
+  })
+
   test('one account does not take everything that may be in flight', async () => {
     await using server = await startTestServer({ maximumInFlight: 20, shutdownTimeout: 100 })
     for (let index = 0; index < 30; index++) {
@@ -215,9 +248,10 @@ function largeBody(): string {
 }
 
 /** Opens a connection that sends and reads nothing. */
-async function openUnread(server: { url: string }, request: string): Promise<Socket> {
-  const socket = await open(server.url)
-  socket.pause().write(request)
+async function openUnread(server: { url: string }, request: string, localAddress?: string): Promise<Socket> {
+  const socket = await open(server.url, localAddress)
+  socket.pause()
+  if (request !== '') socket.write(request)
   return socket
 }
 

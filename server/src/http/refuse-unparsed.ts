@@ -6,6 +6,9 @@ import { Failure } from './failure.ts'
 import { cutLater } from './lingering-close.ts'
 import { JSON_CONTENT_TYPE } from './send-json.ts'
 
+/** Node.js itself decides by the response that is being sent, too, where nobody listens to `clientError`. */
+type HttpSocket = Duplex & { _httpMessage?: ServerResponse | null }
+
 /** The parser fails again with whatever comes after its first failure; that needs no second answer. */
 const refused = new WeakSet<Duplex>()
 
@@ -17,6 +20,11 @@ export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
 
 /** Answers what asks for a tunnel. Node.js hands it over with the bare connection, and would otherwise just hang up. */
 export function refuseTunnel(socket: Duplex): void {
+  // Node.js has taken its own listeners off the connection: a response that is still being sent would never end.
+  if ((socket as HttpSocket)._httpMessage) {
+    socket.destroy()
+    return
+  }
   socket.on('error', () => socket.destroy()).resume()
   refuse(socket, new Failure('badRequest', 'CONNECT asks for a tunnel, and this is no proxy. Send another method.'))
 }
@@ -35,8 +43,7 @@ function refuse(socket: Duplex, failure: Failure): void {
  * of its requests (RFC 9112 section 9.3.2). A request that did not come whole has no answer but this one.
  */
 function afterEarlierAnswers(socket: Duplex, proceed: () => void): void {
-  // Node.js itself decides by this, too, where nobody listens to `clientError`.
-  const earlier = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  const earlier = (socket as HttpSocket)._httpMessage
   if (earlier?.req.complete) earlier.once('finish', () => afterEarlierAnswers(socket, proceed))
   else if (earlier?.headersSent) socket.destroy()
   else proceed()

@@ -1,19 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import { Stream } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { ResponseMemory } from '../overload/response-memory.ts'
+import type { Reader, ResponseMemory } from '../overload/response-memory.ts'
 import { JSON_CONTENT_TYPE, sendJson } from './send-json.ts'
 import type { SlowReaders } from './slow-readers.ts'
 
 /** Who a response is for, and what keeps it from taking too much. */
 export interface SendOptions {
-  account: string
+  reader: Reader
   responseMemory: ResponseMemory
   slowReaders: SlowReaders
 }
 
-/** How long to wait before looking for room again, in milliseconds. */
-const PAUSE = 50
 /** A piece that is being written takes this many bytes a character: as a string, and in UTF-8. */
 const BYTES_PER_CHARACTER = 3
 
@@ -44,11 +41,11 @@ export function serializedJson<T>(json: Buffer | AsyncIterator<string>, options:
   return body as unknown as T
 }
 
-function sendWhole(response: ServerResponse, bytes: Buffer, { account, responseMemory }: SendOptions): void {
+function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMemory }: SendOptions): void {
   sendJson(response, bytes)
   // Mostly the system has taken it whole already.
   if (response.socket && response.socket.writableLength > 0) {
-    response.once('close', responseMemory.hold(account, bytes))
+    response.once('close', responseMemory.hold(reader.account, bytes))
   }
 }
 
@@ -64,7 +61,9 @@ async function sendPieces(
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   options.slowReaders.watch(response)
   try {
-    while (await sendNext(response, pieces, options)) await room(response, options)
+    // Nothing of a list is sent to HEAD, so nothing more is read.
+    if (response.req.method === 'HEAD') response.end()
+    else while (await sendNext(response, pieces, options));
   } catch (error) {
     response.destroy(error as Error)
   } finally {
@@ -76,23 +75,19 @@ async function sendPieces(
 async function sendNext(
   response: ServerResponse,
   pieces: AsyncIterator<string>,
-  { account, responseMemory }: SendOptions,
+  { reader, responseMemory }: SendOptions,
 ): Promise<boolean> {
+  const { value: piece, done } = await responseMemory.read(reader, () => pieces.next(), Number.POSITIVE_INFINITY)
   if (response.closed) return false
-  const { value: piece, done } = await pieces.next()
   if (done) {
     response.end()
     return false
   }
   if (response.write(piece)) return true
-  const release = responseMemory.hold(account, BYTES_PER_CHARACTER * piece.length)
+  const release = responseMemory.hold(reader.account, BYTES_PER_CHARACTER * piece.length)
   await drained(response)
   release()
   return true
-}
-
-async function room(response: ServerResponse, { account, responseMemory }: SendOptions): Promise<void> {
-  while (!responseMemory.hasRoom(account) && !response.closed) await sleep(PAUSE)
 }
 
 function drained(response: ServerResponse): Promise<void> {

@@ -80,7 +80,7 @@ export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: L
       const client = `account ${account}`
       release.call(response)
       hold(response, client)
-      if (isLate() && share.isAverage(client)) {
+      if (isLate() && share.holdsMuch(client)) {
         release.call(response)
         throw overloaded('event-loop-delay')
       }

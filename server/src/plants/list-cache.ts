@@ -1,4 +1,7 @@
-import { type IsWanted, putBack, type TakeTurns } from './reading.ts'
+import { putBack } from './put-back.ts'
+
+/** Runs a reading of the database within the bounds of its request. */
+export type BoundReading = <T>(read: () => Promise<T>) => Promise<T>
 
 /**
  * Keeps the serialized lists of busy accounts as long as they are provably what the database holds.
@@ -13,7 +16,7 @@ export interface ListCache {
   /**
    * The list of an account as JSON text in UTF-8: kept, or read and then kept; as pieces where it is too long to keep.
    */
-  get(account: string, isWanted: IsWanted): Promise<Buffer | AsyncIterator<string>>
+  get(account: string, bound: BoundReading): Promise<Buffer | AsyncIterator<string>>
   /**
    * Runs a write of this process, which must tell of what it changed by {@link append} or {@link forget} before it
    * ends: a list that is read meanwhile may have the change in it already, and is not kept.
@@ -31,8 +34,6 @@ export interface ListCacheOptions {
   readVersion(): Promise<number>
   /** Reads the whole list of an account, as JSON text in pieces. */
   readList(account: string): Promise<AsyncIterator<string>>
-  /** Runs one reading after the other, so that not many lists are in memory before they are counted. */
-  takeTurns: TakeTurns
   /** A list with more bytes is not kept. */
   maximumListBytes: number
   /** All lists together are kept in this many bytes. */
@@ -50,7 +51,6 @@ interface Entry {
 export function createListCache({
   readVersion,
   readList,
-  takeTurns,
   maximumListBytes,
   maximumBytes,
 }: ListCacheOptions): ListCache {
@@ -103,12 +103,12 @@ export function createListCache({
   }
 
   return {
-    async get(account, isWanted) {
+    async get(account, bound) {
       const version = await currentVersion()
       const bytes = recall(account, version)
       if (bytes) return bytes
       // The request before may have been for the same list.
-      return takeTurns(isWanted, async () => recall(account, version) ?? read(account, version))
+      return bound(async () => recall(account, version) ?? read(account, version))
     },
 
     async write(run) {

@@ -4,7 +4,7 @@ import type { Database, Sql } from '@plant-store/prisma'
 import { Failure } from '../http/failure.ts'
 import { retryWhileBusy } from '../storage/retry-while-busy.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { createListCache, type ListCache } from './list-cache.ts'
+import { type BoundReading, createListCache, type ListCache } from './list-cache.ts'
 import {
   insertPlants,
   MAXIMUM_PIECE_ROWS,
@@ -15,7 +15,7 @@ import {
   selectPageEnd,
   selectStored,
 } from './plant-queries.ts'
-import { createTurns, type IsWanted, putBack } from './reading.ts'
+import { putBack } from './put-back.ts'
 
 /** Which part of a list is asked for. */
 export interface ListRange {
@@ -47,9 +47,9 @@ export interface PlantStore {
   /**
    * The plants of an account in order of creation.
    *
-   * @param isWanted whether the client is still there; default: it is
+   * @param bound runs each reading of the database; default: without bounds
    */
-  list(account: string, range?: ListRange, isWanted?: IsWanted): Promise<PlantList>
+  list(account: string, range?: ListRange, bound?: BoundReading): Promise<PlantList>
   /** How many plants wait to be stored. */
   waitingWrites(): number
 }
@@ -67,10 +67,8 @@ const KEPT_LISTS = { maximumListBytes: MEBIBYTE, maximumBytes: 16 * MEBIBYTE }
 /** Makes the plant store over a database. */
 export function createPlantStore(database: Database): PlantStore {
   const { prisma, sql } = database
-  const takeTurns = createTurns()
   const lists = createListCache({
     ...KEPT_LISTS,
-    takeTurns,
     readVersion: () => selectDataVersion(sql),
     readList: async (account) => readJson(sql, account, 0, (await selectEndOfList(prisma, account)).last),
   })
@@ -89,9 +87,9 @@ export function createPlantStore(database: Database): PlantStore {
       return tag === undefined ? { name } : { name, tag }
     },
 
-    async list(account, { limit, after = 0 } = {}, isWanted = () => true) {
-      if (limit === undefined && after === 0) return { json: await lists.get(account, isWanted), next: undefined }
-      return takeTurns(isWanted, async () => {
+    async list(account, { limit, after = 0 } = {}, bound = (read) => read()) {
+      if (limit === undefined && after === 0) return { json: await lists.get(account, bound), next: undefined }
+      return bound(async () => {
         const end =
           limit === undefined
             ? await selectEndOfList(prisma, account)

@@ -23,13 +23,14 @@ export function createPlantsRouter({ plants, cursors, responseMemory, slowReader
     getPlants: async ({ query: { limit, cursor }, req, res }) => {
       const { account } = req.caller
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      responseMemory.check(account)
-      const { json, next } = await plants.list(account, { limit, after }, () => res.socket?.writable === true)
+      const reader = { account, isWanted: () => res.socket?.writable === true }
+      await responseMemory.room(reader)
+      const { json, next } = await plants.list(account, { limit, after }, (read) => responseMemory.read(reader, read))
       if (next !== undefined) {
         const nextCursor = await cursors.write(account, next)
         res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${nextCursor}`))
       }
-      return { status: 200, body: serializedJson(json, { account, responseMemory, slowReaders }) }
+      return { status: 200, body: serializedJson(json, { reader, responseMemory, slowReaders }) }
     },
   })
 }

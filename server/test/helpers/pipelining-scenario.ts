@@ -3,6 +3,8 @@
  * resets, not reading) and prints how many requests it has started and ended. The server is ours, without a database.
  */
 import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import express from 'express'
@@ -17,7 +19,7 @@ import { traceRequest } from '../../src/telemetry/trace-request.ts'
 type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end' | 'reset' | 'destroy' | 'wait' }
 
 const LONG_BODY = Buffer.alloc(2 ** 20, 'x')
-const MILLISECONDS = { settle: 10_000, poll: 20, longest: 5 }
+const MILLISECONDS = { settle: 20_000, poll: 20, longest: 5 }
 
 const loadShedding = createLoadShedding({ maximumInFlight: 1_000, maximumEventLoopDelay: 0 })
 let started = 0
@@ -53,6 +55,9 @@ app.get('/late', (_request, response) => {
 app.get('/long', (_request, response) => {
   response.end(LONG_BODY)
 })
+app.get('/pieces', (_request, response) => {
+  pipeline(Readable.from([LONG_BODY, LONG_BODY, LONG_BODY]), response).catch(() => response.destroy())
+})
 app.post('/body', (request, response) => {
   request
     .on('error', () => {})
@@ -70,7 +75,8 @@ const { server, use } = createHttpServer({
   headersTimeout: minute,
   requestTimeout: minute,
   keepAliveTimeout: minute,
-  stallTimeout: minute,
+  // What a client leaves unread, and never reset, ends with this.
+  stallTimeout: 2_000,
 })
 let sockets = 0
 server.on('connection', (socket) => {
@@ -83,13 +89,14 @@ use(app)
 const url = new URL(await listen(server, 0, '127.0.0.1'))
 
 const requests = [
-  ...['/short', '/late', '/long', '/nothing'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
+  ...['/short', '/late', '/long', '/pieces', '/nothing'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
   'GET /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
   'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody',
   'POST /body HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n',
   'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf',
   'POST /body HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody',
   'GET /late HTTP/1.1\r\nHo',
+  'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
   'nonsense\r\n\r\n',
 ]
 const text = fc.array(fc.constantFrom(...requests), { minLength: 1, maxLength: 60 }).map((parts) => parts.join(''))
