@@ -33,7 +33,7 @@ class SerializedJson extends Stream {
  * Makes JSON text, whole or in pieces that are read while they are sent, a response body of type `T`, which is what the
  * text must be of.
  */
-export function serializedJson<T>(json: Buffer | AsyncIterator<string>, options: SendOptions): T {
+export function serializedJson<T>(json: Buffer | AsyncIterator<string, undefined>, options: SendOptions): T {
   const body = new SerializedJson((response) => {
     if (Buffer.isBuffer(json)) sendWhole(response, json, options)
     else void sendPieces(response, json, options)
@@ -55,7 +55,7 @@ function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMe
  */
 async function sendPieces(
   response: ServerResponse,
-  pieces: AsyncIterator<string>,
+  pieces: AsyncIterator<string, undefined>,
   options: SendOptions,
 ): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
@@ -63,7 +63,8 @@ async function sendPieces(
   try {
     // Nothing of a list is sent to HEAD, so nothing more is read.
     if (response.req.method === 'HEAD') response.end()
-    else while (await sendNext(response, pieces, options));
+    // The first piece has been read already.
+    else if (await sendNext(response, await pieces.next(), options)) await sendRest(response, pieces, options)
   } catch (error) {
     response.destroy(error as Error)
   } finally {
@@ -71,13 +72,22 @@ async function sendPieces(
   }
 }
 
+async function sendRest(
+  response: ServerResponse,
+  pieces: AsyncIterator<string, undefined>,
+  options: SendOptions,
+): Promise<void> {
+  const { reader, responseMemory } = options
+  const read = () => responseMemory.read(reader, () => pieces.next(), Number.POSITIVE_INFINITY)
+  while (await sendNext(response, await read(), options));
+}
+
 /** Resolves once a piece is not in memory any more, with whether there may be another. */
 async function sendNext(
   response: ServerResponse,
-  pieces: AsyncIterator<string>,
+  { value: piece, done }: IteratorResult<string, undefined>,
   { reader, responseMemory }: SendOptions,
 ): Promise<boolean> {
-  const { value: piece, done } = await responseMemory.read(reader, () => pieces.next(), Number.POSITIVE_INFINITY)
   if (response.closed) return false
   if (done) {
     response.end()
