@@ -33,7 +33,8 @@ export async function startTestServer(
   const url = databaseUrl(`file:${file}`)
   await writeNewDatabase(file)
   // A busy machine must not decide a test: no request is shed, no connection closed while a test computes.
-  const limits = { maximumEventLoopDelay: 0, keepAliveTimeout: 60_000 }
+  // A connection that `fetch` has opened and not used would hold a shutdown up for its whole time.
+  const limits = { maximumEventLoopDelay: 0, keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }
   const defaults = { port: 0, databaseUrl: url, shutdownDelay: 0, ...limits }
   const server = await startServer({ ...defaults, ...settings }, observers)
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
