@@ -1,15 +1,11 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { open, readAll } from './helpers/open-socket.ts'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 import { until } from './helpers/until.ts'
-
-const sockets: Socket[] = []
-afterEach(() => {
-  for (const socket of sockets.splice(0)) socket.destroy()
-})
 
 describe('requests in flight', () => {
   test('beyond the limit a request is answered 503 with Retry-After at once; one that ends makes room', async () => {
@@ -69,9 +65,9 @@ test('a single long task sheds nothing', async () => {
 
 test('connections beyond the limit are closed as they come, and those that are open go on', async () => {
   await using server = await startTestServer({ maximumConnections: 2, shutdownTimeout: 100 })
-  const first = await open(server)
-  await open(server)
-  const third = await open(server)
+  const first = await open(server.url)
+  await open(server.url)
+  const third = await open(server.url)
   await once(third, 'close')
 
   first.write(`GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n\r\n`)
@@ -99,7 +95,7 @@ describe('slow and silent callers', () => {
 
   test('headers that come byte by byte take no longer', async () => {
     await using server = await startTestServer(limits)
-    const socket = await open(server)
+    const socket = await open(server.url)
     socket.write('GET /plants HTTP/1.1\r\nHost: ')
     const dripping = setInterval(() => socket.write('x'), 50)
     const answer = await readAll(socket)
@@ -109,7 +105,7 @@ describe('slow and silent callers', () => {
 
   test('a connection between two requests is closed when it has been idle for long', async () => {
     await using server = await startTestServer(limits)
-    const socket = await open(server)
+    const socket = await open(server.url)
     socket.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n')
     expect(statusOf(await readAll(socket))).toBe(404)
   })
@@ -120,7 +116,7 @@ describe('slow and silent callers', () => {
     for (let id = 1; id <= 16; id++) await server.post(JSON.stringify({ id, name }))
     const before = process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed
 
-    const socket = await open(server)
+    const socket = await open(server.url)
     socket.pause()
     socket.write(`GET /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n\r\n`)
     await sleep(500)
@@ -144,7 +140,7 @@ test('a caller that sends a body too large reads its 413 before the connection i
     `Content-Length: ${size}\r\n\r\n`,
     `Transfer-Encoding: chunked\r\n\r\n${size.toString(16)}\r\n`,
   ]) {
-    const socket = await open(server)
+    const socket = await open(server.url)
     // The whole body is sent before anything is read.
     socket.pause()
     socket.write(head + framing)
@@ -158,7 +154,7 @@ test('a caller that sends a body too large reads its 413 before the connection i
 /** Sends all of a request but the end of its body, and waits until the server has asked for that. */
 async function beginUpload(server: TestServer, id: number): Promise<{ socket: Socket; finish(): Promise<string> }> {
   const body = JSON.stringify({ id, name: 'Ficus' })
-  const socket = await open(server)
+  const socket = await open(server.url)
   socket.write(
     `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
   )
@@ -171,19 +167,4 @@ async function beginUpload(server: TestServer, id: number): Promise<{ socket: So
       return readAll(socket)
     },
   }
-}
-
-async function open(server: TestServer): Promise<Socket> {
-  const { hostname, port } = new URL(server.url)
-  const socket = connect(Number(port), hostname).on('error', () => {})
-  sockets.push(socket)
-  await once(socket, 'connect')
-  return socket
-}
-
-async function readAll(socket: Socket): Promise<string> {
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk)).resume()
-  await new Promise((resolve) => socket.once('close', resolve))
-  return Buffer.concat(chunks).toString('latin1')
 }

@@ -21,7 +21,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../prisma/test/helpers/small-disk.ts'
+import { mountSmallDisk, refusalOf, unmount, whyNoSmallDisk } from '../../prisma/test/helpers/small-disk.ts'
 import { temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
 import { readDatabase } from './helpers/read-database.ts'
 import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
@@ -208,19 +208,6 @@ function expectRefused({ status, retryAfter, body }: Answer): void {
   expect(error).toBe((status ?? 0) * 100)
   expect(message).not.toMatch(/sqlite|\/|plants\.db/i)
   if (status === 503) expect(retryAfter).toMatch(/^[1-9]\d*$/)
-}
-
-/** Why something cannot be done here, in a line, or nothing where it can. */
-function refusalOf(attempt: () => unknown): string | undefined {
-  try {
-    attempt()
-    return undefined
-  } catch (error) {
-    return String((error as Error).message)
-      .trim()
-      .split('\n')
-      .at(-1)
-  }
 }
 
 function spaceLeft(folder: string): number {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** Why no disk can be mounted here, in a line; undefined where one can. */
-export function whyNoSmallDisk(): string | undefined {
+/** Why something cannot be done here, in a line; undefined where it can. */
+export function refusalOf(attempt: () => unknown): string | undefined {
   try {
-    unmount(mountSmallDisk())
+    attempt()
     return undefined
   } catch (error) {
     return String((error as Error).message)
@@ -14,6 +14,11 @@ export function whyNoSmallDisk(): string | undefined {
       .split('\n')
       .at(-1)
   }
+}
+
+/** Why no disk can be mounted here, in a line; undefined where one can. */
+export function whyNoSmallDisk(): string | undefined {
+  return refusalOf(() => unmount(mountSmallDisk()))
 }
 
 /** Mounts a disk of 8 MB and gives its folder. */
