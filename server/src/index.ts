@@ -1,5 +1,5 @@
 export type { NewToken, Token, TokenStore } from './accounts/token-store.ts'
 export { type AppDependencies, createApp } from './app.ts'
-export { readSettings, type Settings, SettingsError } from './settings.ts'
+export { type RunningServer, startServer } from './server.ts'
+export { readSettings, type Settings, SettingsError } from './settings/settings.ts'
 export { StartError } from './start-error.ts'
-export { type RunningServer, startServer } from './start-server.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { JsonSyntaxError, MAXIMUM_DEPTH, parseLosslessJson } from '../src/http/lossless-json.ts'
+import { JsonSyntaxError, MAXIMUM_DEPTH, parseLosslessJson } from '../src/http/request/lossless-json.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { readSettings } from '../src/index.ts'
-import { addressKey } from '../src/overload/address-key.ts'
+import { addressKey } from '../src/limits/address-key.ts'
 import { startTestServer } from './helpers/start-test-server.ts'
 
 describe('per token', () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { generateToken, hashToken, isWellFormedToken } from '../src/accounts/token-format.ts'
-import { formatDuration, parseDuration } from '../src/duration.ts'
+import { formatDuration, parseDuration } from '../src/settings/duration.ts'
 
 test('a token is pst_, 43 characters of base62 and a checksum of 6, and no two are the same', () => {
   const tokens = Array.from({ length: 1000 }, generateToken)

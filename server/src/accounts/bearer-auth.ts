@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Scope } from '@plant-store/contract'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import type { Authenticate, Caller } from './authenticator.ts'
 
 const CHALLENGE = 'Bearer realm="plant-store"'

@@ -1,6 +1,6 @@
 import { type CryptoKey, createLocalJWKSet, errors, type JWSHeaderParameters } from 'jose'
 import type { Logger } from 'pino'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { fetchKeySet } from './fetch-key-set.ts'
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { backupDatabase } from '@plant-store/prisma'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { announce } from './output.ts'
 
 /** Copies the database to a file, relative to the folder that the command was called in. The signal ends it. */

@@ -1,8 +1,8 @@
 import { DEFAULT_DATABASE_URL, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
-import type { Settings } from '../settings.ts'
-import type { RunningServer } from '../start-server.ts'
+import type { RunningServer } from '../server.ts'
+import type { Settings } from '../settings/settings.ts'
 import { isOutputClosed, OutputError, print } from './output.ts'
 
 const DAY = 86_400_000

@@ -1,5 +1,5 @@
 import { migrateDatabase } from '@plant-store/prisma'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { announce } from './output.ts'
 
 /** Brings the database up to date and says what that took. The signal ends it. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { JSON_CONTENT_TYPE } from '../http/send-json.ts'
+import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import type { StaticResource } from './static-resource.ts'
 
 /** The page loads and calls nothing but this server, and runs no script that stands in the page itself. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 
 /** A tag of 16 bytes and 8 encrypted bytes in base64url: always as long, so that not even the digits show. */
 const SHAPE = /^[\w-]{32}$/

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import { batchCommitted, requestRejected } from '../telemetry/events.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Plant, ValidNewPlant } from '@plant-store/contract'
 import type { Database, Sql } from '@plant-store/prisma'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import { retryWhileBusy } from '../storage/retry-while-busy.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { type BoundReading, createListCache, type ListCache } from './list-cache.ts'

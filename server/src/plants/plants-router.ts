@@ -1,8 +1,8 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
-import { serializedJson } from '../http/serialized-json.ts'
-import type { SlowReaders } from '../http/slow-readers.ts'
-import type { ResponseMemory } from '../overload/response-memory.ts'
+import { serializedJson } from '../http/response/serialized-json.ts'
+import type { SlowReaders } from '../http/response/slow-readers.ts'
+import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 

@@ -1,4 +1,4 @@
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 
 /** SQLite's codes for a lock that another connection holds. */
 const BUSY = /^SQLITE_(BUSY|LOCKED)/

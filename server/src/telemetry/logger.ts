@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import pino, { type Logger } from 'pino'
-import { writeAll } from '../write-all.ts'
+import { writeAll } from './write-all.ts'
 
 const STANDARD_OUTPUT = 1
 export const STANDARD_ERROR = 2

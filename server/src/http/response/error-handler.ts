@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { answerFailure } from './answer-failure.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../../failure.ts'
+import { answerFailure } from './send-failure.ts'
 
 /**
  * Answers every failure as an `Error` body. What is not a {@link Failure} is the server's own fault: 500, and logged.

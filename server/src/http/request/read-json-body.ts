@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Failure } from './failure.ts'
+import { Failure } from '../../failure.ts'
 import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
 import { type BodyLimits, readBytes, tooLarge } from './read-bytes.ts'
 

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs'
 import type { Server } from 'node:http'
 import net from 'node:net'
-import { StartError } from './start-error.ts'
+import { StartError } from '../../start-error.ts'
 
 /** File descriptors of sockets that another program has opened, and holds open over a restart. */
 export interface InheritedSockets {

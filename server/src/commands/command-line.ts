@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import { backup } from './commands/backup.ts'
-import { migrate } from './commands/migrate.ts'
-import { OutputError, print } from './commands/output.ts'
-import { onEndingSignal, untilSignal } from './commands/signals.ts'
-import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './commands/token.ts'
-import { UsageError } from './commands/usage-error.ts'
-import { readSettings, type Settings, SettingsError } from './settings.ts'
-import { StartError } from './start-error.ts'
-import { createLogger } from './telemetry/logger.ts'
+import { readSettings, type Settings, SettingsError } from '../settings/settings.ts'
+import { StartError } from '../start-error.ts'
+import { createLogger } from '../telemetry/logger.ts'
+import { backup } from './backup.ts'
+import { migrate } from './migrate.ts'
+import { OutputError, print } from './output.ts'
+import { onEndingSignal, untilSignal } from './signals.ts'
+import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './token.ts'
+import { UsageError } from './usage-error.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -34,7 +34,7 @@ program
     onEndingSignal(() => process.exit(0))
     return withSettings(async (settings) => {
       // The other commands start without the server's parts.
-      const { serve } = await import('./commands/serve.ts')
+      const { serve } = await import('./serve.ts')
       await serve(settings, await createLogger(settings.logLevel))
     })
   })
@@ -93,7 +93,7 @@ try {
 }
 
 function readVersion(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }
 
 /** Runs a command with the settings of the environment. Whatever the database fails with is a DatabaseError. */

@@ -1,7 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { addressKey } from '../overload/address-key.ts'
-import { createFairShare } from '../overload/fair-share.ts'
+import { addressKey } from '../../limits/address-key.ts'
+import { createFairShare } from '../../limits/fair-share.ts'
 
 /** How many requests may wait on one connection behind the one that is being handled. */
 export const MAX_PIPELINED = 100

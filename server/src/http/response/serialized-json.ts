@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Stream } from 'node:stream'
-import type { Reader, ResponseMemory } from '../overload/response-memory.ts'
+import type { Reader, ResponseMemory } from '../../limits/response-memory.ts'
 import { JSON_CONTENT_TYPE, sendJson } from './send-json.ts'
 import type { SlowReaders } from './slow-readers.ts'
 

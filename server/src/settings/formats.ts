@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { DatabaseError, databaseUrl } from '@plant-store/prisma'
 import bytes from 'bytes'
 import * as z from 'zod'
+import type { RateLimit } from '../limits/rate-limit.ts'
 import { parseDuration } from './duration.ts'
-import type { RateLimit } from './overload/rate-limit.ts'
 
 /**
  * The longest time of a setting. The timers of Node.js take 2^31 - 1 ms, 24.8 days, and fire immediately if given more;

@@ -1,5 +1,5 @@
 import type { RequestValidationError } from '@ts-rest/express'
-import { Failure } from './failure.ts'
+import { Failure } from '../../failure.ts'
 
 type ValidationError = NonNullable<RequestValidationError['body'] | RequestValidationError['query']>
 

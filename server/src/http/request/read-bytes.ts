@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { FairShare } from '../overload/fair-share.ts'
-import { requestRejected } from '../telemetry/events.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../../failure.ts'
+import type { FairShare } from '../../limits/fair-share.ts'
+import { requestRejected } from '../../telemetry/events.ts'
 
 /** How much bodies may take. */
 export interface BodyLimits {

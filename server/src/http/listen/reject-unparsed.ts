@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { COMMON_HEADERS } from './common-headers.ts'
-import { Failure } from './failure.ts'
-import { cutLater } from './lingering-close.ts'
-import { JSON_CONTENT_TYPE } from './send-json.ts'
+import { Failure } from '../../failure.ts'
+import { COMMON_HEADERS } from '../response/common-headers.ts'
+import { cutLater } from '../response/lingering-close.ts'
+import { JSON_CONTENT_TYPE } from '../response/send-json.ts'
 
 /** Node.js itself decides by the response that is being sent, too, where nobody listens to `clientError`. */
 type HttpSocket = Duplex & { _httpMessage?: ServerResponse | null }

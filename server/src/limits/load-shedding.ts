@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { NextFunction, Request, Response } from 'express'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey } from './address-key.ts'
 import { createFairShare } from './fair-share.ts'

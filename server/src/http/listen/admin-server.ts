@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { stop } from '../http/http-server.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { stop } from './http-server.ts'
 
 /** What the admin server tells of. */
 export interface AdminSources {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ErrorName } from '@plant-store/contract'
-import { Failure } from './failure.ts'
+import { Failure } from '../../failure.ts'
 
 /** Node.js keeps the first of these and drops the rest in silence; two of them are two opinions of who asks what. */
 const ONCE = new Set(['authorization', 'host'])

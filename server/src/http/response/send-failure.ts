@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Failure } from './failure.ts'
+import type { Failure } from '../../failure.ts'
 import { closeLingering } from './lingering-close.ts'
 import { sendJson } from './send-json.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { createFairShare, SCARCE } from './fair-share.ts'
 

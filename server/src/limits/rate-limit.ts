@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { Failure } from '../http/failure.ts'
+import { Failure } from '../failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
 
 /** So many requests in so much time. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { requestEnded } from '../telemetry/events.ts'
-import { setCommonHeaders } from './common-headers.ts'
+import { requestEnded } from '../../telemetry/events.ts'
+import { setCommonHeaders } from '../response/common-headers.ts'
 import { refuseMalformedRequest } from './malformed-request.ts'
 
 /**

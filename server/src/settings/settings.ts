@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import type { TokenIssuer } from './accounts/json-web-token.ts'
+import type { TokenIssuer } from '../accounts/json-web-token.ts'
+import type { ConnectionLimits } from '../http/listen/http-server.ts'
+import type { LoadLimits } from '../limits/load-shedding.ts'
+import type { RateLimit } from '../limits/rate-limit.ts'
 import { formatDuration } from './duration.ts'
-import type { ConnectionLimits } from './http/http-server.ts'
-import type { LoadLimits } from './overload/load-shedding.ts'
-import type { RateLimit } from './overload/rate-limit.ts'
 import {
   CountSchema,
   DatabaseUrlSchema,
@@ -17,7 +17,7 @@ import {
   TimeoutOrNoneSchema,
   TimeoutSchema,
   TrustProxySchema,
-} from './setting-schemas.ts'
+} from './formats.ts'
 
 const DEFAULT_BODY_MEMORY = 64 * 2 ** 20
 /** So many of the largest bodies can be received at the same time by default. */

@@ -1,5 +1,5 @@
 import type { Express, NextFunction, Request, Response } from 'express'
-import { Failure } from './failure.ts'
+import { Failure } from '../../failure.ts'
 
 interface Route {
   method: string
