@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { isLong } from './server/test/helpers/long-tests.ts'
+import { isLong } from './test/helpers/long-tests.ts'
 
 // Two files at once even on two cores, since tests mostly wait; one after the other where they measure times.
 const maxWorkers = isLong ? 1 : Math.max(2, availableParallelism() - 1)
@@ -10,10 +10,10 @@ export default defineConfig({
   resolve: { conditions: ['@plant-store/source'] },
   ssr: { resolve: { conditions: ['@plant-store/source'] } },
   test: {
-    include: ['{contract,prisma,server,client}/test/**/*.test.ts'],
+    include: ['test/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
     // Every status that a test sees the service answer is declared in the contract.
-    setupFiles: ['server/test/helpers/record-statuses.ts'],
-    globalSetup: ['server/test/helpers/build-command-line.ts', 'server/test/helpers/check-statuses.ts'],
+    setupFiles: ['test/helpers/server/record-statuses.ts'],
+    globalSetup: ['test/helpers/server/build-command-line.ts', 'test/helpers/server/check-statuses.ts'],
     maxWorkers,
     // A report for programs, beside the one for people.
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],

@@ -6,7 +6,8 @@ import { generateTypes } from './types.ts'
 
 const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
 
-const routeImports = "import type { Route } from '../route.ts'\nimport type { OperationName } from './operations.ts'\n"
+const routeImports =
+  "import type { Route } from '../src/route.ts'\nimport type { OperationName } from './operations.ts'\n"
 
 /** Makes the generated part of the SDK: the text of each file, by its name. */
 export async function generate(source: Source): Promise<Record<string, string>> {
@@ -40,8 +41,8 @@ function imports(types: string, operations: string): string {
   const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations)).sort()
   return [
     "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
-    "import type { CallOptions } from '../options.ts'\n",
-    `import type { RawAnswer, ${/\bRawPage</.test(operations) ? 'RawPage, ' : ''}Result } from '../results.ts'\n`,
+    "import type { CallOptions } from '../src/options.ts'\n",
+    `import type { RawAnswer, ${/\bRawPage</.test(operations) ? 'RawPage, ' : ''}Result } from '../src/results.ts'\n`,
     `import type { ${used.join(', ')} } from './types.ts'\n`,
   ].join('')
 }

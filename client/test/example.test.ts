@@ -4,20 +4,20 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
-import { startService } from './helpers/start-service.ts'
+import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 
 const MAIN = fileURLToPath(new URL('../example/src/main.ts', import.meta.url))
 
 test('302 real plants are added and listed back identical, twice, with every id exact in the database', async () => {
-  await using service = await startService()
-  const token = await service.createToken({ account: 'example' })
+  await using server = await startTestServer()
+  const { token } = await server.createToken({ account: 'example' })
   for (let round = 0; round < 2; round++) {
     const args = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source', MAIN]
-    const env = { PATH: process.env['PATH'], PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
+    const env = { PATH: process.env['PATH'], PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
     const { stdout } = await promisify(execFile)(process.execPath, args, { env })
     expect(stdout).toBe('302 plants added, 302 listed, identical\n')
   }
-  const { prisma } = await openDatabase(service.databaseUrl)
+  const { prisma } = await openDatabase(server.databaseUrl)
   const ids = (await prisma.plant.findMany({ select: { id: true } })).map(({ id }) => id)
   await prisma.$disconnect()
   expect(ids).toHaveLength(302)

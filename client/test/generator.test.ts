@@ -1,13 +1,14 @@
 /** The SDK is generated: what is added to the contract is in it, whole, and what cannot be in it is refused. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { contract, ErrorSchema, errorCatalogue, PlantSchema } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { generate } from '../generator/generate.ts'
 import { RequestError } from '../src/index.ts'
 import { failureOf } from './helpers/failure-of.ts'
@@ -87,7 +88,7 @@ client.iterate.getPlant
 `
 
 const tsconfig = {
-  extends: path.join(client, '../tsconfig.base.json'),
+  extends: path.join(client, '../../tsconfig.base.json'),
   include: ['src'],
   compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
 }
@@ -99,7 +100,7 @@ describe('an operation that is added to the contract', () => {
     generated = await generateFrom({ ...contract, ...addedOperations })
     const cache = path.join(client, 'node_modules/.cache')
     await mkdir(cache, { recursive: true })
-    folder = await mkdtemp(path.join(cache, 'generator-'))
+    folder = temporaryFolder(cache)
     await cp(path.join(client, 'src'), path.join(folder, 'src'), { recursive: true })
     for (const [name, text] of Object.entries(generated)) {
       await writeFile(path.join(folder, 'src/generated', name), text)
@@ -107,7 +108,6 @@ describe('an operation that is added to the contract', () => {
     await writeFile(path.join(folder, 'src/program.ts'), program)
     await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   })
-  afterAll(() => rm(folder, { recursive: true }))
 
   test('has its types, in every face', async () => {
     await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))

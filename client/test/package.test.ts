@@ -6,10 +6,10 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { browserOptions, browserPath } from '../../prisma/test/helpers/browser.ts'
+import { browserOptions, browserPath } from '../../test/helpers/browser.ts'
+import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
 import { type Consumer, createConsumer, run } from './helpers/packed-package.ts'
 import { type Playground, startPlayground } from './helpers/playground.ts'
-import { explainSkipped, findRuntime, noteAbsence } from './helpers/runtimes.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../..', import.meta.url))
@@ -18,7 +18,6 @@ let consumer: Consumer
 beforeAll(async () => {
   consumer = await createConsumer()
 }, MINUTE)
-afterAll(() => consumer?.[Symbol.asyncDispose]())
 afterAll(explainSkipped)
 
 async function readInstalled(file: string): Promise<string> {

@@ -1,12 +1,12 @@
 /** Every snippet of the README compiles and runs as written, and prints what it says after `// ->`. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Service, startService } from './helpers/start-service.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 
 const run = promisify(execFile)
 const client = fileURLToPath(new URL('..', import.meta.url))
@@ -23,25 +23,22 @@ const snippets = [...readme.matchAll(/^#+ (.*)$|^```ts\n([\s\S]*?)^```$/gm)]
 
 describe('the README of the client', () => {
   let folder: string
-  let service: Service
+  let server: TestServer
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'plant-store-readme-'))
+    folder = temporaryFolder()
     await mkdir(path.join(folder, 'node_modules/@plant-store'), { recursive: true })
     await symlink(client, path.join(folder, 'node_modules/@plant-store/client'), 'junction')
     await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
-    service = await startService()
+    server = await startTestServer()
     for (const [index, { code }] of snippets.entries()) {
-      const written = code.replaceAll('https://plants.example.com', service.url)
+      const written = code.replaceAll('https://plants.example.com', server.url)
       await writeFile(path.join(folder, `snippet-${index}.ts`), written)
     }
     const typeRoots = [path.join(client, '../node_modules/@types')]
-    const tsconfig = { extends: path.join(client, '../tsconfig.base.json'), compilerOptions: { typeRoots } }
+    const tsconfig = { extends: path.join(client, '../../tsconfig.base.json'), compilerOptions: { typeRoots } }
     await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   })
-  afterAll(async () => {
-    await service[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true })
-  })
+  afterAll(() => server.close())
 
   test('has a snippet for each of its subjects', () => {
     expect(snippets.length).toBeGreaterThanOrEqual(14)
@@ -52,8 +49,8 @@ describe('the README of the client', () => {
   })
 
   test.each(snippets.map(({ title, code }, index) => ({ title, code, index })))('$title', async ({ code, index }) => {
-    const token = await service.createToken({ account: `reader ${index}` })
-    const env = { ...process.env, PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
+    const { token } = await server.createToken({ account: `reader ${index}` })
+    const env = { ...process.env, PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
     const parameters = [
       '--import',
       import.meta.resolve('tsx'),

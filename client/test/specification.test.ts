@@ -2,14 +2,15 @@
 import { openDatabase } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { ApiError, createPlantStoreClient, type NewPlant, RequestError } from '../src/index.ts'
-import { type Service, startService } from './helpers/start-service.ts'
+import { newAccount } from './helpers/new-account.ts'
 
-let service: Service
+let server: TestServer
 beforeAll(async () => {
-  service = await startService()
+  server = await startTestServer()
 })
-afterAll(() => service[Symbol.asyncDispose]())
+afterAll(() => server.close())
 
 async function failureOf(call: Promise<unknown>): Promise<ApiError> {
   const error = await call.catch((thrown: unknown) => thrown)
@@ -19,21 +20,21 @@ async function failureOf(call: Promise<unknown>): Promise<ApiError> {
 
 describe('1. What the service does', () => {
   test('it keeps plants: a client adds one and lists it', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     await client.createPlant({ id: 1, name: 'Monstera', tag: 'aroid' })
     expect(await client.getPlants()).toEqual([{ name: 'Monstera', tag: 'aroid' }])
   })
 
   test('it keeps them when it is started again', async () => {
-    await using first = await startService()
-    await first.client.createPlant({ id: 1, name: 'Monstera' })
-    const token = await first.createToken()
-    await using second = await startService({ databaseUrl: first.databaseUrl })
+    await using first = await startTestServer()
+    const { token } = first
+    await createPlantStoreClient({ baseUrl: first.url, token }).createPlant({ id: 1, name: 'Monstera' })
+    await using second = await startTestServer({ databaseUrl: first.databaseUrl })
     expect(await createPlantStoreClient({ baseUrl: second.url, token }).getPlants()).toEqual([{ name: 'Monstera' }])
   })
 
   test('all operations require a bearer token', async () => {
-    const anybody = createPlantStoreClient({ baseUrl: service.url, token: 'nobody' })
+    const anybody = createPlantStoreClient({ baseUrl: server.url, token: 'nobody' })
     for (const call of [anybody.getPlants(), anybody.createPlant({ id: 1, name: 'Ficus' })]) {
       expect(await failureOf(call)).toMatchObject({ status: 401, code: 40102 })
     }
@@ -42,14 +43,14 @@ describe('1. What the service does', () => {
 
 describe('2. Resources and their fields', () => {
   test('a Plant has a name and, where it was given one, a tag; it does not carry id', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     expect(await client.createPlant({ id: 1, name: 'Ficus' })).toStrictEqual({ name: 'Ficus' })
     expect(await client.createPlant({ id: 2, name: 'Ficus', tag: 'fig' })).toStrictEqual({ name: 'Ficus', tag: 'fig' })
     expect(await client.getPlants()).toStrictEqual([{ name: 'Ficus' }, { name: 'Ficus', tag: 'fig' }])
   })
 
   test('an id is any int64, exactly: every one is a plant of its own', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     const names: string[] = []
     const edge = fc.constantFrom(0n, 2n ** 53n, -(2n ** 53n), 2n ** 63n - 1n, -(2n ** 63n))
     const near = fc.tuple(edge, fc.bigInt({ min: -2n, max: 2n })).map(([base, distance]) => base + distance)
@@ -73,11 +74,11 @@ describe('2. Resources and their fields', () => {
 
   test('ids are the same in the SDK, on the wire and in the database, and accounts do not share them', async () => {
     const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n, -9223372036854775808n]
-    const clients = [await service.newAccount(), await service.newAccount()]
+    const clients = [await newAccount(server), await newAccount(server)]
     for (const client of clients) {
       for (const id of ids) await client.createPlant({ id, name: `exactly ${id}` })
     }
-    const database = await openDatabase(service.databaseUrl)
+    const database = await openDatabase(server.databaseUrl)
     const rows = await database.prisma.plant.findMany({
       where: { name: { startsWith: 'exactly' } },
       orderBy: { seq: 'asc' },
@@ -88,7 +89,7 @@ describe('2. Resources and their fields', () => {
   })
 
   test('any Unicode text is listed code point for code point as it was sent', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((value) => !value.includes('\0'))
     const sent: { name: string; tag: string }[] = []
     await fc.assert(
@@ -104,14 +105,14 @@ describe('2. Resources and their fields', () => {
 
 describe('4. Endpoints', () => {
   test('POST /plants answers a valid NewPlant with 200 and a Plant', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     const { status, data, requestId } = await client.raw.createPlant({ id: 1, name: 'Ficus', tag: 'fig' })
     expect([status, data]).toEqual([200, { name: 'Ficus', tag: 'fig' }])
     expect(requestId).toMatch(/^[\w.-]+$/)
   })
 
   test('a request that fails with 400 has an Error with error and message', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     await client.createPlant({ id: 1, name: 'Ficus' })
     expect(await failureOf(client.createPlant({ id: 1, name: 'Monstera' }))).toMatchObject({
       status: 400,
@@ -121,7 +122,7 @@ describe('4. Endpoints', () => {
   })
 
   test('the same request again is safe: it answers 200 and adds nothing', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     for (let round = 0; round < 3; round++) {
       expect(await client.createPlant({ id: 1, name: 'Ficus' })).toEqual({ name: 'Ficus' })
     }
@@ -129,7 +130,7 @@ describe('4. Endpoints', () => {
   })
 
   test('GET /plants lists only the plants that the caller has access to, in order of creation', async () => {
-    const [one, other] = [await service.newAccount(), await service.newAccount()]
+    const [one, other] = [await newAccount(server), await newAccount(server)]
     for (const id of [3, 1, 2]) await one.createPlant({ id, name: `plant ${id}` })
     await other.createPlant({ id: 1, name: 'of another account' })
     expect((await one.getPlants()).map(({ name }) => name)).toEqual(['plant 3', 'plant 1', 'plant 2'])
@@ -137,7 +138,7 @@ describe('4. Endpoints', () => {
   })
 
   test('pages, one by one and as a loop, are the whole list', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     const plants: NewPlant[] = Array.from({ length: 7 }, (_, id) => ({ id, name: `plant ${id}` }))
     for (const plant of plants) await client.createPlant(plant)
     const { data, nextCursor } = await client.raw.getPlants({ limit: 3 })
@@ -151,14 +152,14 @@ describe('4. Endpoints', () => {
 
 describe('5. Authentication', () => {
   test('a token opens its own account, until it expires', async () => {
-    const expired = await service.createToken({ expiresAt: new Date(Date.now() - 1000) })
-    const client = createPlantStoreClient({ baseUrl: service.url, token: expired })
+    const { token: expired } = await server.createToken({ expiresAt: new Date(Date.now() - 1000) })
+    const client = createPlantStoreClient({ baseUrl: server.url, token: expired })
     expect(await failureOf(client.getPlants())).toMatchObject({ status: 401, code: 40103 })
   })
 
   test('a token that may only read lists and does not create', async () => {
-    const token = await service.createToken({ scopes: ['read'] })
-    const client = createPlantStoreClient({ baseUrl: service.url, token })
+    const { token } = await server.createToken({ scopes: ['read'] })
+    const client = createPlantStoreClient({ baseUrl: server.url, token })
     expect(await failureOf(client.createPlant({ id: 1, name: 'Ficus' }))).toMatchObject({ status: 403, code: 40301 })
     expect(await client.getPlants()).toEqual([])
   })
@@ -166,7 +167,7 @@ describe('5. Authentication', () => {
 
 describe('7. Errors', () => {
   test('a failure is a value where the caller wants one', async () => {
-    const client = await service.newAccount()
+    const client = await newAccount(server)
     expect(await client.safe.createPlant({ id: 1, name: 'Ficus' })).toEqual({ ok: true, data: { name: 'Ficus' } })
     const { ok, error } = await client.safe.createPlant({ id: 1, name: 'Monstera' })
     expect(ok).toBe(false)

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { connect, runSql } from '../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { DatabaseError, explainDatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
-import { connect, runSql } from './helpers/sqlite.ts'
-import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 async function openNewDatabase() {
   const { file, url } = temporaryDatabase()

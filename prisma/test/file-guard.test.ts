@@ -1,9 +1,9 @@
 import { existsSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { query } from '../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { type Database, migrateDatabase, openDatabase } from '../src/index.ts'
-import { query } from './helpers/sqlite.ts'
-import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 async function openNewDatabase(): Promise<Database & { file: string; write(id: string): Promise<number> }> {
   const { file, url } = temporaryDatabase()

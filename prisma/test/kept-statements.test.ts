@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase } from '../src/index.ts'
-import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 test('a statement is prepared once, however often it runs, so that the garbage collector finds none', async () => {
   const { url } = temporaryDatabase()

@@ -1,9 +1,9 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import { migrationsWith } from '../../test/helpers/database/migrations.ts'
+import { connect, query } from '../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { BUSY_TIMEOUT_MILLISECONDS, type Database, DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
-import { migrationsWith } from './helpers/migrations.ts'
-import { connect, query } from './helpers/sqlite.ts'
-import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 async function openNewDatabase(): Promise<Database & { file: string }> {
   const { file, url } = temporaryDatabase()

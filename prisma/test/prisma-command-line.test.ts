@@ -1,10 +1,10 @@
 import { cpSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { query, runSql } from '../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../src/index.ts'
 import { packageFolder, prismaCommand, run, runPrisma } from './helpers/run.ts'
-import { query, runSql } from './helpers/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
 test('validate accepts the schema', async () => {
   const { code, stdout } = await runPrisma(['validate'], temporaryDatabase().url)
@@ -123,7 +123,7 @@ function copyOfThePackage(): string {
   const folder = path.join(root, 'prisma')
   const skipped = ['node_modules', 'dist', 'generated']
   cpSync(packageFolder, folder, { recursive: true, filter: (each) => !skipped.includes(path.basename(each)) })
-  cpSync(path.join(packageFolder, '../tsconfig.base.json'), path.join(root, 'tsconfig.base.json'))
+  cpSync(path.join(packageFolder, '../../tsconfig.base.json'), path.join(root, 'tsconfig.base.json'))
   symlinkSync(path.join(packageFolder, 'node_modules'), path.join(folder, 'node_modules'))
   return root
 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { query, runSql } from '../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { type Database, migrateDatabase, openDatabase, readSecret, type Sql } from '../src/index.ts'
-import { query, runSql } from './helpers/sqlite.ts'
-import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 async function open(url: string): Promise<Database> {
   const database = await openDatabase(url)

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { connect, query } from '../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase, type PrismaClient } from '../src/index.ts'
-import { connect, query } from './helpers/sqlite.ts'
-import { temporaryDatabase } from './helpers/temporary-folder.ts'
 
 async function openNewDatabase(): Promise<{ prisma: PrismaClient; file: string }> {
   const { file, url } = temporaryDatabase()

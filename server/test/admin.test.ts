@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
+import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { startServer } from '../src/index.ts'
-import { startTestServer } from './helpers/start-test-server.ts'
 
 test('/livez, /readyz and /metrics answer on the private port, and not on the public one', async () => {
   await using server = await startTestServer({ adminPort: 0 })

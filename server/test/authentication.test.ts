@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../src/accounts/token-format.ts'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 let server: TestServer
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 let server: TestServer
 beforeAll(async () => {

@@ -4,13 +4,13 @@
  */
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { authentication } from './check-list/authentication.ts'
 import { bodies } from './check-list/bodies.ts'
 import { contents } from './check-list/contents.ts'
 import { methodsAndPaths } from './check-list/methods-and-paths.ts'
 import { protocol } from './check-list/protocol.ts'
 import { trouble } from './check-list/trouble.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 const rows = [...bodies, ...protocol, ...methodsAndPaths, ...authentication, ...contents, ...trouble]
 

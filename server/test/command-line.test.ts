@@ -1,25 +1,24 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { migrateDatabase } from '@plant-store/prisma'
 import BetterSqlite3 from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isLong } from './helpers/long-tests.ts'
-import { commandLine, runCommand, startServerProcess } from './helpers/run-command.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { commandLine, runCommand, startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 
 if (!isLong) console.log('server/test/command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 let folder: string
 let environment: { DATABASE_URL: string }
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'plant-store-command-'))
+  folder = temporaryFolder()
   environment = { DATABASE_URL: `file:${path.join(folder, 'data', 'plant-store.db')}` }
 })
-afterEach(() => rm(folder, { recursive: true }))
 
 describe('serve', () => {
   test('prints, on an empty database, a curl line that creates a plant as pasted, and one that lists it', async () => {

@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { migrateDatabase } from '@plant-store/prisma'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { query, runSql } from '../../prisma/test/helpers/sqlite.ts'
-import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
-import { type CommandResult, commandLine, runCommand } from './helpers/run-command.ts'
+import { query, runSql } from '../../test/helpers/database/sqlite.ts'
+import { type CommandResult, commandLine, runCommand } from '../../test/helpers/server/run-command.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 
 let environment: { DATABASE_URL: string }
 let file: string

@@ -1,8 +1,8 @@
 /** What lists and writers see of each other, within one process and across two on one file. */
 import { openDatabase } from '@plant-store/prisma'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runCommand, type ServerProcess, startServerProcess } from './helpers/run-command.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
+import { runCommand, type ServerProcess, startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 
 let server: TestServer
 let other: ServerProcess

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startTestServer } from './helpers/start-test-server.ts'
+import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 
 const ORIGIN = 'https://app.example.com'
 const corsOrigins = [ORIGIN, 'http://localhost:5173']

@@ -1,18 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { backupDatabase, databaseUrl } from '@plant-store/prisma'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { startServer } from '../src/index.ts'
 
 const INVALID = { error: 40004, message: 'cursor: must be taken from the Link header of an earlier page' }
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 let databases = 0
 function newDatabaseUrl(): string {

@@ -1,11 +1,11 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { browserOptions, hasBrowser } from '../../prisma/test/helpers/browser.ts'
+import { browserOptions, hasBrowser } from '../../test/helpers/browser.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../src/index.ts'
 import { openDocsPage } from './helpers/open-docs-page.ts'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 let server: TestServer
 beforeAll(async () => {

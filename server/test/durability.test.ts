@@ -1,11 +1,11 @@
 /** What was answered 200 is there for good, however the process ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
-import { isLong } from './helpers/long-tests.ts'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { type Answer, createPlant, plantOf, startWriting } from '../../test/helpers/server/start-writing.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { readDatabase } from './helpers/read-database.ts'
-import { startServerProcess } from './helpers/run-command.ts'
-import { type Answer, createPlant, plantOf, startWriting } from './helpers/start-writing.ts'
 
 const KILLS = isLong ? 10 : 2
 const WRITERS = 32

@@ -1,11 +1,11 @@
 /** Requests of all kinds, most of them changed at random, against a model; and JSON that readers disagree about. */
 import { expect, test } from 'vitest'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { type AccountFuzzer, createAccountFuzzer } from './fuzz/fuzz-account.ts'
 import { accepted, eitherWay, refused } from './fuzz/json-corpus.ts'
 import { createRandom } from './fuzz/random.ts'
 import { startFuzzedServer } from './fuzz/start-fuzzed-server.ts'
-import { isLong } from './helpers/long-tests.ts'
-import { startTestServer } from './helpers/start-test-server.ts'
 
 const REQUESTS = isLong ? 100_000 : 3_000
 const ACCOUNTS = 32

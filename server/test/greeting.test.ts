@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { freePort } from '../../prisma/test/helpers/free-port.ts'
-import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
-import { commandLine, runCommand, startServerProcess } from './helpers/run-command.ts'
-import { until } from './helpers/until.ts'
+import { freePort } from '../../test/helpers/free-port.ts'
+import { commandLine, runCommand, startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 
 const DAY = 86_400_000
 

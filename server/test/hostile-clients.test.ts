@@ -1,25 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { startWithToken } from '../../test/helpers/server/run-command.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 import { get, head } from './helpers/hostile-clients.ts'
 import { createRequest, openCaller } from './helpers/keep-alive-caller.ts'
 import { open, readAll } from './helpers/open-socket.ts'
-import { startWithToken } from './helpers/run-command.ts'
 import { statusOf } from './helpers/send-raw.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
-import { until } from './helpers/until.ts'
 
 const BUNDLE = '/docs/swagger-ui-bundle.js'
 const MEBIBYTE = 2 ** 20
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 describe('clients that do not read', () => {
   test('a response that waits in its socket is not in flight', async () => {

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
-import { openSocket } from './helpers/passed-socket.ts'
-import { spawnCommand, startServerProcess } from './helpers/run-command.ts'
+import { openSocket } from '../../test/helpers/server/passed-socket.ts'
+import { spawnCommand, startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 
 /** What became of one request: a status, or the code of an error. */
 function request(url: string, agent: Agent): Promise<number | string> {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import {
   AUDIENCE,
   createKey,
@@ -8,7 +9,6 @@ import {
   signToken,
   startKeyServer,
 } from './helpers/start-key-server.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 /** The order of the curve P-256. */

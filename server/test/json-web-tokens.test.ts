@@ -3,6 +3,8 @@ import { Writable } from 'node:stream'
 import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
+import { until } from '../../test/helpers/until.ts'
 import { readSettings } from '../src/index.ts'
 import {
   AUDIENCE,
@@ -14,8 +16,6 @@ import {
   signToken,
   startKeyServer,
 } from './helpers/start-key-server.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
-import { until } from './helpers/until.ts'
 
 const COOL_DOWN = 10_000
 const REFUSED = 'Bearer realm="plant-store", error="invalid_token"'

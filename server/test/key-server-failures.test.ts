@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { SignJWT } from 'jose'
 import pino from 'pino'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import type { Settings } from '../src/index.ts'
 import { logRejections } from '../src/telemetry/log-rejections.ts'
 import {
@@ -14,7 +15,6 @@ import {
   signToken,
   startKeyServer,
 } from './helpers/start-key-server.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 const COOL_DOWN = 10_000
 const INVALID = { status: 401, error: 40102 }

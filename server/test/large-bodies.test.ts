@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../src/index.ts'
-import { isLong } from './helpers/long-tests.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 if (!isLong) console.log('server/test/large-bodies.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 

@@ -1,20 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type ServerProcess, startWithToken } from './helpers/run-command.ts'
-import { until } from './helpers/until.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { type ServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 
 // Where many tests run at the same time, a process takes seconds to start.
 const PATIENCE = 60_000
 vi.setConfig({ testTimeout: 2 * PATIENCE, hookTimeout: PATIENCE })
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 describe('told to end (SIGTERM)', () => {
   test('it is not ready any more, says "Connection: close", serves on, and ends with 0', async () => {

@@ -1,21 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { type ServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 import { createRequest, listRequest, openCaller, percentile } from './helpers/keep-alive-caller.ts'
-import { isLong } from './helpers/long-tests.ts'
-import { type ServerProcess, startWithToken } from './helpers/run-command.ts'
-import { until } from './helpers/until.ts'
 
 if (!isLong) console.log('server/test/load.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 describe('at four times the load that it takes on', () => {
   test('what is accepted is answered within a second and kept; what is not is refused at once', {

@@ -1,7 +1,7 @@
 /** Bytes that are no request, in the midst of requests that are. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { sendRaw } from './helpers/send-raw.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
 
 let server: TestServer
 beforeAll(async () => {

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
+import { until } from '../../test/helpers/until.ts'
 import { open, readAll } from './helpers/open-socket.ts'
 import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
-import { until } from './helpers/until.ts'
 
 describe('requests in flight', () => {
   test('beyond the limit a request is answered 503 with Retry-After at once; one that ends makes room', async () => {

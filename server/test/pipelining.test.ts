@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { explainSkipped, findRuntime, noteAbsence } from '../../client/test/helpers/runtimes.ts'
+import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
+import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
+import { until } from '../../test/helpers/until.ts'
 import { MAX_PIPELINED } from '../src/http/listen/pipelining.ts'
 import { createRequest, listRequest } from './helpers/keep-alive-caller.ts'
 import { open } from './helpers/open-socket.ts'
 import { sendRaw } from './helpers/send-raw.ts'
-import { startTestServer } from './helpers/start-test-server.ts'
-import { until } from './helpers/until.ts'
 
 describe('pipelined requests', () => {
   test('are handled one after the other: a list has the plant of the request before it', async () => {

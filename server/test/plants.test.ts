@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { openDatabase } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 
 let server: TestServer
 beforeAll(async () => {

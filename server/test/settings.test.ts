@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { expect, test } from 'vitest'
+import { startWithToken } from '../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { readSettings } from '../src/index.ts'
-import { startWithToken } from './helpers/run-command.ts'
 
 const TIMES = ['HEADERS_TIMEOUT', 'REQUEST_TIMEOUT', 'KEEP_ALIVE_TIMEOUT', 'STALL_TIMEOUT', 'SHUTDOWN_TIMEOUT']
 const TIMES_OR_NONE = ['MAX_EVENT_LOOP_DELAY', 'SHUTDOWN_DELAY']
@@ -51,25 +49,20 @@ test('a time that is longer than the one it is part of is rejected with the larg
 })
 
 test('the largest times and counts are honoured: the server answers, and no timer overflows', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-  try {
-    const largest = Object.fromEntries([
-      ...[...TIMES, ...TIMES_OR_NONE].map((name) => [name, '24d']),
-      ...RATES.map((name) => [name, '999999999/24d']),
-      ...COUNTS.map((name) => [name, '999999999']),
-    ])
-    const { server, token } = await startWithToken(folder, 'largest', { ...largest, SHUTDOWN_DELAY: '0' })
-    const list = (authorization: string) => fetch(`${server.url}/plants`, { headers: { authorization } })
-    const response = await list(`Bearer ${token}`)
-    expect([response.status, await response.text()]).toEqual([200, '[]'])
-    expect(response.headers.get('ratelimit-policy')).toBe('"rate-limit";q=999999999;w=2073600')
-    expect(response.headers.get('ratelimit')).toBe('"rate-limit";r=999999998;t=2073600')
-    // A window whose timer has overflowed is over before the next request.
-    expect((await list(`Bearer ${token}`)).headers.get('ratelimit')).toMatch(/^"rate-limit";r=999999997;t=2073\d{3}$/)
-    expect((await list('Bearer wrong')).status).toBe(401)
-    expect(await server.end()).toBe(0)
-    expect(server.output()).not.toContain('Warning')
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+  const largest = Object.fromEntries([
+    ...[...TIMES, ...TIMES_OR_NONE].map((name) => [name, '24d']),
+    ...RATES.map((name) => [name, '999999999/24d']),
+    ...COUNTS.map((name) => [name, '999999999']),
+  ])
+  const { server, token } = await startWithToken(temporaryFolder(), 'largest', { ...largest, SHUTDOWN_DELAY: '0' })
+  const list = (authorization: string) => fetch(`${server.url}/plants`, { headers: { authorization } })
+  const response = await list(`Bearer ${token}`)
+  expect([response.status, await response.text()]).toEqual([200, '[]'])
+  expect(response.headers.get('ratelimit-policy')).toBe('"rate-limit";q=999999999;w=2073600')
+  expect(response.headers.get('ratelimit')).toBe('"rate-limit";r=999999998;t=2073600')
+  // A window whose timer has overflowed is over before the next request.
+  expect((await list(`Bearer ${token}`)).headers.get('ratelimit')).toMatch(/^"rate-limit";r=999999997;t=2073\d{3}$/)
+  expect((await list('Bearer wrong')).status).toBe(401)
+  expect(await server.end()).toBe(0)
+  expect(server.output()).not.toContain('Warning')
 })

@@ -4,11 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { freePort } from '../../prisma/test/helpers/free-port.ts'
-import { connect } from '../../prisma/test/helpers/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
-import { commandLine, spawnCommand, startServerProcess } from './helpers/run-command.ts'
-import { until } from './helpers/until.ts'
+import { connect } from '../../test/helpers/database/sqlite.ts'
+import { freePort } from '../../test/helpers/free-port.ts'
+import { commandLine, spawnCommand, startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 
 /** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
 const PATIENCE = 60_000

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { type ServerProcess, startWithTokens } from '../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 import {
   createRequest,
   type KeepAliveCaller,
@@ -12,9 +13,6 @@ import {
   openCaller,
   percentile,
 } from './helpers/keep-alive-caller.ts'
-import { isLong } from './helpers/long-tests.ts'
-import { type ServerProcess, startWithTokens } from './helpers/run-command.ts'
-import { until } from './helpers/until.ts'
 
 if (!isLong) console.log('server/test/soak.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
@@ -30,10 +28,8 @@ const script = fileURLToPath(new URL('./helpers/hostile-process.ts', import.meta
 test('beside hostile clients of every kind, well-behaved ones are served in time, and nothing is lost', {
   timeout: MILLISECONDS + 120_000,
 }, async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
   const accounts = ['mallory', ...Array.from({ length: CLIENTS }, (_, index) => `client ${index}`)]
-  const { server, tokens } = await startWithTokens(folder, 'soak', accounts, {
+  const { server, tokens } = await startWithTokens(temporaryFolder(), 'soak', accounts, {
     ADMIN_PORT: '0',
     NODE_OPTIONS: '--max-old-space-size=256',
     // Nothing listens there: every JSON Web Token has an unknown key.

@@ -1,11 +1,11 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import pino from 'pino'
 import { expect, test, vi } from 'vitest'
-import { freePort } from '../../prisma/test/helpers/free-port.ts'
-import { migrationsWith } from '../../prisma/test/helpers/migrations.ts'
-import { temporaryDatabase } from '../../prisma/test/helpers/temporary-folder.ts'
+import { migrationsWith } from '../../test/helpers/database/migrations.ts'
+import { freePort } from '../../test/helpers/free-port.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 import { startServer } from '../src/index.ts'
-import { until } from './helpers/until.ts'
 
 /** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
 const PATIENCE = 60_000

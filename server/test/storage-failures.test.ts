@@ -7,7 +7,6 @@ import { once } from 'node:events'
 import {
   closeSync,
   existsSync,
-  mkdtempSync,
   openSync,
   renameSync,
   rmSync,
@@ -16,16 +15,15 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { mountSmallDisk, refusalOf, unmount, whyNoSmallDisk } from '../../prisma/test/helpers/small-disk.ts'
-import { temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
+import { mountSmallDisk, refusalOf, unmount, whyNoSmallDisk } from '../../test/helpers/database/small-disk.ts'
+import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
+import { type Answer, createPlant, startWriting, type Writing } from '../../test/helpers/server/start-writing.ts'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { readDatabase } from './helpers/read-database.ts'
-import { startTestServer, type TestServer } from './helpers/start-test-server.ts'
-import { type Answer, createPlant, startWriting, type Writing } from './helpers/start-writing.ts'
 
 const WRITERS = 8
 /** How long trouble may take to show and to go, in milliseconds: much longer than it does. */
@@ -234,8 +232,7 @@ function setImmutable(files: string[], immutable: boolean): void {
 }
 
 function tryImmutable(): void {
-  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-immutable-'))
-  const file = path.join(folder, 'file')
+  const file = path.join(temporaryFolder(), 'file')
   const descriptor = openSync(file, 'w')
   try {
     setImmutable([file], true)
@@ -244,7 +241,6 @@ function tryImmutable(): void {
     if (!refusal) throw new Error('this file system lets who has an immutable file open write to it')
   } finally {
     closeSync(descriptor)
-    rmSync(folder, { recursive: true })
   }
 }
 

@@ -4,12 +4,12 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { migrateDatabase } from '@plant-store/prisma'
 import { describe, expect, test } from 'vitest'
-import { connect } from '../../prisma/test/helpers/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../prisma/test/helpers/temporary-folder.ts'
-import { isLong } from './helpers/long-tests.ts'
-import { runCommand, startWithToken } from './helpers/run-command.ts'
-import { startWriting } from './helpers/start-writing.ts'
-import { until } from './helpers/until.ts'
+import { connect } from '../../test/helpers/database/sqlite.ts'
+import { isLong } from '../../test/helpers/long-tests.ts'
+import { runCommand, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { startWriting } from '../../test/helpers/server/start-writing.ts'
+import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 
 const COMMANDS = [
   ['token', 'create', '--account', 'alice'],

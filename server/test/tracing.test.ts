@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { freePort } from '../../prisma/test/helpers/free-port.ts'
-import { runCommand, startServerProcess } from './helpers/run-command.ts'
-import { until } from './helpers/until.ts'
+import { freePort } from '../../test/helpers/free-port.ts'
+import { runCommand, startServerProcess } from '../../test/helpers/server/run-command.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
+import { until } from '../../test/helpers/until.ts'
 
 interface Span {
   name: string
@@ -16,7 +14,6 @@ interface Span {
 }
 
 test('with the standard variables, a span of each request is sent, a child of the caller’s', async () => {
-  await using folder = await temporaryFolder()
   const spans: Span[] = []
   const collector = createServer((request, response) => {
     let text = ''
@@ -35,7 +32,7 @@ test('with the standard variables, a span of each request is sent, a child of th
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
   try {
     const server = await startServerProcess({
-      DATABASE_URL: `file:${folder.path}/plants.db`,
+      DATABASE_URL: temporaryDatabase().url,
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     })
@@ -69,10 +66,9 @@ test('with the standard variables, a span of each request is sent, a child of th
 test('a collector that is down is logged once a minute, without credentials, and when it works again', {
   timeout: 150_000,
 }, async () => {
-  await using folder = await temporaryFolder()
   const port = await freePort()
   const server = await startServerProcess({
-    DATABASE_URL: `file:${folder.path}/plants.db`,
+    DATABASE_URL: temporaryDatabase().url,
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://me:password@127.0.0.1:${port}`,
     OTEL_EXPORTER_OTLP_TIMEOUT: '500',
     OTEL_BSP_SCHEDULE_DELAY: '50',
@@ -114,8 +110,3 @@ test('a protocol that is not spoken is told at the start', async () => {
   expect(exitCode).toBe(2)
   expect(stderr).toBe('plant-store: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json\n')
 })
-
-async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-  return { path: folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
-}

@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 const execute = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const consumerFiles = fileURLToPath(new URL('../consumer', import.meta.url))
 
 /** An empty app outside the workspace that has installed the package as it would be published. */
-export interface Consumer extends AsyncDisposable {
+export interface Consumer {
   folder: string
   tarball: string
   /** Where the package is installed. */
@@ -19,7 +19,7 @@ export interface Consumer extends AsyncDisposable {
 
 /** Packs the package, installs it in an empty app and adds the files of `test/consumer` to that. */
 export async function createConsumer(): Promise<Consumer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-consumer-'))
+  const folder = temporaryFolder()
   await run('npx', ['--yes', await packageManager(), 'pack', '--pack-destination', folder], client)
   const { version } = JSON.parse(await readFile(path.join(client, 'package.json'), 'utf8'))
   const tarball = path.join(folder, `plant-store-client-${version}.tgz`)
@@ -30,7 +30,6 @@ export async function createConsumer(): Promise<Consumer> {
     folder,
     tarball,
     installed: path.join(folder, 'node_modules/@plant-store/client'),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { startService } from './start-service.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startTinyServer, type TinyServer } from './tiny-server.ts'
 
 /** The real service behind a server that also redirects elsewhere, cuts its answer off and hangs. */
@@ -13,7 +13,7 @@ export interface Playground extends AsyncDisposable {
 
 /** @param files what else is served, by path */
 export async function startPlayground(files: Record<string, { type: string; text: string }> = {}): Promise<Playground> {
-  const service = await startService()
+  const service = await startTestServer()
   const elsewhere = await startTinyServer((response) => response.end('[]'))
   const server = await startTinyServer(async (response, { method, url, headers, body }) => {
     const file = files[url]
@@ -29,7 +29,7 @@ export async function startPlayground(files: Record<string, { type: string; text
   return {
     url: server.url,
     elsewhere,
-    createToken: () => service.createToken({ account: randomUUID() }),
+    createToken: async () => (await service.createToken({ account: randomUUID() })).token,
     async [Symbol.asyncDispose]() {
       for (const resource of [server, elsewhere, service]) await resource[Symbol.asyncDispose]()
     },

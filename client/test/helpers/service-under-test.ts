@@ -1,6 +1,7 @@
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlantStoreClient, type PlantStoreClient } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
-import { startService } from './start-service.ts'
+import { newAccount } from './new-account.ts'
 
 /** What a token of a service may be. */
 export interface TestToken {
@@ -26,13 +27,13 @@ export const services: [string, () => Promise<ServiceUnderTest>][] = [
 ]
 
 async function startRealService(): Promise<ServiceUnderTest> {
-  const service = await startService()
+  const server = await startTestServer()
   return {
-    url: service.url,
+    url: server.url,
     fetch,
-    createToken: service.createToken,
-    newAccount: service.newAccount,
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    createToken: async (token) => (await server.createToken(token)).token,
+    newAccount: () => newAccount(server),
+    [Symbol.asyncDispose]: server.close,
   }
 }
 

@@ -1,7 +1,7 @@
 /** What a body may be, and what it may not. */
 import { connect } from 'node:net'
 import { expect } from 'vitest'
-import type { TestServer } from '../helpers/start-test-server.ts'
+import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { accepts, type Check, get, post, type Row, refuses, request, send } from './row.ts'
 
 const PLANT = '{"id":1,"name":"Ficus"}'

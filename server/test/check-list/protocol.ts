@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
-import { startTestServer } from '../helpers/start-test-server.ts'
 import { readAnswers } from './answers.ts'
 import { accepts, answers, get, post, type Row, refuses, request } from './row.ts'
 

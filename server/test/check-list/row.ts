@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
+import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { exchangeRaw } from '../helpers/send-raw.ts'
-import type { TestServer } from '../helpers/start-test-server.ts'
 import { type Answer, readAnswers } from './answers.ts'
 
 /** A row of the check list. It has checks of its own, or the name of the test file that has them. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { openDatabase } from '@plant-store/prisma'
 import { expect } from 'vitest'
-import { startServerProcess } from '../helpers/run-command.ts'
-import type { TestServer } from '../helpers/start-test-server.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { accepts, type Check, get, post, type Row, refuses, request, send } from './row.ts'
 
 export const trouble: readonly Row[] = [

@@ -1,9 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url))
 
@@ -24,9 +22,7 @@ export interface FuzzedServer extends AsyncDisposable {
 
 /** Starts a server with so many accounts. */
 export async function startFuzzedServer(accounts: number, bodyLimit: number): Promise<FuzzedServer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-fuzz-'))
-  const databaseUrl = `file://${path.join(folder, 'plants.db')}`
-  const child = fork(SERVE, [databaseUrl, String(accounts), String(bodyLimit)], {
+  const child = fork(SERVE, [temporaryDatabase().url, String(accounts), String(bodyLimit)], {
     execArgv: ['--expose-gc', '--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source'],
   })
   const ended = once(child, 'exit')
@@ -47,7 +43,6 @@ export async function startFuzzedServer(accounts: number, bodyLimit: number): Pr
     async [Symbol.asyncDispose]() {
       if (child.connected) child.disconnect()
       await ended
-      await rm(folder, { recursive: true })
     },
   }
 }

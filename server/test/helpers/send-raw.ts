@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { recordStatus } from './record-statuses.ts'
+import { recordStatus } from '../../../test/helpers/server/record-statuses.ts'
 
 /** What a server answered, and whether it then closed the connection itself. */
 export interface RawAnswer {

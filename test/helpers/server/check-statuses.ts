@@ -1,5 +1,5 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
-import { createOpenApiDocument, type OpenApiDocument } from '../../../contract/src/openapi.ts'
+import { createOpenApiDocument, type OpenApiDocument } from '@plant-store/contract/openapi'
 import { STATUSES_FOLDER } from './record-statuses.ts'
 
 /** Runs around the whole suite: every status that the service answered an operation with must be declared for it. */

@@ -1,7 +1,9 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { migrationsFolder } from '../../src/migrations.ts'
-import { temporaryFolder } from './temporary-folder.ts'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../temporary-folder.ts'
+
+const migrationsFolder = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
 /** A folder with the real migrations and, after them, these: SQL by name. */
 export function migrationsWith(further: Record<string, string>): string {

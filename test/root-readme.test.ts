@@ -5,10 +5,10 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Service, startService } from './helpers/start-service.ts'
+import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
 const readme = readFileSync(`${root}README.md`, 'utf8')
 
 /** The code blocks of a language, in order. */
@@ -16,21 +16,21 @@ function blocks(language: string): string[] {
   return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) => code)
 }
 
-let service: Service
+let server: TestServer
 beforeAll(async () => {
-  service = await startService()
+  server = await startTestServer()
 })
-afterAll(() => service[Symbol.asyncDispose]())
+afterAll(() => server.close())
 
 function environment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env
-  return { PATH, HOME, DATABASE_URL: service.databaseUrl, ...extra }
+  return { PATH, HOME, DATABASE_URL: server.databaseUrl, ...extra }
 }
 
 test('the curl call with a token of one’s own answers what stands below it', async () => {
   const [call = ''] = blocks('sh').filter((code) => code.includes('curl'))
   const [answer = ''] = blocks('json')
-  const script = call.replaceAll('http://127.0.0.1:3000', service.url)
+  const script = call.replaceAll('http://127.0.0.1:3000', server.url)
   expect(script).toContain('token create')
   const { stdout } = await run('sh', ['-e', '-c', script], { cwd: root, env: environment() })
   expect(stdout.trim()).toBe(answer.trim())
@@ -38,8 +38,8 @@ test('the curl call with a token of one’s own answers what stands below it', a
 
 test('the TypeScript snippet runs as written', async () => {
   const [snippet = ''] = blocks('ts')
-  const code = snippet.replaceAll('http://127.0.0.1:3000', service.url)
-  const token = await service.createToken({ account: 'readme' })
+  const code = snippet.replaceAll('http://127.0.0.1:3000', server.url)
+  const { token } = await server.createToken({ account: 'readme' })
   const args = [
     '--import',
     import.meta.resolve('tsx'),

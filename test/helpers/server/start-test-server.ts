@@ -1,13 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { databaseUrl } from '@plant-store/prisma'
-import { writeNewDatabase } from '../../../prisma/test/helpers/new-database.ts'
-import { type NewToken, type Settings, startServer } from '../../src/index.ts'
-import type { Observers } from '../../src/service.ts'
+import { type NewToken, type Settings, startServer } from '@plant-store/server'
+import { writeNewDatabase } from '../database/new-database.ts'
+import { temporaryDatabase } from '../temporary-folder.ts'
 
-/** A real server on a free port over a real database file of its own. */
+/** A real server on a free port, with a real database file of its own. */
 export interface TestServer extends AsyncDisposable {
   url: string
   /** The private port; undefined where there is none. */
@@ -24,18 +19,17 @@ export interface TestServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** Starts a server with these settings over an empty database. */
 export async function startTestServer(
   settings: Partial<Settings> = {},
-  observers: Partial<Observers> = {},
+  observers: Parameters<typeof startServer>[1] = {},
 ): Promise<TestServer> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-test-'))
-  const file = path.join(folder, `${randomUUID()}.db`)
-  const url = databaseUrl(`file:${file}`)
+  const { file, url: databaseUrl } = temporaryDatabase()
   await writeNewDatabase(file)
   // A busy machine must not decide a test: no request is shed, no connection closed while a test computes.
   // A connection that `fetch` has opened and not used would hold a shutdown up for its whole time.
   const limits = { maximumEventLoopDelay: 0, keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }
-  const defaults = { port: 0, databaseUrl: url, shutdownDelay: 0, ...limits }
+  const defaults = { port: 0, databaseUrl, shutdownDelay: 0, ...limits }
   const server = await startServer({ ...defaults, ...settings }, observers)
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
@@ -50,14 +44,14 @@ export async function startTestServer(
 
   let closed: Promise<void> | undefined
   const close = () => {
-    closed ??= server.close().then(() => rm(folder, { recursive: true }))
+    closed ??= server.close()
     return closed
   }
 
   return {
     url: server.url,
     adminUrl: server.adminUrl,
-    databaseUrl: url,
+    databaseUrl,
     token: aliceToken,
     createToken,
     call,

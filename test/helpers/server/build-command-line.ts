@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const folder = fileURLToPath(new URL('../../', import.meta.url))
+const folder = fileURLToPath(new URL('../../../server/', import.meta.url))
 
 /** Runs before the whole suite: builds what has changed of the command line, which tests start as processes. */
 export default function setup(): void {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { isLong } from '../../server/test/helpers/long-tests.ts'
+import { isLong } from './helpers/long-tests.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
 if (!isLong) console.log('The audit and the SBOM ask the registry: set PLANT_STORE_LONG_TESTS=1 for that.')
 
 describe.runIf(isLong)('what the packages are made of', () => {

@@ -1,26 +1,22 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { freePort } from '../../prisma/test/helpers/free-port.ts'
-import { openSocket } from '../../server/test/helpers/passed-socket.ts'
-import { startServerProcess } from '../../server/test/helpers/run-command.ts'
-import { startWriting } from '../../server/test/helpers/start-writing.ts'
-import { until } from '../../server/test/helpers/until.ts'
+import { describe, expect, test } from 'vitest'
+import { freePort } from './helpers/free-port.ts'
+import { openSocket } from './helpers/server/passed-socket.ts'
+import { startServerProcess } from './helpers/server/run-command.ts'
+import { startWriting } from './helpers/server/start-writing.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { until } from './helpers/until.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
 const unit = readFileSync(`${root}docs/production/plant-store.service`, 'utf8')
 const guide = readFileSync(`${root}docs/production/README.md`, 'utf8')
 
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'plant-store-production-'))
-})
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 test('the unit of systemd sets only what is a setting, and systemd takes it', ({ skip }) => {
   const example = readFileSync(`${root}.env.example`, 'utf8')

@@ -2,13 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { startServer } from '@plant-store/server'
 import { afterAll } from 'vitest'
-import { createTokenStore } from '../../src/accounts/token-store.ts'
 
 const RECORDER = new URL('./record-statuses.ts', import.meta.url).href
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const BUILT = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
 
 /** What a command did. */
 export interface CommandResult {
@@ -136,11 +135,9 @@ export async function startWithTokens(
   environment: Record<string, string> = {},
 ): Promise<{ server: ServerProcess; tokens: string[] }> {
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
-  await migrateDatabase(DATABASE_URL)
-  // In this process: a test of a restart measures how long the server takes, and nothing else.
-  const { prisma, close } = await openDatabase(DATABASE_URL)
-  const store = createTokenStore(prisma)
-  const created = await Promise.all(accounts.map((account) => store.create({ account })))
+  // In this process, which is faster than the command line.
+  const { tokens, close } = await startServer({ port: 0, databaseUrl: DATABASE_URL, shutdownDelay: 0 })
+  const created = await Promise.all(accounts.map((account) => tokens.create({ account })))
   await close()
   const server = await startServerProcess({ DATABASE_URL, ...environment })
   return { server, tokens: created.map(({ token }) => token) }

@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
+import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Why something cannot be done here, in a line; undefined where it can. */
 export function refusalOf(attempt: () => unknown): string | undefined {
@@ -23,18 +21,12 @@ export function whyNoSmallDisk(): string | undefined {
 
 /** Mounts a disk of 8 MB and gives its folder. */
 export function mountSmallDisk(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-small-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })
-  } catch (error) {
-    rmSync(folder, { recursive: true })
-    throw error
-  }
+  const folder = temporaryFolder()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })
   return folder
 }
 
-/** Unmounts the disk of a folder and removes the folder. */
+/** Unmounts the disk of a folder. */
 export function unmount(folder: string): void {
   execFileSync('umount', [folder], { stdio: 'pipe' })
-  rmSync(folder, { recursive: true })
 }

@@ -1,16 +1,15 @@
 /** The README's two commands, in a fresh clone, as a newcomer runs them. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isLong } from '../../server/test/helpers/long-tests.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { isLong } from './helpers/long-tests.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const run = promisify(execFile)
-const repository = fileURLToPath(new URL('../../', import.meta.url))
+const repository = fileURLToPath(new URL('../', import.meta.url))
 const MINUTES = 60_000
 
 // It installs and tests everything once more, in a copy that does not do the same again.
@@ -48,14 +47,11 @@ async function startUntilReady(folder: string): Promise<{ output: string; second
 }
 
 describe.runIf(isLong)('in a fresh clone', () => {
-  let parent: string
   let clone: string
   beforeAll(async () => {
-    parent = await mkdtemp(path.join(tmpdir(), 'plant-store-clone-'))
-    clone = path.join(parent, 'plant-store')
+    clone = path.join(temporaryFolder(), 'plant-store')
     await run('git', ['clone', '--quiet', repository, clone])
   })
-  afterAll(() => rm(parent, { recursive: true, force: true }))
 
   test(
     'npm start serves, and the printed lines create and list a plant; a second start is fast and prints none',

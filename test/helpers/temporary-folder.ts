@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll } from 'vitest'
+
+const folders: string[] = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Makes an empty folder, which is removed after the last test of the file. */
+export function temporaryFolder(parent = tmpdir()): string {
+  const folder = mkdtempSync(path.join(parent, 'plant-store-'))
+  folders.push(folder)
+  return folder
+}
+
+/** Names a database file that does not exist yet, in a folder of its own. */
+export function temporaryDatabase(): { file: string; url: string } {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  return { file, url: `file:${file}` }
+}
