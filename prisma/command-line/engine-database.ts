@@ -6,8 +6,8 @@ import {
   type SqlQuery,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
-import { keepStatements } from '../src/connect.ts'
 import { select } from '../src/select.ts'
+import { keepStatements } from '../src/sqlite/connection/connect.ts'
 
 // The engine takes a database for empty only if it has no tables at all or a table of migrations: this keeps that one,
 // because SQLite itself keeps its table of autoincrements.

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { databaseFile, databaseUrl } from '../src/database-url.ts'
-import { createSchemaEngine, type Datamodel, type DevDiagnosticInput } from '../src/schema-engine.ts'
+import { createSchemaEngine, type Datamodel, type DevDiagnosticInput } from '../src/migration/schema-engine.ts'
 import { EngineDatabase } from './engine-database.ts'
 
 interface Request {

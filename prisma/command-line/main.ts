@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import type { Datamodel } from '../src/schema-engine.ts'
+import type { Datamodel } from '../src/migration/schema-engine.ts'
 import { canConnectToDatabase, createDatabase } from './database-file.ts'
 import { serveJsonRpc } from './json-rpc.ts'
 

@@ -5,7 +5,7 @@ import { migrationsWith } from '../../test/helpers/database/migrations.ts'
 import { query, runSql } from '../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../src/index.ts'
-import { migrationsFolder } from '../src/migrations.ts'
+import { migrationsFolder } from '../src/migration/migrations.ts'
 import { runPrisma, runScript } from './helpers/run.ts'
 
 const ours = readdirSync(migrationsFolder).filter((name) => !name.endsWith('.toml'))

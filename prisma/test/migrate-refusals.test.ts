@@ -5,7 +5,7 @@ import { migrationsWith, onlyMigrations } from '../../test/helpers/database/migr
 import { runSql } from '../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase } from '../src/index.ts'
-import { migrationsFolder } from '../src/migrations.ts'
+import { migrationsFolder } from '../src/migration/migrations.ts'
 import { contentsOf } from './helpers/contents.ts'
 import { runScript } from './helpers/run.ts'
 

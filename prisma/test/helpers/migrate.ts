@@ -1,5 +1,5 @@
 // A process that migrates a database and prints what became of it as one line of JSON.
-import { migrateDatabase } from '../../src/migrate-database.ts'
+import { migrateDatabase } from '../../src/sqlite/migrate-database.ts'
 
 // Only now, when everything is loaded: somebody else may not be allowed to read where this file is.
 const user = Number(process.env['RUN_AS_USER'])

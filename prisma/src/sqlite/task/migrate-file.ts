@@ -1,11 +1,11 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { applyMigrations } from './apply-migrations.ts'
-import { connect } from './connect.ts'
-import { DatabaseError } from './database-error.ts'
-import { pendingMigrations } from './migration-history.ts'
-import type { Migration } from './migrations.ts'
-import { select } from './select.ts'
-import { whenFree } from './when-free.ts'
+import { DatabaseError } from '../../database-error.ts'
+import { applyMigrations } from '../../migration/apply-migrations.ts'
+import { pendingMigrations } from '../../migration/migration-history.ts'
+import type { Migration } from '../../migration/migrations.ts'
+import { select } from '../../select.ts'
+import { connect } from '../connection/connect.ts'
+import { whenFree } from '../connection/when-free.ts'
 
 /** How long to wait for another process that is migrating the same file. */
 const LOCK_WAIT_MILLISECONDS = 60_000

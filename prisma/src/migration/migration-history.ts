@@ -1,7 +1,7 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import { DatabaseError } from './database-error.ts'
+import { DatabaseError } from '../database-error.ts'
+import { select } from '../select.ts'
 import { hasChecksum, type Migration } from './migrations.ts'
-import { select } from './select.ts'
 
 /**
  * Those of `migrations` that the database does not have yet. Two plain SQL queries: a start with nothing to do

@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import path from 'node:path'
-import { toDatabaseError } from './database-error.ts'
-import { databaseFile } from './database-url.ts'
-import { removeStaleDrafts } from './drafts.ts'
-import { findPending, migrateFile } from './migrate-file.ts'
-import { migrationsFolder, readMigrations } from './migrations.ts'
-import { createNewFile } from './new-file.ts'
-import { runTask } from './run-task.ts'
+import { toDatabaseError } from '../database-error.ts'
+import { databaseFile } from '../database-url.ts'
+import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
+import { removeStaleDrafts } from './new-file/drafts.ts'
+import { createNewFile } from './new-file/new-file.ts'
+import { findPending, migrateFile } from './task/migrate-file.ts'
+import { runTask } from './task/run-task.ts'
 
 /** How to migrate. */
 export interface MigrateOptions {

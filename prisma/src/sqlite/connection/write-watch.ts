@@ -2,10 +2,10 @@ import { access, constants, realpath, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { errorCode, errorReason } from '../../database-error.ts'
+import { select } from '../../select.ts'
 import { connect } from './connect.ts'
-import { errorCode, errorReason } from './database-error.ts'
 import { createFileGuard, type FileGuard, guardFiles, isReading } from './file-guard.ts'
-import { select } from './select.ts'
 
 /** Knows whether a write would be accepted now. */
 export interface WriteWatch {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { connect } from './connect.ts'
-import { errorCode } from './database-error.ts'
+import { errorCode } from '../../database-error.ts'
+import { connect } from '../connection/connect.ts'
 
 /** A file under a temporary name, until it is complete. */
 export interface Draft {

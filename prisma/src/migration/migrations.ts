@@ -10,7 +10,7 @@ export interface Migration {
 }
 
 /** Beside the package.json: the same from `src/` and from the compiled `dist/`. */
-export const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url))
+export const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url))
 
 /** All migrations in the order in which they are applied: that of their names, which begin with the time. */
 export async function readMigrations(folder: string): Promise<Migration[]> {

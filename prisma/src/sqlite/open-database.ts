@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { missingDatabase, toDatabaseError } from './database-error.ts'
-import { databaseFile } from './database-url.ts'
-import { PrismaClient } from './generated/client.ts'
-import { createSql, type Sql } from './sql.ts'
-import { createSqliteAdapter } from './sqlite-adapter.ts'
-import { createWriteWatch } from './watch-writes.ts'
+import { missingDatabase, toDatabaseError } from '../database-error.ts'
+import { databaseFile } from '../database-url.ts'
+import { PrismaClient } from '../generated/client.ts'
+import { createSql, type Sql } from '../sql.ts'
+import { createSqliteAdapter } from './connection/client.ts'
+import { createWriteWatch } from './connection/write-watch.ts'
 
 /** An open database. */
 export interface Database {

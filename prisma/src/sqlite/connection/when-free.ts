@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { errorCode } from './database-error.ts'
+import { errorCode } from '../../database-error.ts'
 
 const PAUSE_MILLISECONDS = 20
 

@@ -1,6 +1,6 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { DatabaseError } from './database-error.ts'
-import { select } from './select.ts'
+import { DatabaseError } from '../../database-error.ts'
+import { select } from '../../select.ts'
 
 /** Older versions can corrupt a database in WAL mode: https://sqlite.org/wal.html#walresetbug */
 const OLDEST_SQLITE = '3.51.3'

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
-import { connect } from './connect.ts'
-import { DatabaseError, errorCode, toDatabaseError } from './database-error.ts'
-import { select } from './select.ts'
+import { DatabaseError, errorCode, toDatabaseError } from '../../database-error.ts'
+import { select } from '../../select.ts'
+import { connect } from '../connection/connect.ts'
 
 /** What to copy: the database `file`, into `draft`, an empty file. */
 export interface Copy {

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from './database-error.ts'
+import { errorCode } from '../../database-error.ts'
 import { createDraft } from './drafts.ts'
 
 /**

@@ -2,8 +2,8 @@ import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
 import { gateTransactions } from './transaction-gate.ts'
-import type { WriteWatch } from './watch-writes.ts'
 import { OPEN_WAIT_MILLISECONDS, whenFree } from './when-free.ts'
+import type { WriteWatch } from './write-watch.ts'
 
 /**
  * How long a statement waits for another process's lock. Short, because SQLite waits by stopping the whole event loop;

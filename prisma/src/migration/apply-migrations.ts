@@ -1,5 +1,5 @@
 import type { SqlDriverAdapter, SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
-import { errorReason } from './database-error.ts'
+import { errorReason } from '../database-error.ts'
 import type { Migration } from './migrations.ts'
 import { createSchemaEngine } from './schema-engine.ts'
 

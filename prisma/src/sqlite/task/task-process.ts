@@ -1,5 +1,5 @@
 // A process that does one task for the process that started it, see `runTask`.
-import { toDatabaseError } from './database-error.ts'
+import { toDatabaseError } from '../../database-error.ts'
 import { type Tasks, tasks } from './tasks.ts'
 
 /** What to do: the name of a task, and its argument. */

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import { connect } from './connect.ts'
-import { DatabaseError, missingDatabase, toDatabaseError } from './database-error.ts'
-import { databaseFile } from './database-url.ts'
-import { pendingMigrations } from './migration-history.ts'
-import { migrationsFolder, readMigrations } from './migrations.ts'
-import { OPEN_WAIT_MILLISECONDS, whenFree } from './when-free.ts'
+import { DatabaseError, missingDatabase, toDatabaseError } from '../database-error.ts'
+import { databaseFile } from '../database-url.ts'
+import { pendingMigrations } from '../migration/migration-history.ts'
+import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
+import { connect } from './connection/connect.ts'
+import { OPEN_WAIT_MILLISECONDS, whenFree } from './connection/when-free.ts'
 
 /**
  * Checks that a database exists and has the newest schema, and changes nothing.

@@ -1,5 +1,5 @@
-import { toDatabaseError } from './database-error.ts'
-import { databaseFile } from './database-url.ts'
+import { toDatabaseError } from '../database-error.ts'
+import { databaseFile } from '../database-url.ts'
 
 /**
  * Turns an error of Prisma or SQLite into a DatabaseError, whose message is one sentence, and gives back any other error

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DatabaseError } from './database-error.ts'
+import { DatabaseError } from '../../database-error.ts'
 import type { TaskOutcome, TaskRequest } from './task-process.ts'
 import type { Tasks } from './tasks.ts'
 

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { DatabaseError, toDatabaseError } from './database-error.ts'
-import { databaseFile } from './database-url.ts'
-import { removeStaleDrafts } from './drafts.ts'
-import { createNewFile } from './new-file.ts'
-import { runTask } from './run-task.ts'
+import { DatabaseError, toDatabaseError } from '../database-error.ts'
+import { databaseFile } from '../database-url.ts'
+import { removeStaleDrafts } from './new-file/drafts.ts'
+import { createNewFile } from './new-file/new-file.ts'
+import { runTask } from './task/run-task.ts'
 
 /**
  * Copies a database to a new file, as it is at one moment, also while others write to it. The copy is checked and on
