@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
+import { query } from '../../test/helpers/database/sqlite.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 
 const MAIN = fileURLToPath(new URL('../example/src/main.ts', import.meta.url))
@@ -17,9 +17,8 @@ test('302 real plants are added and listed back identical, twice, with every id 
     const { stdout } = await promisify(execFile)(process.execPath, args, { env })
     expect(stdout).toBe('302 plants added, 302 listed, identical\n')
   }
-  const { prisma } = await openDatabase(server.databaseUrl)
-  const ids = (await prisma.plant.findMany({ select: { id: true } })).map(({ id }) => id)
-  await prisma.$disconnect()
+  const rows = query(fileURLToPath(server.databaseUrl), 'SELECT "id" FROM "Plant"') as { id: string }[]
+  const ids = rows.map(({ id }) => id)
   expect(ids).toHaveLength(302)
   for (const id of ['9007199254740992', '9007199254740993', '9223372036854775807']) expect(ids).toContain(id)
 })

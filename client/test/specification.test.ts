@@ -1,7 +1,8 @@
 /** The sentences of the specification, section by section, through the SDK against the real service. */
-import { openDatabase } from '@plant-store/prisma'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 import { ApiError, createPlantStoreClient, type NewPlant, RequestError } from '../src/index.ts'
 import { newAccount } from './helpers/new-account.ts'
@@ -78,12 +79,11 @@ describe('2. Resources and their fields', () => {
     for (const client of clients) {
       for (const id of ids) await client.createPlant({ id, name: `exactly ${id}` })
     }
-    const database = await openDatabase(server.databaseUrl)
-    const rows = await database.prisma.plant.findMany({
-      where: { name: { startsWith: 'exactly' } },
-      orderBy: { seq: 'asc' },
-    })
-    await database.prisma.$disconnect()
+    const file = fileURLToPath(server.databaseUrl)
+    const rows = query(file, `SELECT "id", "name" FROM "Plant" WHERE "name" LIKE 'exactly%' ORDER BY "seq"`) as {
+      id: string
+      name: string
+    }[]
     expect(rows.map(({ id }) => id)).toEqual([...ids, ...ids].map(String))
     expect(rows.map(({ name, id }) => name === `exactly ${id}`)).not.toContain(false)
   })

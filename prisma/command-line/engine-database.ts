@@ -6,7 +6,7 @@ import {
   type SqlQuery,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
-import { select } from '../src/select.ts'
+import { select } from '../src/sql.ts'
 import { keepStatements } from '../src/sqlite/connection/connect.ts'
 
 // The engine takes a database for empty only if it has no tables at all or a table of migrations: this keeps that one,

@@ -16,10 +16,10 @@ async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
 
 test('a backup of an open database has what was committed, and opens as a database', async () => {
   const { url } = await databaseWithOnePlant()
-  const { prisma } = await openDatabase(url)
-  onTestFinished(() => prisma.$disconnect())
+  const { plants, close } = await openDatabase(url)
+  onTestFinished(close)
   // This one is in the write-ahead log only: copying the file alone would lose it.
-  await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus' } })
+  await plants.insert([{ account: 'alice', id: '2', name: 'Ficus', tag: null }])
 
   const copy = path.join(temporaryFolder(), 'copy.db')
   await backupDatabase(url, copy)
@@ -42,7 +42,7 @@ test('a backup replaces no file', async () => {
   writeFileSync(copy, 'the only copy of last year')
   const before = contentsOf(path.dirname(copy))
   await expect(backupDatabase(url, copy)).rejects.toThrow(
-    new DatabaseError(`${copy} exists already: choose another name for the copy`),
+    new DatabaseError(`${copy} already exists: choose another name for the copy`),
   )
   expect(contentsOf(path.dirname(copy))).toEqual(before)
 })
@@ -89,7 +89,7 @@ test.skipIf(mountRefusal)('a full disk is that of the copy, and nothing is left 
   onTestFinished(() => unmount(folder))
   const copy = path.join(folder, 'copy.db')
   await expect(backupDatabase(url, copy)).rejects.toThrow(
-    new DatabaseError(`${copy} cannot be written, the disk is full: make room and start again`),
+    new DatabaseError(`${copy} cannot be written because the disk is full: free some space and retry`),
   )
   expect(contentsOf(folder)).toEqual({})
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { DatabaseError, databaseFile, databaseUrl } from '../src/index.ts'
+import { databaseFile, databaseUrl } from '../src/database-url.ts'
+import { DatabaseError } from '../src/index.ts'
 
 const root = '/srv/plant-store'
 
@@ -20,14 +21,14 @@ describe('databaseFile', () => {
     ['  ', 'is empty'],
     ['postgresql://localhost/plants', 'does not start with "file:"'],
     ['./plants.db', 'does not start with "file:"'],
-    ['file:', 'names no file'],
-    ['file:./data/', 'names no file'],
-    ['file:..', 'names no file'],
+    ['file:', 'does not name a file'],
+    ['file:./data/', 'does not name a file'],
+    ['file:..', 'does not name a file'],
     ['file::memory:', 'names a database in memory'],
     ['file:./plants.db?mode=ro', 'contains "?"'],
     ['file:./plants\0.db', 'NUL'],
     ['file://server/plants.db', 'names another host'],
-  ])('%j is refused: it %s', (value, reason) => {
+  ])('%j is rejected: it %s', (value, reason) => {
     const read = () => databaseFile(value, root)
     expect(read).toThrow(DatabaseError)
     expect(read).toThrow(/^DATABASE_URL .* write for example file:\.\/data\/plant-store\.db$/s)
@@ -36,7 +37,7 @@ describe('databaseFile', () => {
 })
 
 describe('databaseUrl', () => {
-  test('is absolute, in the form that Prisma Studio takes', () => {
+  test('is absolute, in the form that Prisma Studio supports', () => {
     expect(databaseUrl('file:./data/x.db', root)).toBe('file:///srv/plant-store/data/x.db')
   })
 
@@ -44,7 +45,7 @@ describe('databaseUrl', () => {
     expect(databaseUrl()).toBe(new URL('../../data/plant-store.db', import.meta.url).href)
   })
 
-  test('of a databaseUrl is the same', () => {
+  test('leaves its own result unchanged', () => {
     const url = databaseUrl('file:./a b.db', root)
     expect(databaseUrl(url, '/another/root')).toBe(url)
   })

@@ -1,20 +1,12 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect, runSql } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { DatabaseError, explainDatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
-
-async function openNewDatabase() {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const { prisma } = await openDatabase(url)
-  onTestFinished(() => prisma.$disconnect())
-  return { file, url, prisma }
-}
+import { DatabaseError, explainDatabaseError } from '../src/index.ts'
+import { openNewClient } from './helpers/open-client.ts'
 
 const token = { id: 'a', hash: 'b', account: 'alice', scopes: 'read' }
 
 test('an error of Prisma on a locked database is one sentence that names the file', async () => {
-  const { file, url, prisma } = await openNewDatabase()
+  const { file, url, prisma } = await openNewClient()
   connect(file).exec('BEGIN IMMEDIATE')
   const sentence = `${file} is locked by another process: stop that one, or wait for it, and retry`
   for (const failing of [prisma.token.create({ data: token }), prisma.$executeRaw`DELETE FROM "Token"`]) {
@@ -24,7 +16,7 @@ test('an error of Prisma on a locked database is one sentence that names the fil
 })
 
 test('any other error of Prisma is one line without the call', async () => {
-  const { file, url, prisma } = await openNewDatabase()
+  const { file, url, prisma } = await openNewClient()
   runSql(file, 'DROP TABLE "Token"')
   const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
   const explained = explainDatabaseError(error, url)

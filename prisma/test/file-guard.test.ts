@@ -1,27 +1,25 @@
 import { existsSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { type Database, migrateDatabase, openDatabase } from '../src/index.ts'
+import { migrateDatabase } from '../src/index.ts'
+import { openClient, openNewClient } from './helpers/open-client.ts'
 
-async function openNewDatabase(): Promise<Database & { file: string; write(id: string): Promise<number> }> {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const database = await openDatabase(url)
-  onTestFinished(() => database.close())
+async function openNewDatabase() {
+  const client = await openNewClient()
   const insert = `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ('alice', ?, 'Ficus', '2026-01-01')`
-  return { ...database, file, write: (id) => database.sql.execute(insert, id) }
+  return { ...client, write: (id: string) => client.sql.execute(insert, id) }
 }
 
 const moved = { cause: { originalCode: 'SQLITE_READONLY_DBMOVED' } }
 
-test('the write-ahead log is there as soon as the database is open', async () => {
+test('the write-ahead log exists as soon as the database is open', async () => {
   const { file } = await openNewDatabase()
   expect(existsSync(`${file}-wal`)).toBe(true)
 })
 
-test.each(['', '-wal'])('where the file "%s" was moved, writes are refused until it is put back', async (suffix) => {
+test.each(['', '-wal'])('after plants.db%s was moved, writes are rejected until it is put back', async (suffix) => {
   const { file, write, prisma } = await openNewDatabase()
   await write('1')
   renameSync(file + suffix, `${file}-elsewhere`)
@@ -38,21 +36,21 @@ test.each(['', '-wal'])('where the file "%s" was moved, writes are refused until
   ])
 })
 
-test('where another database was put in its place, writes to the one that was opened are refused', async () => {
+test('after another database was put in its place, writes to the opened one are rejected', async () => {
   const [first, second] = [await openNewDatabase(), await openNewDatabase()]
   rmSync(first.file)
   renameSync(second.file, first.file)
   await expect(first.write('1')).rejects.toMatchObject(moved)
 })
 
-test('a write during which the file was deleted is not called done', async () => {
+test('a write during which the file is deleted fails', async () => {
   const { file, write } = await openNewDatabase()
   const writing = write('1')
   rmSync(file)
   await expect(writing).rejects.toMatchObject(moved)
 })
 
-test('a change that leaves the time of the folder as it is, being in the same tick of the clock, is noticed', async () => {
+test('a change in the same clock tick, with the same folder time, is detected', async () => {
   const { file, write } = await openNewDatabase()
   const now = new Date(Date.now() + 3_600_000)
   utimesSync(path.dirname(file), now, now)
@@ -62,14 +60,13 @@ test('a change that leaves the time of the folder as it is, being in the same ti
   await expect(write('2')).rejects.toMatchObject(moved)
 })
 
-test('a database that a symbolic link leads to is guarded where it is', async () => {
+test('a database behind a symbolic link is guarded where it is', async () => {
   const { file, url } = temporaryDatabase()
   const link = `${temporaryDatabase().file}-link`
   await migrateDatabase(url)
   symlinkSync(file, link)
-  const database = await openDatabase(`file:${link}`)
-  onTestFinished(() => database.close())
-  const write = () => database.sql.execute(`UPDATE "Plant" SET "name" = 'Ficus'`)
+  const { sql } = await openClient(`file:${link}`)
+  const write = () => sql.execute(`UPDATE "Plant" SET "name" = 'Ficus'`)
   await write()
   renameSync(`${file}-wal`, `${file}-elsewhere`)
   await expect(write()).rejects.toMatchObject(moved)

@@ -1,9 +1,11 @@
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { migrateDatabase, openDatabase } from '../src/index.ts'
+import { databaseFile } from '../src/database-url.ts'
+import { migrateDatabase } from '../src/index.ts'
+import { connectClient } from '../src/sqlite/connection/client.ts'
 
-test('a statement is prepared once, however often it runs, so that the garbage collector finds none', async () => {
+test('a statement is prepared once, however often it runs, so none is garbage-collected', async () => {
   const { url } = temporaryDatabase()
   await migrateDatabase(url)
   const { prepare } = Database.prototype
@@ -13,7 +15,7 @@ test('a statement is prepared once, however often it runs, so that the garbage c
     return prepare.call(this, sql)
   } as typeof prepare
   try {
-    const { prisma, sql, close } = await openDatabase(url)
+    const { prisma, sql, close } = await connectClient(databaseFile(url))
     for (let id = 0; id < 50; id++) {
       await sql.execute(
         'INSERT INTO "Plant" ("account", "id", "name") VALUES (?, ?, ?)',

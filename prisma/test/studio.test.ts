@@ -11,14 +11,16 @@ import { packageFolder, prismaCommand } from './helpers/run.ts'
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
 test.skipIf(!hasBrowser('Prisma Studio'))(
-  'Prisma Studio shows the greatest id exactly',
+  'Prisma Studio shows the largest id exactly',
   { timeout: 120_000 },
   async () => {
     const { url } = temporaryDatabase()
     await migrateDatabase(url)
-    const { prisma, close } = await openDatabase(url)
-    await prisma.plant.create({ data: { account: 'alice', id: '9223372036854775807', name: 'Citrus × limon' } })
-    await prisma.plant.create({ data: { account: 'alice', id: '9007199254740993', name: 'Monstera' } })
+    const { plants, close } = await openDatabase(url)
+    await plants.insert([
+      { account: 'alice', id: '9223372036854775807', name: 'Citrus × limon', tag: null },
+      { account: 'alice', id: '9007199254740993', name: 'Monstera', tag: null },
+    ])
     await close()
 
     const page = await openPage()

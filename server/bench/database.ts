@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { createTokenStore } from '../src/accounts/token-store.ts'
-import { insertPlants } from '../src/plants/plant-queries.ts'
 
 /** The account whose plants are created and listed. */
 const ACCOUNT = 'bench'
@@ -35,9 +34,9 @@ export async function createDatabase(
       name: `Plant number ${first + index}`,
       tag: 'bench',
     }))
-    await insertPlants(database.sql, rows)
+    await database.plants.insert(rows)
   }
-  const { token } = await createTokenStore(database.prisma).create({ account: ACCOUNT })
+  const { token } = await createTokenStore(database.tokens).create({ account: ACCOUNT })
   await database.close()
   return { file, url, token, remove: () => rm(folder, { recursive: true }) }
 }

@@ -1,4 +1,5 @@
 import { contract, type OperationMetadata } from '@plant-store/contract'
+import type { Database } from '@plant-store/prisma'
 import { createExpressEndpoints, type TsRestRequestHandler } from '@ts-rest/express'
 import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
@@ -24,7 +25,6 @@ import type { Cursors } from './plants/cursor.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Settings } from './settings/settings.ts'
-import { toStorageFailure } from './storage/storage-failure.ts'
 
 /** What the app works with. */
 export interface AppDependencies {
@@ -33,6 +33,8 @@ export interface AppDependencies {
   cursors: Cursors
   loadShedding: LoadShedding
   slowReaders: SlowReaders
+  /** Recognizes an error of the database that may go away. */
+  failure: Database['failure']
   logger: Logger
   /** Makes a trace of each request; undefined: none is made. */
   traceRequest: RequestHandler | undefined
@@ -57,7 +59,7 @@ export type AppSettings = Pick<
  * 401, scope 403, rate 429, size 413, media type 415, body 400.
  */
 export function createApp(
-  { authenticate, plants, cursors, loadShedding, slowReaders, logger, traceRequest }: AppDependencies,
+  { authenticate, plants, cursors, loadShedding, slowReaders, failure, logger, traceRequest }: AppDependencies,
   settings: AppSettings,
 ): Express {
   const app = express()
@@ -85,7 +87,7 @@ export function createApp(
   serveStaticResources(app, docsResources)
   refuseOtherMethods(app, [...Object.values(contract), ...docsResources])
   refuseUnknownPaths(app)
-  app.use(errorHandler(logger, toStorageFailure))
+  app.use(errorHandler(logger, failure))
   return app
 }
 

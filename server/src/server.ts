@@ -4,10 +4,10 @@ import type { TokenStore } from './accounts/token-store.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
 import { createHttpServer, listen, stop } from './http/listen/http-server.ts'
 import { type InheritedSockets, listenOnInherited, stopAccepting } from './http/listen/inherited-sockets.ts'
+import { migrateAtStartup } from './migrate-at-startup.ts'
 import { createService, type Observers, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings/settings.ts'
 import { StartError } from './start-error.ts'
-import { bringUpToDate } from './storage/bring-up-to-date.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
 /** A server that answers. */
@@ -63,7 +63,7 @@ export async function startServer(
   try {
     if (sockets?.http === undefined) await listenHere()
     if (adminPort !== undefined || sockets?.admin !== undefined) admin = await startAdmin()
-    await bringUpToDate(complete.databaseUrl, {
+    await migrateAtStartup(complete.databaseUrl, {
       logger: completeObservers.logger,
       migrationsFolder,
       onPending: () => {

@@ -1,4 +1,4 @@
-import { type Database, databaseFile, openDatabase, readSecret } from '@plant-store/prisma'
+import { type Database, openDatabase } from '@plant-store/prisma'
 import type { Express } from 'express'
 import type { Logger } from 'pino'
 import { type Authenticate, createAuthenticator } from './accounts/authenticator.ts'
@@ -8,7 +8,7 @@ import { createLoadShedding } from './limits/load-shedding.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings/settings.ts'
-import { retryWhileBusy } from './storage/retry-while-busy.ts'
+import { busyRetried } from './telemetry/events.ts'
 import type { Gauges } from './telemetry/metrics.ts'
 
 /** Who is told what the service does. */
@@ -43,7 +43,7 @@ export async function createService(
   dependencies: ServiceDependencies,
   signal?: AbortSignal,
 ): Promise<Service> {
-  const database = await openDatabase(settings.databaseUrl, signal)
+  const database = await openDatabase(settings.databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
   try {
     return await createServiceOver(database, settings, dependencies)
   } catch (error) {
@@ -57,29 +57,25 @@ async function createServiceOver(
   settings: Settings,
   { logger, traceRequest, slowReaders }: ServiceDependencies,
 ): Promise<Service> {
-  const { prisma } = database
-  const tokens = createTokenStore(prisma)
-  const plants = createPlantStore(database)
-  const cursors = createCursors(() => retryWhileBusy(() => readSecret(database.sql, 'cursor')))
+  const { isEmpty, failure, whyUnavailable, logSize } = database
+  const tokens = createTokenStore(database.tokens)
+  const plants = createPlantStore(database.plants)
+  const cursors = createCursors(() => database.secret('cursor'))
   const loadShedding = createLoadShedding(settings)
   const authenticate = await createAuthentication(settings, tokens, logger)
   return {
-    app: createApp({ authenticate, plants, cursors, loadShedding, slowReaders, logger, traceRequest }, settings),
+    app: createApp(
+      { authenticate, plants, cursors, loadShedding, slowReaders, failure, logger, traceRequest },
+      settings,
+    ),
     tokens,
     gauges: {
       requestsInFlight: loadShedding.inFlight,
       waitingWrites: plants.waitingWrites,
-      walFile: `${databaseFile(settings.databaseUrl)}-wal`,
+      logSize,
     },
-    isEmpty: async () => !(await prisma.token.findFirst()) && !(await prisma.plant.findFirst()),
-    whyNotReady: keepFor(LOOK_COUNTS_FOR, async () => {
-      try {
-        await prisma.plant.findFirst({ select: { seq: true } })
-      } catch {
-        return 'The database does not answer.'
-      }
-      return database.whyNotWritable()
-    }),
+    isEmpty,
+    whyNotReady: keepFor(LOOK_COUNTS_FOR, whyUnavailable),
     async close() {
       loadShedding.close()
       await database.close()

@@ -1,6 +1,7 @@
 /** What lists and writers see of each other, within one process and across two on one file. */
-import { openDatabase } from '@plant-store/prisma'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect, runSql } from '../../test/helpers/database/sqlite.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 
@@ -84,41 +85,29 @@ test('what another program changes in the database is in the next list', async (
   const { token } = await server.createToken({ account: 'another program' })
   await createAt(server.url, token, 1, 'before')
   expect(await namesAt(server.url, token)).toEqual(['before'])
-  const database = await openDatabase(server.databaseUrl)
-  await database.prisma.plant.updateMany({ where: { account: 'another program' }, data: { name: 'after' } })
-  await database.prisma.$disconnect()
+  runSql(fileURLToPath(server.databaseUrl), `UPDATE "Plant" SET "name" = 'after' WHERE "account" = 'another program'`)
   expect(await namesAt(server.url, token)).toEqual(['after'])
 })
 
 test('a writer waits for the lock of another process without stopping the others', async () => {
   const { token } = await server.createToken({ account: 'locked out' })
-  const database = await openDatabase(server.databaseUrl)
-  let release = () => {}
-  const held = database.prisma.$transaction(
-    async (transaction) => {
-      await transaction.$executeRaw`UPDATE "Token" SET "label" = "label"`
-      await new Promise<void>((resolve) => {
-        release = resolve
-      })
-    },
-    { timeout: 60_000 },
-  )
-  await expect.poll(() => release.name).not.toBe('release')
+  const locker = connect(fileURLToPath(server.databaseUrl))
+  locker.exec('BEGIN IMMEDIATE')
   const written = createAt(server.url, token, 1, 'waited')
   expect(await namesAt(server.url, token)).toEqual([])
-  release()
-  await held
+  locker.exec('COMMIT')
   expect(await written).toBe(200)
   expect(await namesAt(server.url, token)).toEqual(['waited'])
-  await database.prisma.$disconnect()
 })
 
 test('a commit that fails fails exactly the writers in it, each with a 503 or 500, and what was stored stays', async () => {
   await using failing = await startTestServer()
   expect((await failing.post('{"id":1,"name":"kept"}')).status).toBe(200)
-  const database = await openDatabase(failing.databaseUrl)
-  await database.prisma
-    .$executeRaw`CREATE TRIGGER "refuse" BEFORE INSERT ON "Plant" WHEN NEW."name" = 'poison' BEGIN SELECT RAISE(FAIL, 'refused'); END`
+  const file = fileURLToPath(failing.databaseUrl)
+  runSql(
+    file,
+    `CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" WHEN NEW."name" = 'poison' BEGIN SELECT RAISE(FAIL, 'rejected'); END`,
+  )
   const burst = ['a', 'poison', 'b'].map((name, index) => failing.post(JSON.stringify({ id: 10 + index, name })))
   const statuses = (await Promise.all(burst)).map(({ status }) => status)
   const listed = (await (await failing.call('/plants')).json()) as { name: string }[]
@@ -126,9 +115,8 @@ test('a commit that fails fails exactly the writers in it, each with a 503 or 50
   const answered = ['a', 'poison', 'b'].filter((_, index) => statuses[index] === 200)
   expect(statuses[1]).toBe(500)
   expect(listed.map(({ name }) => name)).toEqual(['kept', ...answered])
-  await database.prisma.$executeRaw`DROP TRIGGER "refuse"`
+  runSql(file, 'DROP TRIGGER "reject"')
   expect((await failing.post('{"id":20,"name":"after"}')).status).toBe(200)
-  await database.close()
 })
 
 test('a token that the command line makes works at once', async () => {

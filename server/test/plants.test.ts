@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { openDatabase } from '@plant-store/prisma'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runSql } from '../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
 
 let server: TestServer
@@ -287,9 +288,7 @@ describe('long lists', () => {
     })
     await once(response, 'readable')
     // The caller has taken next to nothing: most of the list is still in the table that goes away now.
-    const database = await openDatabase(breaking.databaseUrl)
-    await database.prisma.$executeRaw`ALTER TABLE "Plant" RENAME TO "Gone"`
-    await database.close()
+    runSql(fileURLToPath(breaking.databaseUrl), 'ALTER TABLE "Plant" RENAME TO "Gone"')
     const received: Buffer[] = []
     await expect(async () => {
       for await (const chunk of response) received.push(chunk)

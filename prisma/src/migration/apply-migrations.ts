@@ -4,10 +4,10 @@ import type { Migration } from './migrations.ts'
 import { createSchemaEngine } from './schema-engine.ts'
 
 /**
- * Applies what is pending on this one connection, in whatever transaction it is.
+ * Applies the pending migrations on this connection, within its transaction.
  *
  * @returns the names of the migrations that were applied
- * @throws {Error} naming the migration that failed, and why
+ * @throws {Error} that names the migration that failed, and why
  */
 export async function applyMigrations(
   connection: SqlDriverAdapter,
@@ -29,7 +29,7 @@ export async function applyMigrations(
     const { appliedMigrationNames } = await engine.applyMigrations({
       migrationsList: {
         baseDir: 'migrations',
-        lockfile: { path: 'migration_lock.toml', content: 'provider = "sqlite"' },
+        lockfile: { path: 'migration_lock.toml', content: `provider = "${connection.provider}"` },
         shadowDbInitScript: '',
         migrationDirectories: migrations.map(({ name, script }) => ({
           path: name,
@@ -40,14 +40,14 @@ export async function applyMigrations(
     })
     return appliedMigrationNames
   } catch (error) {
-    // The engine's own error often leaves out which migration it was.
+    // The engine's own error often does not name the migration.
     throw failures[0] ?? error
   } finally {
     engine.free()
   }
 }
 
-/** The engine opens and closes connections as it likes; it gets this one and cannot close it. */
+/** Lends the engine, which opens and closes connections as it likes, this one, without letting it close it. */
 function lend(
   connection: SqlDriverAdapter,
   executeScript: SqlDriverAdapter['executeScript'],
@@ -59,7 +59,7 @@ function lend(
     queryRaw: (query) => connection.queryRaw(query),
     executeRaw: (query) => connection.executeRaw(query),
     executeScript,
-    startTransaction: () => Promise.reject(new Error('A transaction is open already')),
+    startTransaction: () => Promise.reject(new Error('A transaction is already open')),
     dispose: () => Promise.resolve(),
   }
   return {

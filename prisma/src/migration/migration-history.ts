@@ -1,13 +1,13 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../database-error.ts'
-import { select } from '../select.ts'
+import { select } from '../sql.ts'
 import { hasChecksum, type Migration } from './migrations.ts'
 
 /**
- * Those of `migrations` that the database does not have yet. Two plain SQL queries: a start with nothing to do
- * does not load the schema engine.
+ * Finds the migrations that the database does not have yet. With two plain queries, so that a startup with nothing
+ * pending does not load the schema engine.
  *
- * @throws {DatabaseError} if the database's history is not a beginning of ours
+ * @throws {DatabaseError} if the database's history does not match the migrations
  */
 export async function pendingMigrations(
   connection: SqlQueryable,
@@ -25,16 +25,16 @@ export async function pendingMigrations(
     )
   }
 
-  const known = new Map(migrations.map((migration) => [migration.name, migration]))
+  const missing = new Map(migrations.map((migration) => [migration.name, migration]))
   const applied = await select(
     connection,
     'SELECT migration_name AS name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL',
   )
   for (const { name, checksum, finished_at: finishedAt } of applied) {
-    const migration = known.get(String(name))
+    const migration = missing.get(String(name))
     if (finishedAt === null) {
       throw new DatabaseError(
-        `${file} is left half way by the migration ${name}: put a backup in its place, or mend it and run pnpm prisma migrate resolve`,
+        `the migration ${name} of ${file} was interrupted: put a backup in its place, or fix it and run pnpm prisma migrate resolve`,
       )
     }
     if (!migration) {
@@ -44,10 +44,10 @@ export async function pendingMigrations(
     }
     if (!hasChecksum(migration.script, String(checksum))) {
       throw new DatabaseError(
-        `${file} was made by another migration ${name} than the one here: restore that migration.sql as it was`,
+        `the migration ${name} of ${file} is not the one in this version: restore its migration.sql`,
       )
     }
-    known.delete(migration.name)
+    missing.delete(migration.name)
   }
-  return [...known.values()]
+  return [...missing.values()]
 }

@@ -9,10 +9,10 @@ export interface Migration {
   readonly script: string
 }
 
-/** Beside the package.json: the same from `src/` and from the compiled `dist/`. */
+/** In the package's folder: the same path from `src/` and from the compiled `dist/`. */
 export const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url))
 
-/** All migrations in the order in which they are applied: that of their names, which begin with the time. */
+/** Reads the migrations in the order in which they are applied: by name, which begins with the time. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
@@ -23,7 +23,7 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   )
 }
 
-/** Whether `checksum`, from the database, is of this script. Line endings do not count: git may rewrite them. */
+/** Tells whether a checksum from the database is this script's. Line endings do not count: git may rewrite them. */
 export function hasChecksum(script: string, checksum: string): boolean {
   const lineFeeds = script.replaceAll('\r\n', '\n')
   return [lineFeeds, lineFeeds.replaceAll('\n', '\r\n')].some((text) => sha256(text) === checksum)

@@ -12,7 +12,7 @@ export type { DevDiagnosticInput } from '@prisma/schema-engine-wasm/schema_engin
 /** A Prisma schema file: its path and its text. */
 export type Datamodel = [path: string, text: string]
 
-// TypeScript knows it from the browser's library only.
+// TypeScript declares it in the browser's library only.
 declare const WebAssembly: {
   instantiate(binary: Uint8Array, imports: object): Promise<{ instance: { exports: Record<string, unknown> } }>
 }
@@ -21,8 +21,8 @@ const require = createRequire(import.meta.url)
 let ready: Promise<void> | undefined
 
 /**
- * Prisma's own schema engine, the one behind `prisma migrate`, in its WebAssembly build: nothing is downloaded.
- * It reaches the database through the given driver adapter only. Free it with `engine.free()`.
+ * Creates Prisma's schema engine, the one behind `prisma migrate`, in its WebAssembly build: nothing is downloaded. It
+ * reaches the database through the driver adapter only. Free it with `engine.free()`.
  */
 export async function createSchemaEngine(
   database: SqlMigrationAwareDriverAdapterFactory,
@@ -31,7 +31,7 @@ export async function createSchemaEngine(
   ready ??= instantiate()
   await ready
   const ignoreLog = () => {}
-  // The engine takes none, but not an empty list of them.
+  // The engine rejects an empty list.
   const options = { datamodels: datamodels.length > 0 ? datamodels : undefined }
   return glue.SchemaEngine.new(options, ignoreLog, bindMigrationAwareSqlAdapterFactory(database))
 }
@@ -48,7 +48,7 @@ async function instantiate(): Promise<void> {
   start()
 }
 
-/** The engine tells what went wrong through this global, just before it gives up. */
+/** Turns panics, which the engine reports through this global, into errors. */
 function reportPanics(): void {
   Object.assign(globalThis, {
     PRISMA_WASM_PANIC_REGISTRY: {

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
-import { DatabaseError, missingDatabase, toDatabaseError } from '../database-error.ts'
+import { DatabaseError } from '../database-error.ts'
 import { databaseFile } from '../database-url.ts'
 import { pendingMigrations } from '../migration/migration-history.ts'
 import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
 import { connect } from './connection/connect.ts'
-import { OPEN_WAIT_MILLISECONDS, whenFree } from './connection/when-free.ts'
+import { missingDatabase, toDatabaseError } from './connection/errors.ts'
+import { OPEN_PATIENCE, retryWhileBusy } from './connection/retry-while-busy.ts'
 
 /**
  * Checks that a database exists and has the newest schema, and changes nothing.
@@ -20,7 +21,8 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   try {
     const connection = await connect({ url: file, fileMustExist: true, timeout: 0 })
     try {
-      const pending = await whenFree(() => pendingMigrations(connection, file, migrations), OPEN_WAIT_MILLISECONDS)
+      const patience = { patience: OPEN_PATIENCE }
+      const pending = await retryWhileBusy(() => pendingMigrations(connection, file, migrations), patience)
       if (pending.length > 0) {
         const names = pending.map(({ name }) => name).join(', ')
         throw new DatabaseError(`${file} needs the migrations ${names}: run "plant-store migrate"`)

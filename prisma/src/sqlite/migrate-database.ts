@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import path from 'node:path'
-import { toDatabaseError } from '../database-error.ts'
 import { databaseFile } from '../database-url.ts'
 import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
+import { toDatabaseError } from './connection/errors.ts'
 import { removeStaleDrafts } from './new-file/drafts.ts'
 import { createNewFile } from './new-file/new-file.ts'
 import { findPending, migrateFile } from './task/migrate-file.ts'
@@ -11,24 +11,24 @@ import { runTask } from './task/run-task.ts'
 /** How to migrate. */
 export interface MigrateOptions {
   /**
-   * Called with the names of the migrations that are pending, before they are applied in a process of its own, so that
-   * the event loop is free however long that takes. Left out: they are applied in this process.
+   * Called with the names of the pending migrations. They are then applied in a process of their own, so that the event
+   * loop stays free however long that takes. Default: they are applied in this process.
    */
   onPending?: (names: string[]) => void
-  /** Ends it: nothing on disk has changed then. */
+  /** Aborts the migration: nothing on disk has changed then. */
   signal?: AbortSignal | undefined
 }
 
 /**
- * Brings the database to the newest schema, creating it if there is none. All or nothing: if anything fails, nothing
- * on disk has changed. Processes that start at once on the same file wait for each other. With nothing to do it
+ * Migrates a database to the newest schema, and creates it if there is none. All or nothing: if anything fails, nothing
+ * on disk has changed. Processes that migrate the same file at the same time wait for each other. With nothing pending it
  * takes a few milliseconds.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are
  * @returns the names of the migrations that were applied
  * @throws {DatabaseError} if the database was written by a newer version, is another program's, or cannot be used; the
- *   reason of the signal
+ *   signal's reason
  */
 export async function migrateDatabase(
   url: string,
@@ -51,7 +51,7 @@ export async function migrateDatabase(
       const applied = await createNewFile(file, migrate)
       if (applied) return { applied }
     }
-    // SQLite would open a file that it may not write, and only later fail to write it.
+    // SQLite opens a file that it may not write to, and fails only at the first write.
     accessSync(file, constants.R_OK | constants.W_OK)
     accessSync(path.dirname(file), constants.W_OK)
     return { applied: await migrate(file) }

@@ -1,70 +1,70 @@
 import { existsSync } from 'node:fs'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { missingDatabase, toDatabaseError } from '../database-error.ts'
+import { stat } from 'node:fs/promises'
+import type { Database, OpenOptions } from '../database.ts'
 import { databaseFile } from '../database-url.ts'
-import { PrismaClient } from '../generated/client.ts'
-import { createSql, type Sql } from '../sql.ts'
-import { createSqliteAdapter } from './connection/client.ts'
-import { createWriteWatch } from './connection/write-watch.ts'
+import { readSecret } from '../secret.ts'
+import { createTokens } from '../tokens.ts'
+import { connectClient, type SqliteClient } from './connection/client.ts'
+import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { createPlants } from './plants.ts'
 
-/** An open database. */
-export interface Database {
-  readonly prisma: PrismaClient
-  /** For the few statements that every request runs. */
-  readonly sql: Sql
-  /**
-   * Why a write would be rejected now, in a sentence; undefined: it would be accepted. It takes up to two seconds where
-   * another process has locked the database.
-   */
-  whyNotWritable(): Promise<string | undefined>
-  /** Writes the write-ahead log back into the file and lets go of it. Call it once, after the last query. */
-  close(): Promise<void>
-}
+/** How long a write of a request waits for a locked database, in milliseconds; then the response is a 503. */
+const REQUEST_PATIENCE = 2_000
 
 /**
- * Opens a database that `migrateDatabase` has made.
+ * Opens a database that `migrateDatabase` has created.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
- * @param signal ends the wait for a file that another process has locked
- * @throws {DatabaseError} if there is none, or it cannot be used; the reason of the signal
+ * @throws {DatabaseError} if there is none, or it cannot be used; the signal's reason
  */
-export async function openDatabase(url: string, signal?: AbortSignal): Promise<Database> {
+export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const file = databaseFile(url)
   if (!existsSync(file)) throw missingDatabase(file)
   try {
-    const watch = createWriteWatch(file)
-    const sqlite = createSqliteAdapter(file, watch, signal)
-    let connection: SqlDriverAdapter | undefined
-    const adapter = {
-      ...sqlite,
-      async connect() {
-        connection = await sqlite.connect()
-        return connection
-      },
-    }
-    // The default format quotes the source code around the call.
-    const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
-    await prisma.$connect()
-    return {
-      prisma,
-      sql: createSql(() => connection),
-      whyNotWritable: watch.whyNotWritable,
-      async close() {
-        // The last connection to close removes the write-ahead log.
-        await watch.close()
-        await close(prisma)
-      },
-    }
+    return createDatabase(await connectClient(file, options.signal), file, options)
   } catch (error) {
-    signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     throw toDatabaseError(error, file)
   }
 }
 
-async function close(prisma: PrismaClient): Promise<void> {
+function createDatabase(
+  { prisma, sql, whyUnwritable, close }: SqliteClient,
+  file: string,
+  { patience = REQUEST_PATIENCE, onRetry }: OpenOptions,
+): Database {
+  const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })
+  return {
+    plants: createPlants(sql, retry),
+    tokens: createTokens(prisma, retry),
+    secret: (name) => retry(() => readSecret(sql, name)),
+
+    async isEmpty() {
+      const [row] = await sql.query<[number]>('SELECT EXISTS (SELECT 1 FROM "Token") OR EXISTS (SELECT 1 FROM "Plant")')
+      return row?.[0] === 0
+    },
+
+    async whyUnavailable() {
+      try {
+        await sql.query('SELECT "seq" FROM "Plant" LIMIT 1')
+      } catch {
+        return 'The database does not respond.'
+      }
+      return whyUnwritable()
+    },
+
+    failure: toTemporaryFailure,
+    logSize: () => sizeOf(`${file}-wal`),
+    close,
+  }
+}
+
+/** Returns the size of a file in bytes; 0 where there is none. */
+async function sizeOf(file: string): Promise<number> {
   try {
-    await prisma.$queryRaw`PRAGMA wal_checkpoint(TRUNCATE)`
-  } finally {
-    await prisma.$disconnect()
+    return (await stat(file)).size
+  } catch {
+    return 0
   }
 }

@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { contract } from '@plant-store/contract'
-import { openDatabase } from '@plant-store/prisma'
 import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type RequestHandler } from 'express'
+import { databaseFile } from '../../../prisma/src/database-url.ts'
+import { connectClient } from '../../../prisma/src/sqlite/connection/client.ts'
 
-const { prisma } = await openDatabase(process.env['DATABASE_URL'] ?? '')
+const { prisma } = await connectClient(databaseFile(process.env['DATABASE_URL'] ?? ''))
 const callers = new WeakMap<object, string>()
 
 const authenticate: RequestHandler = async (request, response, next) => {

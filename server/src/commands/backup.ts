@@ -3,7 +3,7 @@ import { backupDatabase } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
 import { announce } from './output.ts'
 
-/** Copies the database to a file, relative to the folder that the command was called in. The signal ends it. */
+/** Copies the database to a file, relative to the current folder. */
 export async function backup({ databaseUrl }: Settings, file: string, signal: AbortSignal): Promise<void> {
   const target = path.resolve(file)
   await backupDatabase(databaseUrl, target, signal)

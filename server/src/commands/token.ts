@@ -2,16 +2,15 @@ import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { Logger } from 'pino'
 import { isAccountName } from '../accounts/account-name.ts'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
-import { createTokenStore, type Token, type TokenStore } from '../accounts/token-store.ts'
+import type { Token, TokenStore } from '../accounts/token-store.ts'
 import { parseDuration } from '../settings/duration.ts'
 import type { Settings } from '../settings/settings.ts'
-import { COMMAND_PATIENCE } from '../storage/retry-while-busy.ts'
 import { createLogger, STANDARD_ERROR } from '../telemetry/logger.ts'
 import { announce, OutputError, print } from './output.ts'
 import { UsageError } from './usage-error.ts'
-import { withDatabase } from './with-database.ts'
+import { withTokens } from './with-tokens.ts'
 
-/** The options of `token create`, as typed. */
+/** The options of `token create`, as typed in. */
 export interface CreateTokenOptions {
   account: string
   scope?: string
@@ -19,11 +18,11 @@ export interface CreateTokenOptions {
   label?: string
 }
 
-/** The year is then one of four digits, which SQLite, Prisma and JSON agree on. */
+/** Keeps the year at four digits, which databases and JSON agree on. */
 const MAX_EXPIRY = '999999d'
 
 /**
- * Makes a token and prints it, alone. One that cannot be shown is revoked.
+ * Creates a token and prints nothing else. A token that cannot be printed is revoked.
  *
  * @throws OutputError
  */
@@ -39,20 +38,19 @@ export async function createToken(
     label,
   }
   const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
-  await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    const tokens = createTokenStore(prisma, COMMAND_PATIENCE)
+  await withTokens(settings.databaseUrl, async (tokens) => {
     const created = await tokens.create(token)
     logTokenEvent(logger, 'token created', created)
     try {
       print(created.token)
     } catch (error) {
-      throw await revokeUnseen(tokens, created, error as Error, logger)
+      throw await revokeUnprinted(tokens, created, error as Error, logger)
     }
   })
 }
 
-/** Revokes a token that could not be shown, and gives the error that says so. */
-async function revokeUnseen(tokens: TokenStore, { id }: Token, { message }: Error, logger: Logger): Promise<Error> {
+/** Revokes a token that could not be printed, and returns the error that says so. */
+async function revokeUnprinted(tokens: TokenStore, { id }: Token, { message }: Error, logger: Logger): Promise<Error> {
   try {
     const revoked = await tokens.revoke(id)
     if (revoked) logTokenEvent(logger, 'token revoked', revoked)
@@ -67,8 +65,8 @@ export async function listTokens(
   settings: Settings,
   { account, json }: { account?: string; json?: boolean },
 ): Promise<void> {
-  await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    const tokens = await createTokenStore(prisma, COMMAND_PATIENCE).list(account)
+  await withTokens(settings.databaseUrl, async (store) => {
+    const tokens = await store.list(account)
     print(json ? JSON.stringify(tokens, null, 2) : formatTable(tokens))
   })
 }
@@ -76,8 +74,8 @@ export async function listTokens(
 /** Revokes a token. */
 export async function revokeToken(settings: Settings, id: string): Promise<void> {
   const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
-  await withDatabase(settings.databaseUrl, async ({ prisma }) => {
-    const token = await createTokenStore(prisma, COMMAND_PATIENCE).revoke(id)
+  await withTokens(settings.databaseUrl, async (tokens) => {
+    const token = await tokens.revoke(id)
     if (!token) throw new UsageError(`there is no token with the id ${JSON.stringify(id)}; see: plant-store token list`)
     logTokenEvent(logger, 'token revoked', token)
     announce(`revoked ${token.id} of the account ${JSON.stringify(token.account)}`)

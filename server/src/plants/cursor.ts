@@ -1,27 +1,27 @@
 import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { Failure } from '../failure.ts'
 
-/** A tag of 16 bytes and 8 encrypted bytes in base64url: always as long, so that not even the digits show. */
+/** A tag of 16 bytes and 8 encrypted bytes in base64url. The fixed length hides how many digits the number has. */
 const SHAPE = /^[\w-]{32}$/
 const TAG_BYTES = 16
 
-/** Where a page begins, as clients see it: it tells nothing but that a page follows another. */
+/** Cursors, which tell clients where the next page begins and nothing else. */
 export interface Cursors {
-  /** Writes the cursor of the page that follows the plant `seq` in the list of an account; the same one every time. */
+  /** Returns the cursor of the page after the plant `seq` in an account's list, always the same one. */
   write(account: string, seq: number): Promise<string>
   /**
-   * Reads a cursor.
+   * Returns the `seq` in a cursor.
    *
-   * @throws Failure 400 where it was not written for this account with this secret
+   * @throws Failure `invalidQuery` where it was not created for this account with this secret
    */
   read(account: string, cursor: string): Promise<number>
 }
 
 /**
- * Makes the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted and authenticated together
- * with the account: a tag of both is the initialization vector, as in AES-SIV (RFC 5297), which needs no random number.
+ * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted and authenticated together
+ * with the account. A tag of both is the initialization vector, as in AES-SIV (RFC 5297), so no random number is needed.
  *
- * @param readSecret reads the secret that all servers of the database share; called again only if it failed
+ * @param readSecret reads the secret that all servers of the database share. Called again only if it failed
  */
 export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
   let keys: Promise<Keys> | undefined
@@ -73,7 +73,7 @@ function makeTag(keys: Keys, account: string, plain: Buffer): Buffer {
   return authenticate(keys.tag, Buffer.concat([plain, Buffer.from(account)])).subarray(0, TAG_BYTES)
 }
 
-/** In counter mode encrypting and decrypting are the same. */
+/** Encrypts or decrypts, which is the same in counter mode. */
 function applyKeyStream(keys: Keys, tag: Buffer, bytes: Buffer): Buffer {
   return createCipheriv('aes-256-ctr', keys.encryption, tag).update(bytes)
 }

@@ -2,26 +2,30 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../failure.ts'
 import { batchCommitted, requestRejected } from '../telemetry/events.ts'
 
-/**
- * Writes what many callers wait for in one transaction.
- *
- * A commit costs a sync of the disk however many rows it holds, so the writers that came in during one turn of the
- * event loop, and those that came while the commit before was under way, share one. Each waits for the commit that
- * holds its own item and gets its own result; nobody waits for a timer, so a lone writer is as fast as without.
- */
+/** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
-  /** Writes a batch in one transaction and gives a result for each item, in order. What it throws fails this batch. */
+  /** Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch only. */
   commit(items: Item[]): Promise<Result[]>
-  /** The weight of an item, in bytes. */
+  /** Returns the size of an item, in bytes. */
   weigh(item: Item): number
-  /** A batch ends before its items weigh more than this, in bytes; it has one item at least. */
-  maximumBatchBytes: number
-  /** A batch has this many items at most. */
-  maximumBatchItems: number
-  /** Beyond this many waiting items, or... */
-  maximumWaitingItems: number
-  /** ...this weight of them, in bytes, the next is refused with 503 at once. */
-  maximumWaitingBytes: number
+  /** The size of a batch, in bytes. A larger item is a batch of its own. */
+  maxBatchBytes: number
+  maxBatchItems: number
+  /** Beyond this many waiting items, or this size of them, an item is rejected. One item may always wait. */
+  maxWaitingItems: number
+  maxWaitingBytes: number
+}
+
+/** Commits items in batches. */
+export interface GroupCommit<Item, Result> {
+  /**
+   * Adds an item to the next commit and resolves with its result once it is on disk.
+   *
+   * @throws Failure `unavailable` where too many items are waiting
+   */
+  add(item: Item): Promise<Result>
+  /** Returns how many items are waiting. */
+  waiting(): number
 }
 
 interface Waiter<Item, Result> {
@@ -31,19 +35,11 @@ interface Waiter<Item, Result> {
   reject(error: unknown): void
 }
 
-/** Commits items in batches. */
-export interface GroupCommit<Item, Result> {
-  /**
-   * Hands an item to the next commit and resolves with its result once it is on disk.
-   *
-   * @throws Failure `unavailable` where too many wait
-   */
-  add(item: Item): Promise<Result>
-  /** How many items wait. */
-  waiting(): number
-}
-
-/** Makes a group commit. */
+/**
+ * Creates a group commit. A commit costs a sync of the disk however many rows it holds, so the items added during one turn
+ * of the event loop, and those added during the commit before, share one. No timer is involved: a lone item is as fast as
+ * without.
+ */
 export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   const waiting: Waiter<Item, Result>[] = []
   let waitingBytes = 0
@@ -51,7 +47,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      // A turn of the event loop lets every request that has arrived join the batch.
+      // Every request that has arrived by now joins the batch.
       await nextTurn()
       await commitBatch(takeBatch())
     }
@@ -62,8 +58,8 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     let bytes = 0
     let count = 0
     for (const waiter of waiting) {
-      if (count === options.maximumBatchItems) break
-      if (count > 0 && bytes + waiter.bytes > options.maximumBatchBytes) break
+      if (count === options.maxBatchItems) break
+      if (count > 0 && bytes + waiter.bytes > options.maxBatchBytes) break
       bytes += waiter.bytes
       count++
     }
@@ -83,22 +79,25 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     }
   }
 
-  function add(item: Item): Promise<Result> {
-    const bytes = options.weigh(item)
-    const full = waiting.length >= options.maximumWaitingItems || waitingBytes + bytes > options.maximumWaitingBytes
-    if (full && waiting.length > 0) {
-      requestRejected.publish('write-queue')
-      throw new Failure('unavailable', 'Too many writes are waiting. Send the request again.', {
-        headers: { 'Retry-After': '1' },
+  return {
+    add(item) {
+      const bytes = options.weigh(item)
+      const isFull = waiting.length >= options.maxWaitingItems || waitingBytes + bytes > options.maxWaitingBytes
+      if (isFull && waiting.length > 0) {
+        requestRejected.publish('write-queue')
+        throw new Failure('unavailable', 'Too many writes are waiting. Retry the request.', {
+          headers: { 'Retry-After': '1' },
+        })
+      }
+      return new Promise((resolve, reject) => {
+        waiting.push({ item, bytes, resolve, reject })
+        waitingBytes += bytes
+        if (running) return
+        running = true
+        void run()
       })
-    }
-    return new Promise((resolve, reject) => {
-      waiting.push({ item, bytes, resolve, reject })
-      waitingBytes += bytes
-      if (running) return
-      running = true
-      void run()
-    })
+    },
+
+    waiting: () => waiting.length,
   }
-  return { add, waiting: () => waiting.length }
 }

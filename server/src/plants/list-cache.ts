@@ -1,85 +1,77 @@
 import { putBack } from './put-back.ts'
 
-/** Runs a reading of the database within the bounds of its request. */
-export type BoundReading = <T>(read: () => Promise<T>) => Promise<T>
+/** Runs a read of the database within the limits of its request. */
+export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
 
 /**
- * Keeps the serialized lists of busy accounts as long as they are provably what the database holds.
+ * Caches the serialized lists of busy accounts for as long as they are certain to be what the database holds.
  *
- * Proof needs two things. What this process writes is told by {@link ListCache.write}. What any other connection
- * writes, of this process or another, changes SQLite's `data_version`, which is read anew for every list, after its
- * request has arrived; the lists that are asked for in one turn of the event loop share one reading. A list is kept
- * with the version that was read before its rows were, so that a write in between makes it stale, never wrong. Long
- * lists are not kept, and those that were not asked for longest go first.
+ * What this process writes goes through {@link ListCache.write}; what any other connection writes changes the version of
+ * the database. The version is read for every list, after its request has arrived, and once for all lists that are
+ * requested in one turn of the event loop. A list is cached with the version that was read before its rows were, so that
+ * a write in between makes it stale, never wrong. Long lists are not cached, and the least recently used go first.
  */
 export interface ListCache {
+  /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
+  get(account: string, limitRead: LimitRead): Promise<Buffer | AsyncIterator<string>>
   /**
-   * The list of an account as JSON text in UTF-8: kept, or read and then kept; as pieces where it is too long to keep.
-   */
-  get(account: string, bound: BoundReading): Promise<Buffer | AsyncIterator<string>>
-  /**
-   * Runs a write of this process, which must tell of what it changed by {@link append} or {@link forget} before it
-   * ends: a list that is read meanwhile may have the change in it already, and is not kept.
+   * Runs a write, which must report what it changed with {@link append} or {@link delete} before it ends. A list that is
+   * read meanwhile may already have the change, and is not cached.
    */
   write<T>(run: () => Promise<T>): Promise<T>
-  /** Some plants were appended to the list of an account, and nothing else: their JSON, with commas between. */
+  /** Appends plants to the list of an account: JSON objects, separated by commas. Nothing else has changed in it. */
   append(account: string, json: string): void
-  /** Something may have changed in the list of an account. */
-  forget(account: string): unknown
+  /** Removes the list of an account, in which anything may have changed. */
+  delete(account: string): unknown
 }
 
 /** What a list cache works with. */
 export interface ListCacheOptions {
-  /** SQLite's `data_version`: it changes when another connection has committed. */
+  /** Returns a number that changes when another connection has changed the database. */
   readVersion(): Promise<number>
   /** Reads the whole list of an account, as JSON text in pieces. */
   readList(account: string): Promise<AsyncIterator<string>>
-  /** A list with more bytes is not kept. */
-  maximumListBytes: number
-  /** All lists together are kept in this many bytes. */
-  maximumBytes: number
+  /** A longer list is not cached, in bytes. */
+  maxListBytes: number
+  /** The size of all cached lists, in bytes. */
+  maxBytes: number
 }
 
 interface Entry {
   version: number
   text: string
-  /** The text in UTF-8, once it was asked for. */
+  /** The text in UTF-8, once it has been requested. */
   bytes: Buffer | undefined
 }
 
-/** Makes a list cache. */
-export function createListCache({
-  readVersion,
-  readList,
-  maximumListBytes,
-  maximumBytes,
-}: ListCacheOptions): ListCache {
-  // In the order of their last use: a Map keeps the order of insertion.
+/** Creates a list cache. */
+export function createListCache({ readVersion, readList, maxListBytes, maxBytes }: ListCacheOptions): ListCache {
+  // A Map keeps the order of insertion, here that of the last use.
   const entries = new Map<string, Entry>()
-  let keptBytes = 0
+  let cachedBytes = 0
   let writesBegun = 0
   let writesEnded = 0
-  const currentVersion = shareTurn(readVersion)
+  const currentVersion = oncePerTurn(readVersion)
 
   function remove(account: string): Entry | undefined {
     const entry = entries.get(account)
-    if (entry) keptBytes -= entry.text.length
+    if (entry) cachedBytes -= entry.text.length
     entries.delete(account)
     return entry
   }
 
-  function keep(account: string, entry: Entry): void {
+  function set(account: string, entry: Entry): void {
     remove(account)
-    if (entry.text.length > maximumListBytes) return
+    if (entry.text.length > maxListBytes) return
     entries.set(account, entry)
-    keptBytes += entry.text.length
-    for (const oldest of entries.keys()) {
-      if (keptBytes <= maximumBytes) break
-      remove(oldest)
+    cachedBytes += entry.text.length
+    for (const leastRecent of entries.keys()) {
+      if (cachedBytes <= maxBytes) break
+      remove(leastRecent)
     }
   }
 
-  function recall(account: string, version: number): Buffer | undefined {
+  function find(account: string, version: number): Buffer | undefined {
     const entry = entries.get(account)
     if (entry?.version !== version) return undefined
     entries.delete(account)
@@ -89,26 +81,26 @@ export function createListCache({
   }
 
   async function read(account: string, version: number): Promise<Buffer | AsyncIterator<string>> {
-    const quiet = writesBegun === writesEnded
     const writesBefore = writesBegun
+    const isWriting = writesBegun > writesEnded
     const pieces = await readList(account)
     let text = ''
     for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
       text += next.value
-      if (text.length > maximumListBytes) return putBack(text, pieces)
+      if (text.length > maxListBytes) return putBack(text, pieces)
     }
     const bytes = Buffer.from(text)
-    if (quiet && writesBegun === writesBefore) keep(account, { version, text, bytes })
+    if (!isWriting && writesBegun === writesBefore) set(account, { version, text, bytes })
     return bytes
   }
 
   return {
-    async get(account, bound) {
+    async get(account, limitRead) {
       const version = await currentVersion()
-      const bytes = recall(account, version)
+      const bytes = find(account, version)
       if (bytes) return bytes
-      // The request before may have been for the same list.
-      return bound(async () => recall(account, version) ?? read(account, version))
+      // A request before this one may have read the same list meanwhile.
+      return limitRead(async () => find(account, version) ?? read(account, version))
     },
 
     async write(run) {
@@ -124,15 +116,15 @@ export function createListCache({
       const entry = remove(account)
       if (!entry) return
       const { version, text } = entry
-      keep(account, { version, text: `${text.slice(0, -1)}${text === '[]' ? '' : ','}${json}]`, bytes: undefined })
+      set(account, { version, text: `${text.slice(0, -1)}${text === '[]' ? '' : ','}${json}]`, bytes: undefined })
     },
 
-    forget: remove,
+    delete: remove,
   }
 }
 
-/** Runs a function once for all who ask within a turn of the event loop, after the last of them has asked. */
-function shareTurn<T>(run: () => Promise<T>): () => Promise<T> {
+/** Makes a function run once for all calls within a turn of the event loop, after the last of them. */
+function oncePerTurn<T>(run: () => Promise<T>): () => Promise<T> {
   let shared: Promise<T> | undefined
   return () => {
     shared ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {

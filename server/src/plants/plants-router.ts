@@ -6,7 +6,7 @@ import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 
-/** What the plants part of the contract works with. */
+/** What the plants router works with. */
 export interface PlantsRouterOptions {
   plants: PlantStore
   cursors: Cursors
@@ -15,7 +15,7 @@ export interface PlantsRouterOptions {
   publicUrl: string | undefined
 }
 
-/** The plants part of the contract, implemented. */
+/** Creates the router that implements the contract's operations on plants. */
 export function createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl }: PlantsRouterOptions) {
   return initServer().router(contract, {
     createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.caller.account, body) }),
@@ -35,7 +35,7 @@ export function createPlantsRouter({ plants, cursors, responseMemory, slowReader
   })
 }
 
-/** Without a public URL the reference is relative to the URL that was requested (RFC 8288 section 3.1). */
+/** Returns a `Link` header. Without a public URL it is relative to the requested URL (RFC 8288 section 3.1). */
 function nextPage(publicUrl: string | undefined, query: string): string {
   return `<${publicUrl === undefined ? '' : publicUrl + contract.getPlants.path}?${query}>; rel="next"`
 }

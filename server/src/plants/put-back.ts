@@ -1,4 +1,4 @@
-/** The iterator as it was before `piece` was taken from it. Once taken again, the piece is not kept in memory. */
+/** Returns an iterator that yields `piece` before the rest. Once it has been yielded, it is not held in memory. */
 export async function* putBack(piece: string, rest: AsyncIterator<string>): AsyncGenerator<string> {
   const pieces = [piece]
   try {

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { batchCommitted, busyRetried, type Event, requestEnded, requestRejected } from './events.ts'
 
@@ -6,8 +5,8 @@ import { batchCommitted, busyRetried, type Event, requestEnded, requestRejected 
 export interface Gauges {
   requestsInFlight(): number
   waitingWrites(): number
-  /** The path of SQLite's write-ahead log. */
-  walFile: string
+  /** The size of the database's write-ahead log, in bytes. */
+  logSize(): Promise<number>
 }
 
 /** The metrics of this process, in the text format of Prometheus. */
@@ -54,7 +53,7 @@ export function createMetrics(gauges: Gauges): Metrics {
   })
   gauge('http_server_active_requests', 'Requests under way.', gauges.requestsInFlight)
   gauge('plant_store_waiting_writes', 'New plants that wait for a commit.', gauges.waitingWrites)
-  gauge('plant_store_wal_bytes', 'The size of the write-ahead log of SQLite.', () => sizeOf(gauges.walFile))
+  gauge('plant_store_wal_bytes', 'The size of the write-ahead log of SQLite.', gauges.logSize)
 
   const subscriptions = [
     subscribe(requestEnded, ({ method, route, status, seconds }) => {
@@ -92,13 +91,4 @@ export function createMetrics(gauges: Gauges): Metrics {
 function subscribe<Message>(event: Event<Message>, listener: (message: Message) => void): () => void {
   event.subscribe(listener)
   return () => event.unsubscribe(listener)
-}
-
-/** The size of a file in bytes; 0 where there is none. */
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size
-  } catch {
-    return 0
-  }
 }

@@ -1,8 +1,9 @@
 /** What the server makes of callers that go away, of storage that fails, and of input that is meant to cost. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { openDatabase } from '@plant-store/prisma'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { accepts, type Check, get, post, type Row, refuses, request, send } from './row.ts'
@@ -90,9 +91,11 @@ async function goAway(server: TestServer): Promise<void> {
 }
 
 async function failInside(server: TestServer): Promise<void> {
-  const database = await openDatabase(server.databaseUrl)
-  await database.prisma
-    .$executeRaw`CREATE TRIGGER "poison" BEFORE INSERT ON "Plant" WHEN NEW."name" = 'poison' BEGIN SELECT RAISE(FAIL, 'secret'); END`
+  const file = fileURLToPath(server.databaseUrl)
+  runSql(
+    file,
+    `CREATE TRIGGER "poison" BEFORE INSERT ON "Plant" WHEN NEW."name" = 'poison' BEGIN SELECT RAISE(FAIL, 'secret'); END`,
+  )
   try {
     const poison: Check = refuses('', post('{"id":62001,"name":"poison"}', { 'X-Request-Id': 'poisoned' }), 50000, {
       'X-Request-Id': 'poisoned',
@@ -101,8 +104,7 @@ async function failInside(server: TestServer): Promise<void> {
     const [answer] = await send(server, post('{"id":62001,"name":"poison"}'))
     expect(answer?.body).not.toMatch(/secret|sql|trigger|insert|prisma|\/|\.ts/i)
   } finally {
-    await database.prisma.$executeRaw`DROP TRIGGER "poison"`
-    await database.close()
+    runSql(file, 'DROP TRIGGER "poison"')
   }
   await accepts('', post('{"id":62001,"name":"poison"}')).run(server)
 }

@@ -1,35 +1,72 @@
-import type { SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { PrismaClient } from '../../generated/client.ts'
+import { createSql, type Sql } from '../../sql.ts'
 import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
-import { gateTransactions } from './transaction-gate.ts'
-import { OPEN_WAIT_MILLISECONDS, whenFree } from './when-free.ts'
-import type { WriteWatch } from './write-watch.ts'
+import { OPEN_PATIENCE, retryWhileBusy } from './retry-while-busy.ts'
+import { watchWrites } from './write-watch.ts'
+
+/** How long a statement waits for another process's lock, in milliseconds. Short, because that blocks the event loop. */
+export const BUSY_TIMEOUT = 50
+
+/** Prisma Client on a SQLite file. Statements that belong together are written as one: transactions are rejected. */
+export interface SqliteClient {
+  readonly prisma: Omit<PrismaClient, '$transaction'>
+  /** The same connection, for raw SQL. */
+  readonly sql: Sql
+  /** Explains in a sentence why a write would fail now; undefined: it would not. Takes up to two seconds. */
+  whyUnwritable(): Promise<string | undefined>
+  /** Writes the write-ahead log back into the file and closes it. */
+  close(): Promise<void>
+}
 
 /**
- * How long a statement waits for another process's lock. Short, because SQLite waits by stopping the whole event loop;
- * whoever can wait longer repeats the statement when Prisma answers with P1008.
+ * Connects Prisma Client to a SQLite file that exists, with the settings that durability needs.
+ *
+ * @param signal aborts waiting for a file that another process has locked
  */
-export const BUSY_TIMEOUT_MILLISECONDS = 50
+export async function connectClient(file: string, signal?: AbortSignal): Promise<SqliteClient> {
+  const connection = await connect({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT })
+  try {
+    // Another process may be migrating, opening or recovering the file.
+    const options = { patience: OPEN_PATIENCE, signal }
+    await retryWhileBusy(() => connection.executeScript(CONNECTION_SETTINGS), options)
+    await retryWhileBusy(() => checkSettings(connection, file), options)
+    return await createClient(connection, file)
+  } catch (error) {
+    await connection.dispose()
+    throw error
+  }
+}
 
-/**
- * Prisma's adapter for a SQLite file that exists, with the settings that the plant store's promises need. `watch` sees
- * its writes; the signal ends the wait for a file that another process has locked.
- */
-export function createSqliteAdapter(file: string, watch: WriteWatch, signal?: AbortSignal): SqlDriverAdapterFactory {
+async function createClient(connection: SqlDriverAdapter, file: string): Promise<SqliteClient> {
+  const { connection: watched, whyUnwritable, close } = watchWrites(connection, file)
+  const { provider, adapterName } = connection
+  const adapter = { provider, adapterName, connect: async () => ({ ...watched, startTransaction }) }
+  // The default format quotes the source code around the call.
+  const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
+  await prisma.$connect()
+  const sql = createSql(watched)
   return {
-    provider: 'sqlite',
-    adapterName: '@prisma/adapter-better-sqlite3',
-    async connect() {
-      const connection = await connect({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT_MILLISECONDS })
+    prisma,
+    sql,
+    whyUnwritable,
+    async close() {
+      // The last connection to close removes the write-ahead log.
+      await close()
       try {
-        // Another process may migrate, open or recover the file.
-        await whenFree(() => connection.executeScript(CONNECTION_SETTINGS), OPEN_WAIT_MILLISECONDS, signal)
-        await whenFree(() => checkSettings(connection, file), OPEN_WAIT_MILLISECONDS, signal)
-      } catch (error) {
-        await connection.dispose()
-        throw error
+        await sql.query('PRAGMA wal_checkpoint(TRUNCATE)')
+      } finally {
+        await prisma.$disconnect()
       }
-      return gateTransactions(watch.attach(connection))
     },
   }
+}
+
+/**
+ * A transaction belongs to the connection, which all requests share: the statements of others would run inside it, and
+ * be undone with it (https://github.com/prisma/orm/issues/29933).
+ */
+function startTransaction(): Promise<never> {
+  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
 }

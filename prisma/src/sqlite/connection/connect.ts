@@ -2,7 +2,7 @@ import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { Database, Statement } from 'better-sqlite3'
 
-/** What Prisma's adapter connects with. */
+/** How Prisma's adapter connects. */
 export type ConnectOptions = ConstructorParameters<typeof PrismaBetterSqlite3>[0]
 
 /** Never emptied, see {@link keepStatements}. */
@@ -14,13 +14,13 @@ export async function connect(options: ConnectOptions): Promise<SqlDriverAdapter
 }
 
 /**
- * Makes a connection of Prisma's adapter prepare each statement once, for good.
+ * Makes a connection of Prisma's adapter prepare each statement once and never release it.
  *
- * The adapter prepares its statements anew with every call and leaves them to the garbage collector. That takes 10 to
- * 30 microseconds a call; and from Node.js 24.19 on it ends the process: there the destructor of better-sqlite3 12's
- * objects aborts when the collector runs outside of JavaScript (`RemoveEnvironmentCleanupHook`, seen with 24.21 under
- * load; better-sqlite3 13 mends it and needs Node.js 22). So nothing that better-sqlite3 makes here is ever collected:
- * a few connections a process, and as many statements as the program has.
+ * The adapter prepares a statement at every call and leaves it to the garbage collector. That takes 10 to 30 microseconds
+ * a call, and from Node.js 24.19 on it ends the process: the destructor of better-sqlite3 12's objects aborts when the
+ * collector runs outside of JavaScript (`RemoveEnvironmentCleanupHook`, seen with 24.21 under load; better-sqlite3 13 fixes
+ * it and needs Node.js 22). So nothing from better-sqlite3 is ever collected: a few connections, and as many statements
+ * as the program has.
  */
 export function keepStatements(connection: SqlDriverAdapter): SqlDriverAdapter {
   const { client } = connection as unknown as { client: Database }
@@ -29,14 +29,14 @@ export function keepStatements(connection: SqlDriverAdapter): SqlDriverAdapter {
   kept.push(client, statements)
 
   function prepared(sql: string): Statement<unknown[]> {
-    const known = statements.get(sql)
-    if (known) return known
+    const cached = statements.get(sql)
+    if (cached) return cached
     const statement = prepare(sql)
     statements.set(sql, statement)
     return statement
   }
 
-  // The part of a statement that the adapter uses; binding for good, as it does, would make it good for one call.
+  // The part of a statement that the adapter uses. Its `bind` binds values once and for all, so it is not passed on.
   const lend = (sql: string) => ({
     bind(values: unknown[]) {
       const statement = prepared(sql)

@@ -1,21 +1,21 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
-import { select } from '../../select.ts'
+import { select } from '../../sql.ts'
 
 /** Older versions can corrupt a database in WAL mode: https://sqlite.org/wal.html#walresetbug */
-const OLDEST_SQLITE = '3.51.3'
+const MIN_SQLITE_VERSION = '3.51.3'
 
 /**
- * FULL: what is committed survives a power failure. The driver is compiled with NORMAL, which does not promise that,
- * and neither setting is kept in the file: they are made on every connection.
+ * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
+ * the file does not store it.
  */
 export const CONNECTION_SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON'
 
 /**
- * Checks that a connection has taken {@link CONNECTION_SETTINGS}: SQLite ignores a setting that it cannot make, for
- * example WAL on some network file systems.
+ * Checks that {@link CONNECTION_SETTINGS} are in effect: SQLite ignores what it cannot do, such as WAL on some network
+ * file systems.
  *
- * @throws DatabaseError where it has not, or SQLite is too old
+ * @throws {DatabaseError} if they are not, or SQLite is too old
  */
 export async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {
   const [settings] = await select(
@@ -24,13 +24,11 @@ export async function checkSettings(connection: SqlDriverAdapter, file: string):
   )
   const { journal_mode: journalMode, synchronous, version } = settings ?? {}
   if (journalMode !== 'wal' || synchronous !== 2) {
-    throw new DatabaseError(
-      `${file} does not take the settings journal_mode=WAL and synchronous=FULL: put it on a local disk`,
-    )
+    throw new DatabaseError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
   }
-  if (String(version).localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0) {
+  if (String(version).localeCompare(MIN_SQLITE_VERSION, 'en', { numeric: true }) < 0) {
     throw new DatabaseError(
-      `SQLite ${version} can corrupt ${file}: install better-sqlite3 with SQLite ${OLDEST_SQLITE} or newer`,
+      `SQLite ${version} can corrupt ${file}: install better-sqlite3 with SQLite ${MIN_SQLITE_VERSION} or newer`,
     )
   }
 }

@@ -1,51 +1,43 @@
 import { access, constants, realpath, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { errorCode, errorReason } from '../../database-error.ts'
-import { select } from '../../select.ts'
+import { select } from '../../sql.ts'
 import { connect } from './connect.ts'
-import { createFileGuard, type FileGuard, guardFiles, isReading } from './file-guard.ts'
+import { explainUnwritable, isBusy, isDiskFailure } from './errors.ts'
+import { createFileGuard } from './file-guard.ts'
+import { retryWhileBusy } from './retry-while-busy.ts'
 
-/** Knows whether a write would be accepted now. */
+/** Knows whether a write would succeed now. */
 export interface WriteWatch {
-  /** Guards the files of a connection, and notes how its writes end. */
-  attach(connection: SqlDriverAdapter): SqlDriverAdapter
-  /** Why a write would be rejected now, in a sentence; undefined: it would be accepted. Takes up to two seconds. */
-  whyNotWritable(): Promise<string | undefined>
+  /** The connection, with its writes watched. */
+  readonly connection: SqlDriverAdapter
+  /** Explains in a sentence why a write would fail now; undefined: it would not. Takes up to two seconds. */
+  whyUnwritable(): Promise<string | undefined>
   close(): Promise<void>
 }
 
-/** A connection to try writes on: it never waits for a lock, since that stops the event loop. */
+/** A connection to try writes on. It never waits for a lock, since that blocks the event loop. */
 interface Probe {
   connection: SqlDriverAdapter
   /** A statement that writes one page, durably, and changes nothing. */
   write: string
 }
 
-/** As long as a request that creates a plant tries, in milliseconds. */
-const PATIENCE_MILLISECONDS = 2_000
-/** Short, so that writers who release the lock for a moment only are not taken for one who never does. */
-const PAUSE_MILLISECONDS = 5
-/** Below this, in bytes, a write is tried for real. */
+const READ = /^\s*(?:SELECT|PRAGMA)\b/i
+/** As long as a request that creates a plant waits, in milliseconds. */
+const PATIENCE = 2_000
+/** Short, so that writers which release the lock only briefly do not look like one that never does. In milliseconds. */
+const MAX_PAUSE = 5
+/** With less space, in bytes, a write is tried for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 
-const LOCKED = /^SQLITE_(BUSY|LOCKED)/
-const SENTENCES: [code: RegExp, sentence: string][] = [
-  [/^SQLITE_READONLY_DBMOVED/, 'The database file was moved, deleted or replaced: put it back, or restart the server.'],
-  [LOCKED, 'Another process has locked the database for too long: stop it, or wait for it.'],
-  [/^SQLITE_FULL/, 'The disk of the database is full: make room on it.'],
-  [/^SQLITE_IOERR/, 'The disk of the database fails: check that it is there and writable.'],
-  [/^SQLITE_READONLY/, 'The database is read-only: make its files and their disk writable.'],
-]
-
 /**
- * Watches whether a database file can be written to. A lock is tried with an empty transaction, which writes nothing.
- * Where a write has failed, or the disk looks full or read-only, one page is written for real: that alone tells, and it
- * tells when the trouble is over although no client writes any more, since it is told that this server is not ready.
+ * Watches the writes of a connection to a database file. A lock is probed with an empty transaction, which writes nothing.
+ * Where a write has failed, or the disk looks full or read-only, one page is written for real: only that shows when the
+ * failure is over, since clients stop writing to a server that is not ready.
  */
-export function createWriteWatch(file: string): WriteWatch {
-  let guard: FileGuard | undefined
+export function watchWrites(connection: SqlDriverAdapter, file: string): WriteWatch {
+  const checkFiles = createFileGuard(file)
   let probe: Probe | undefined
   let closed = false
   /** Whether the last write failed for another reason than a lock. */
@@ -53,68 +45,58 @@ export function createWriteWatch(file: string): WriteWatch {
   let locked = false
   let lastWrite = 0
 
-  /** What begins or ends a transaction shows nothing of the disk unless it fails. */
-  async function noted<Result>(run: () => Promise<Result>, isWrite = true): Promise<Result> {
+  /** An empty transaction shows nothing of the disk unless it fails. */
+  async function watch<Result>(run: () => Promise<Result>, isWrite = true): Promise<Result> {
     try {
+      checkFiles()
       const result = await run()
+      checkFiles()
       if (isWrite) {
         failed = false
         lastWrite = performance.now()
       }
       return result
     } catch (error) {
-      if (isFailureOfDisk(error)) failed = true
+      if (isDiskFailure(error)) failed = true
       throw error
     }
   }
 
   async function tryWrite({ connection, write }: Probe): Promise<void> {
     const begin = performance.now()
-    // Where it was locked the last time, one look is enough: only that it is free is news.
-    const end = locked ? begin : begin + PATIENCE_MILLISECONDS
     const script = failed || (await looksUnwritable(file)) ? write : 'BEGIN IMMEDIATE; ROLLBACK'
-    while (true) {
-      try {
-        guard?.check()
-        await noted(() => connection.executeScript(script), script === write)
-        guard?.check()
-        return
-      } catch (error) {
-        if (!LOCKED.test(errorCode(error)) || closed || performance.now() >= end) throw error
-      }
-      // Others write, but so does this process.
-      if (lastWrite >= begin) return
-      await sleep(PAUSE_MILLISECONDS)
+    const attempt = async () => {
+      // This process writes too: then the database is writable.
+      if (closed || lastWrite >= begin) return
+      await watch(() => connection.executeScript(script), script === write)
     }
+    // Where it was locked the last time, one look is enough: only that it is free is news.
+    await retryWhileBusy(attempt, { patience: locked ? 0 : PATIENCE, maxPause: MAX_PAUSE })
   }
 
   return {
-    attach(connection) {
-      guard = createFileGuard(file)
-      const guarded = guardFiles(connection, guard)
-      return {
-        ...guarded,
-        queryRaw: (query) => (isReading(query) ? guarded.queryRaw(query) : noted(() => guarded.queryRaw(query))),
-        executeRaw: (query) => noted(() => guarded.executeRaw(query)),
-        executeScript: (script) => noted(() => guarded.executeScript(script), false),
-      }
+    connection: {
+      provider: connection.provider,
+      adapterName: connection.adapterName,
+      queryRaw: (query) =>
+        READ.test(query.sql) ? connection.queryRaw(query) : watch(() => connection.queryRaw(query)),
+      executeRaw: (query) => watch(() => connection.executeRaw(query)),
+      executeScript: (script) => watch(() => connection.executeScript(script)),
+      startTransaction: (isolationLevel) => connection.startTransaction(isolationLevel),
+      dispose: () => connection.dispose(),
     },
 
-    async whyNotWritable() {
+    async whyUnwritable() {
       try {
-        guard?.check()
+        checkFiles()
         probe ??= await openProbe(file)
         if (closed) await probe.connection.dispose()
         else await tryWrite(probe)
         locked = false
         return undefined
       } catch (error) {
-        const code = errorCode(error)
-        locked = LOCKED.test(code)
-        return (
-          SENTENCES.find(([pattern]) => pattern.test(code))?.[1] ??
-          `The database cannot be written: ${errorReason(error)}.`
-        )
+        locked = isBusy(error)
+        return explainUnwritable(error)
       }
     },
 
@@ -125,12 +107,7 @@ export function createWriteWatch(file: string): WriteWatch {
   }
 }
 
-/** What a transaction without a write cannot show. */
-function isFailureOfDisk(error: unknown): boolean {
-  return /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/.test(errorCode(error))
-}
-
-/** Whether the disk is nearly full, or a file may not be written by this user, is immutable or on a read-only disk. */
+/** Tells whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
 async function looksUnwritable(name: string): Promise<boolean> {
   try {
     const file = await realpath(name)

@@ -3,8 +3,9 @@ import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../../database-error.ts'
 import { connect } from '../connection/connect.ts'
+import { isBusy } from '../connection/errors.ts'
 
-/** A file under a temporary name, until it is complete. */
+/** A file under a temporary name while it is incomplete. */
 export interface Draft {
   readonly path: string
   /** Removes what is left under the temporary name. */
@@ -16,15 +17,15 @@ const LOCK = '-lock'
 const SUFFIXES = ['', '-wal', '-shm', '-journal']
 
 /**
- * Creates an empty draft of `file` that only its owner may read. As long as this process lives, it holds SQLite's lock on
- * a file next to the draft, so that {@link removeStaleDrafts} tells a draft in use from one left behind. The kernel
- * releases that lock with the process, and it holds across containers that share a volume, where process ids say nothing.
+ * Creates an empty draft of `file` that only its owner may read. This process holds SQLite's lock on a file next to the
+ * draft, so that {@link removeStaleDrafts} can tell a draft in use from one left behind. The kernel releases the lock when
+ * the process ends, and the lock works across containers that share a volume, where process ids say nothing.
  */
 export async function createDraft(file: string): Promise<Draft> {
   const draft = `${file}.${randomUUID()}.new`
   closeSync(openSync(draft + LOCK, 'wx', 0o600))
   const unlock = await lock(draft)
-  // Another process has taken the lock file for a stale one, before it was locked.
+  // Another process has removed the lock file as stale before it was locked.
   if (!unlock) return createDraft(file)
 
   const removeOnExit = () => removeFiles(draft, [...SUFFIXES, LOCK])
@@ -41,25 +42,25 @@ export async function createDraft(file: string): Promise<Draft> {
   }
 }
 
-/** Removes the drafts of `file` that killed processes have left behind, as far as this user may. */
+/** Removes the drafts of `file` that killed processes have left behind, if this user may. */
 export async function removeStaleDrafts(file: string): Promise<void> {
-  // There, an open file cannot be removed, which is what makes this safe elsewhere.
+  // An open file cannot be removed there, which this depends on.
   if (process.platform === 'win32') return
   for (const draft of findDrafts(file)) {
     try {
       await removeStale(draft)
     } catch {
-      // It is another user's: what it takes is space.
+      // It belongs to another user, and only takes space.
     }
   }
 }
 
 async function removeStale(draft: string): Promise<void> {
-  // A draft has its lock file before it is made and until it is removed.
+  // A lock file is created before its draft and removed after it.
   if (!existsSync(draft + LOCK)) removeFiles(draft, SUFFIXES)
   const unlock = await lock(draft)
   if (!unlock) return
-  // The lock file goes before the lock: its owner checks that it is still there once it has locked it.
+  // The lock file goes before the lock: a process that locks it later checks that it still exists.
   removeFiles(draft, [...SUFFIXES, LOCK])
   await unlock()
 }
@@ -77,7 +78,7 @@ function removeFiles(draft: string, suffixes: readonly string[]): void {
   for (const suffix of suffixes) rmSync(draft + suffix, { force: true })
 }
 
-/** Locks a draft, and gives what unlocks it; undefined where another process has the lock, or has removed it. */
+/** Locks a draft and returns a function that unlocks it; undefined if another process has the lock or removed it. */
 async function lock(draft: string): Promise<(() => Promise<void>) | undefined> {
   if (!existsSync(draft + LOCK)) return undefined
   try {
@@ -93,7 +94,7 @@ async function lock(draft: string): Promise<(() => Promise<void>) | undefined> {
     await unlock()
     return undefined
   } catch (error) {
-    if (/^SQLITE_(BUSY|CANTOPEN)/.test(errorCode(error))) return undefined
+    if (isBusy(error) || errorCode(error).startsWith('SQLITE_CANTOPEN')) return undefined
     throw error
   }
 }

@@ -4,9 +4,9 @@ import { errorCode } from '../../database-error.ts'
 import { createDraft } from './drafts.ts'
 
 /**
- * Makes a new database file, complete or not at all: `fill` writes a draft under another name, which gets the name
- * `file` in one step. Whoever dies or fails half way leaves nothing under that name, and of two processes that do
- * this at once one wins. Missing folders are made; only the owner may read the file.
+ * Creates a database file, complete or not at all: `fill` writes a draft, which then gets the name `file` in one step, so
+ * that a crash leaves nothing under that name, and of several processes one wins. Only the owner may read the file.
+ * Missing folders are created, and removed if this fails: a migration that fails leaves the disk as it was.
  *
  * @returns what `fill` returns, or undefined if `file` exists by now
  */
@@ -15,24 +15,24 @@ export async function createNewFile<Result>(
   fill: (draft: string) => Promise<Result>,
 ): Promise<Result | undefined> {
   const folder = path.dirname(file)
-  const firstNewFolder = mkdirSync(folder, { recursive: true })
+  const newFolders = upTo(mkdirSync(folder, { recursive: true }), folder)
   try {
     const draft = await createDraft(file)
     try {
       const result = await fill(draft.path)
       if (!link(draft.path, file)) return undefined
-      syncFolders(folder, firstNewFolder)
+      syncFolders([folder, ...newFolders.map((each) => path.dirname(each))])
       return result
     } finally {
       await draft.remove()
     }
   } catch (error) {
-    removeFolders(folder, firstNewFolder)
+    removeFolders(newFolders)
     throw error
   }
 }
 
-/** Unlike a rename, this never replaces a file. */
+/** Gives a file a second name. Unlike a rename, this never replaces a file. */
 function link(draft: string, file: string): boolean {
   try {
     linkSync(draft, file)
@@ -43,27 +43,27 @@ function link(draft: string, file: string): boolean {
   }
 }
 
-/** A power failure must not take back the name of a file in which plants are already promised to be. */
-function syncFolders(folder: string, firstNewFolder: string | undefined): void {
-  // Windows has no such thing, and does not need it.
+/** Syncs folders: a power failure must not undo the name of a file that already holds plants. */
+function syncFolders(folders: readonly string[]): void {
+  // Windows cannot sync folders, and does not need it.
   if (process.platform === 'win32') return
-  for (const each of [folder, ...upTo(folder, firstNewFolder).map((made) => path.dirname(made))]) {
-    const descriptor = openSync(each, 'r')
+  for (const folder of folders) {
+    const descriptor = openSync(folder, 'r')
     fsyncSync(descriptor)
     closeSync(descriptor)
   }
 }
 
-function removeFolders(folder: string, firstNewFolder: string | undefined): void {
+function removeFolders(folders: readonly string[]): void {
   try {
-    for (const made of upTo(folder, firstNewFolder)) rmdirSync(made)
+    for (const folder of folders) rmdirSync(folder)
   } catch {
-    // Somebody else has put something there.
+    // Another process has put something there.
   }
 }
 
-/** From the innermost new folder to the outermost. */
-function upTo(folder: string, firstNewFolder: string | undefined): string[] {
-  if (firstNewFolder === undefined) return []
-  return folder === firstNewFolder ? [folder] : [folder, ...upTo(path.dirname(folder), firstNewFolder)]
+/** Lists the folders from the innermost to the outermost, which was created first. */
+function upTo(outermost: string | undefined, folder: string): string[] {
+  if (outermost === undefined) return []
+  return folder === outermost ? [folder] : [folder, ...upTo(outermost, path.dirname(folder))]
 }

@@ -1,18 +1,19 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
-import { DatabaseError, errorCode, toDatabaseError } from '../../database-error.ts'
-import { select } from '../../select.ts'
+import { DatabaseError, errorCode } from '../../database-error.ts'
+import { select } from '../../sql.ts'
 import { connect } from '../connection/connect.ts'
+import { toDatabaseError } from '../connection/errors.ts'
 
-/** What to copy: the database `file`, into `draft`, an empty file. */
+/** What to copy: the database `file`, into the empty file `draft`. */
 export interface Copy {
   readonly file: string
   readonly draft: string
-  /** The name that the draft will get: messages call it so. */
+  /** The name that the draft will get, for messages. */
   readonly copy: string
 }
 
 /** SQLite's codes for a file that cannot be written. */
-const WRITING = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
+const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
 /**
  * Copies a database as it is at one moment, checks the copy and syncs it to disk.
@@ -23,8 +24,8 @@ export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
   try {
     await copyInto(file, draft)
   } catch (error) {
-    // The database is only read: what cannot be written is the copy.
-    throw toDatabaseError(error, WRITING.test(errorCode(error)) ? copy : file)
+    // The database is only read, so what cannot be written is the copy.
+    throw toDatabaseError(error, WRITE_FAILURE.test(errorCode(error)) ? copy : file)
   }
   try {
     await check(draft)

@@ -3,12 +3,12 @@ import { DatabaseError } from '../../database-error.ts'
 import { applyMigrations } from '../../migration/apply-migrations.ts'
 import { pendingMigrations } from '../../migration/migration-history.ts'
 import type { Migration } from '../../migration/migrations.ts'
-import { select } from '../../select.ts'
+import { select } from '../../sql.ts'
 import { connect } from '../connection/connect.ts'
-import { whenFree } from '../connection/when-free.ts'
+import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 
-/** How long to wait for another process that is migrating the same file. */
-const LOCK_WAIT_MILLISECONDS = 60_000
+/** How long to wait for another process that is migrating the same file, in milliseconds. */
+const PATIENCE = 60_000
 
 /** What to migrate: the file at `location`, which messages call `file`. */
 export interface MigrationTarget {
@@ -18,9 +18,9 @@ export interface MigrationTarget {
 }
 
 /**
- * Finds what a file lacks. Waits while another process has it locked.
+ * Finds the migrations that a file lacks. Waits while another process has locked it.
  *
- * @throws {DatabaseError} if the database's history is not a beginning of ours
+ * @throws {DatabaseError} if the database's history does not match the migrations
  */
 export async function findPending(target: MigrationTarget, signal?: AbortSignal): Promise<Migration[]> {
   const connection = await connect({ url: target.location, fileMustExist: true, timeout: 0 })
@@ -32,7 +32,7 @@ export async function findPending(target: MigrationTarget, signal?: AbortSignal)
 }
 
 /**
- * Applies what is pending to a file, in one transaction.
+ * Applies the pending migrations to a file, in one transaction.
  *
  * @returns the names of the migrations that were applied
  * @throws {DatabaseError} as {@link findPending} does, or where a migration fails
@@ -43,7 +43,7 @@ export async function migrateFile(target: MigrationTarget): Promise<string[]> {
     const pending = await selectPending(connection, target)
     if (pending.length === 0) return []
 
-    // Prisma's migrations replace tables; with foreign keys on, that would delete the rows that refer to them.
+    // Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them.
     await connection.executeScript('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
     await whenUnlocked(() => connection.executeScript('BEGIN IMMEDIATE'))
     try {
@@ -60,15 +60,15 @@ export async function migrateFile(target: MigrationTarget): Promise<string[]> {
 }
 
 async function migrateLocked(connection: SqlDriverAdapter, { file, migrations }: MigrationTarget): Promise<string[]> {
-  // A newer version may have been faster; where another process of this version was, the engine finds nothing to do.
+  // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
   await pendingMigrations(connection, file, migrations)
   const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
-    throw new DatabaseError(`${file} was not migrated and is as it was: ${error.message}`, { cause: error.cause })
+    throw new DatabaseError(`${file} was not migrated and is unchanged: ${error.message}`, { cause: error.cause })
   })
   const [broken] = await select(connection, 'PRAGMA foreign_key_check')
   if (broken) {
     throw new DatabaseError(
-      `${file} was not migrated and is as it was: rows of ${broken['table']} would refer to rows that are missing`,
+      `${file} was not migrated and is unchanged: rows of ${broken['table']} would refer to missing rows`,
     )
   }
   return applied
@@ -78,7 +78,7 @@ async function rollback(connection: SqlDriverAdapter): Promise<void> {
   try {
     await connection.executeScript('ROLLBACK')
   } catch {
-    // On a full disk and the like SQLite has rolled back by itself. The error before is the one to tell.
+    // SQLite has rolled back by itself, for example on a full disk. The first error is the one to report.
   }
 }
 
@@ -87,5 +87,5 @@ function selectPending(connection: SqlDriverAdapter, { file, migrations }: Migra
 }
 
 function whenUnlocked<Result>(operation: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-  return whenFree(operation, LOCK_WAIT_MILLISECONDS, signal)
+  return retryWhileBusy(operation, { patience: PATIENCE, signal })
 }

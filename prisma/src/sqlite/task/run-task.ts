@@ -10,11 +10,11 @@ import type { Tasks } from './tasks.ts'
 const extension = path.extname(fileURLToPath(import.meta.url))
 
 /**
- * Does a task in a process of its own, so that the event loop of this one is free meanwhile: a long statement of SQLite's
- * stops it. A worker thread would do as much, but ends the whole process where it ends itself (see `keepStatements`).
+ * Runs a task in a process of its own, because a long statement of SQLite blocks the event loop. Ending a worker thread
+ * may end the whole process instead (see `keepStatements`).
  *
- * @param signal ends that process; what it was doing is undone by SQLite when the file is used again
- * @throws {DatabaseError} with the message that the task failed with, or the reason of the signal
+ * @param signal ends that process; SQLite undoes what it was doing when the file is used again
+ * @throws {DatabaseError} with the message that the task failed with; the signal's reason
  */
 export async function runTask<Name extends keyof Tasks>(
   name: Name,
@@ -42,7 +42,7 @@ export async function runTask<Name extends keyof Tasks>(
   }
 }
 
-/** Waits until the process has ended: only then it writes no more. */
+/** Waits until the process has ended and so cannot write any more. */
 async function outcomeOf(child: ChildProcess): Promise<TaskOutcome> {
   let outcome: TaskOutcome | undefined
   child.once('message', (message) => {
@@ -50,6 +50,6 @@ async function outcomeOf(child: ChildProcess): Promise<TaskOutcome> {
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   if (outcome) return outcome
-  const message = `the process that was working on the database ended with ${signal ?? code}: start again`
+  const message = `the process that was working on the database ended with ${signal ?? code}: retry`
   return { message, reason: message }
 }

@@ -1,17 +1,17 @@
-// A process that does one task for the process that started it, see `runTask`.
-import { toDatabaseError } from '../../database-error.ts'
+// A process that runs one task for the process that started it, see `runTask`.
+import { toDatabaseError } from '../connection/errors.ts'
 import { type Tasks, tasks } from './tasks.ts'
 
-/** What to do: the name of a task, and its argument. */
+/** Which task to run. */
 export interface TaskRequest {
   name: keyof Tasks
   argument: Parameters<Tasks[keyof Tasks]>[0]
 }
 
-/** What became of a task, for the process that started it. */
+/** How a task ended, for the process that started it. */
 export type TaskOutcome = { result?: unknown } | { message: string; reason: string }
 
-// A terminal, and systemd, send these to every process; the one that started this process decides what to do.
+// A terminal and systemd send these to every process; the process that started this one decides.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 process.once('disconnect', () => process.exit())
 

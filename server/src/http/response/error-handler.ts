@@ -1,3 +1,4 @@
+import type { Database } from '@plant-store/prisma'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
@@ -6,10 +7,10 @@ import { answerFailure } from './send-failure.ts'
 /**
  * Answers every failure as an `Error` body. What is not a {@link Failure} is the server's own fault: 500, and logged.
  */
-export function errorHandler(logger: Logger, toFailure: (error: unknown) => Failure | undefined) {
+export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
   // Express tells an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
-    const failure = asFailure(error, toFailure)
+    const failure = asFailure(error, databaseFailure)
     if (failure.status >= 500) {
       logger[levelOf(failure)]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
     }
@@ -27,7 +28,10 @@ function levelOf({ reason, cause }: Failure): 'error' | 'warn' | 'debug' {
   return cause === undefined ? 'debug' : 'warn'
 }
 
-function asFailure(error: unknown, toFailure: (error: unknown) => Failure | undefined): Failure {
+function asFailure(error: unknown, databaseFailure: Database['failure']): Failure {
   if (error instanceof Failure) return error
-  return toFailure(error) ?? new Failure('internal', undefined, { cause: error })
+  const temporary = databaseFailure(error)
+  if (!temporary) return new Failure('internal', undefined, { cause: error })
+  const headers = { 'Retry-After': String(temporary.retryAfter) }
+  return new Failure('unavailable', temporary.message, { headers, cause: error })
 }

@@ -1,25 +1,25 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 
-/** How to bring a database up to date. */
-export interface UpToDateOptions {
+/** How to migrate at startup. */
+export interface StartupMigrationOptions {
   logger: Logger
-  /** Where the migrations are; left out: those of the plant store. */
+  /** Where the migrations are. Default: those of the plant store. */
   migrationsFolder?: string | undefined
-  /** Called before migrations are applied, which may take minutes; not where there are none. */
+  /** Called before migrations are applied, which may take minutes. */
   onPending(): void
-  /** Ends it. */
+  /** Aborts the migration. */
   signal?: AbortSignal | undefined
 }
 
 /**
- * Applies the migrations that a database lacks, while the event loop is free, and logs them before and after.
+ * Applies the pending migrations and logs them, before and after. The event loop stays free.
  *
- * @throws DatabaseError where the database cannot be used; the reason of the signal
+ * @throws DatabaseError where the database cannot be used; the signal's reason
  */
-export async function bringUpToDate(
+export async function migrateAtStartup(
   databaseUrl: string,
-  { logger, migrationsFolder, onPending, signal }: UpToDateOptions,
+  { logger, migrationsFolder, onPending, signal }: StartupMigrationOptions,
 ): Promise<void> {
   let begin = 0
   const { applied } = await migrateDatabase(databaseUrl, migrationsFolder, {

@@ -5,16 +5,13 @@ const SECRET_BYTES = 32
 const SELECT = 'SELECT "value" FROM "Secret" WHERE "name" = ?'
 const INSERT = 'INSERT INTO "Secret" ("name", "value") VALUES (?, ?) ON CONFLICT DO NOTHING'
 
-/**
- * Reads a secret of the database, 32 random bytes, which is made at its first use. Servers that make it at the same
- * time all get the one that was stored first.
- */
+/** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
 export async function readSecret(sql: Sql, name: string): Promise<Buffer> {
-  const known = await selectSecret(sql, name)
-  if (known) return known
+  const existing = await selectSecret(sql, name)
+  if (existing) return existing
   await sql.execute(INSERT, name, randomBytes(SECRET_BYTES).toString('hex'))
   const stored = await selectSecret(sql, name)
-  if (!stored) throw new Error(`The secret ${name} was deleted while it was made`)
+  if (!stored) throw new Error(`The secret ${name} was deleted while it was being created`)
   return stored
 }
 

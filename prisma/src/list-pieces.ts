@@ -1,0 +1,42 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** A piece of a list. */
+export interface ListPiece {
+  /** Plants as JSON objects, separated by commas. */
+  readonly json: string
+  /** The `seq` of the last plant. */
+  readonly last: number
+}
+
+/** Reads the first plants after a `seq`, at most `limit`; undefined where there is none, or they are too long. */
+export type ReadPiece = (after: number, limit: number) => Promise<ListPiece | undefined>
+
+/** A piece has at most this many plants. */
+const MAX_PIECE_PLANTS = 4_096
+
+/**
+ * Reads a list from `after` to `last` as pieces of a JSON array. Each piece is one short statement, so no long
+ * transaction holds back a checkpoint; where plants are long, a piece has fewer of them.
+ */
+export async function* readPieces(
+  readPiece: ReadPiece,
+  after: number,
+  last: number,
+): AsyncGenerator<string, undefined> {
+  let position = after
+  let opening = '['
+  for (let limit = MAX_PIECE_PLANTS; position < last; ) {
+    const piece = await readPiece(position, limit)
+    if (!piece && limit === 1) break
+    limit = piece ? Math.min(limit * 2, MAX_PIECE_PLANTS) : Math.ceil(limit / 8)
+    if (!piece) continue
+    position = piece.last
+    // Other requests get their turn, however fast this list is read.
+    if (opening === ',') await nextTurn()
+    // The bracket belongs to the last piece, so that a list of one piece can be sent with its length.
+    yield opening + piece.json + (position < last ? '' : ']')
+    opening = ','
+  }
+  if (opening === '[') yield '[]'
+  else if (position < last) yield ']'
+}
