@@ -1,0 +1,36 @@
+import { expect, test, vi } from 'vitest'
+import { retryWhileBusy } from '../src/sqlite/connection/retry-while-busy.ts'
+
+const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })
+
+test.each([
+  ['the driver', busy],
+  ['the driver adapter', { cause: { originalCode: 'SQLITE_BUSY_SNAPSHOT' } }],
+  ['Prisma Client', { code: 'P1008', meta: { driverAdapterError: { cause: { originalCode: 'SQLITE_LOCKED' } } } }],
+])('an operation is retried while %s reports a lock', async (_, error) => {
+  const run = vi.fn<() => Promise<string>>().mockRejectedValueOnce(error).mockRejectedValueOnce(error)
+  run.mockResolvedValue('done')
+  const onRetry = vi.fn()
+  expect(await retryWhileBusy(run, { patience: 60_000, onRetry })).toBe('done')
+  expect(onRetry).toHaveBeenCalledTimes(2)
+})
+
+test.each([new Error('another error'), undefined, null, 'text'])('%s is not retried', async (error) => {
+  const run = vi.fn(() => Promise.reject(error))
+  await expect(retryWhileBusy(run, { patience: 60_000 })).rejects.toBe(error)
+  expect(run).toHaveBeenCalledTimes(1)
+})
+
+test('without patience there is one attempt', async () => {
+  const run = vi.fn(() => Promise.reject(busy))
+  await expect(retryWhileBusy(run, { patience: 0 })).rejects.toBe(busy)
+  expect(run).toHaveBeenCalledTimes(1)
+})
+
+test('an aborted signal ends the retries with its reason', async () => {
+  const aborting = new AbortController()
+  const onRetry = () => aborting.abort(new Error('the end'))
+  const run = vi.fn(() => Promise.reject(busy))
+  await expect(retryWhileBusy(run, { patience: 60_000, onRetry, signal: aborting.signal })).rejects.toThrow('the end')
+  expect(run).toHaveBeenCalledTimes(1)
+})
