@@ -123,7 +123,7 @@ function copyOfThePackage(): string {
   const folder = path.join(root, 'prisma')
   const skipped = ['node_modules', 'dist', 'generated']
   cpSync(packageFolder, folder, { recursive: true, filter: (each) => !skipped.includes(path.basename(each)) })
-  cpSync(path.join(packageFolder, '../../tsconfig.base.json'), path.join(root, 'tsconfig.base.json'))
+  cpSync(path.join(packageFolder, '../tsconfig.base.json'), path.join(root, 'tsconfig.base.json'))
   symlinkSync(path.join(packageFolder, 'node_modules'), path.join(folder, 'node_modules'))
   return root
 }
