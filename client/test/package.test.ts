@@ -38,7 +38,7 @@ describe('what is in it', () => {
     const readme = await readInstalled('README.md')
     expect(readme).toContain('# @plant-store/client')
     const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = '']) => link)
-    expect(links).toContain('reference/api/index.md')
+    expect(links).toContain('src/index.ts')
     for (const link of links) expect(await readInstalled(link)).not.toBe('')
   })
 
