@@ -6,44 +6,42 @@ import { NewPlantSchema, PlantSchema } from './plants.ts'
 
 const c = initContract()
 
-/** What a token may do: `read` lists, `write` creates. */
+/** The scopes of a token: `read` lists plants, `write` creates them. */
 export const ScopeSchema = z.enum(['read', 'write'])
 
-/** What a token may do. */
+/** A scope of a token. */
 export type Scope = z.output<typeof ScopeSchema>
 
-/** What the contract says of an operation beside its shape. */
+/** What ts-rest has no field for. */
 export interface OperationMetadata {
-  /** The scope that a token needs for it. */
+  /** The scope that the token must have. */
   readonly scope: Scope
-  /** It takes `limit` and `cursor` and answers with a `Link` to the next page. */
+  /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
   readonly paged?: true
 }
 
-/** The largest page that `limit` may ask for. */
-export const MAXIMUM_PAGE_SIZE = 1000
+const MAX_PAGE_SIZE = 1000
+const INVALID_LIMIT = { error: `must be an integer between 1 and ${MAX_PAGE_SIZE}` }
+const DUPLICATE = { error: 'must appear only once' }
 
 const LimitSchema = z
   .codec(
-    z.string({ error: 'must be given once' }).regex(/^\d{1,9}$/, { error: `must be a whole number` }),
-    z
-      .int()
-      .min(1)
-      .max(MAXIMUM_PAGE_SIZE, { error: `must be between 1 and ${MAXIMUM_PAGE_SIZE}` }),
+    z.string(DUPLICATE).regex(/^\d{1,9}$/, INVALID_LIMIT),
+    z.int().min(1, INVALID_LIMIT).max(MAX_PAGE_SIZE, INVALID_LIMIT),
     { decode: Number, encode: String },
   )
   .optional()
   .meta({
-    description: 'The number of plants on a page, 1 to 1000. Left out, the whole list is the answer.',
+    description: 'The number of plants per page, 1 to 1000. Default: the whole list.',
     examples: [100],
-    ...describedAs({ type: 'integer', format: 'int32', minimum: 1, maximum: MAXIMUM_PAGE_SIZE }),
+    ...describedAs({ type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE }),
   })
 
-const CursorSchema = z.string({ error: 'must be given once' }).optional().meta({
-  description: 'Where the page begins: taken from the `Link` header of the page before, and otherwise opaque.',
+const CursorSchema = z.string(DUPLICATE).optional().meta({
+  description: 'Where the page starts: an opaque value from the `Link` header of the previous page.',
 })
 
-/** The contract of the plant store. Its operations, and only these, make the routes, the SDK, OpenAPI and the docs. */
+/** Defines every operation. The routes, the SDK, the OpenAPI document and the docs are derived from it. */
 export const contract = c.router(
   {
     createPlant: {
@@ -51,8 +49,8 @@ export const contract = c.router(
       path: '/plants',
       summary: 'Create Plant',
       description:
-        'Creates a new plant in the store. The same `id` with the same content again answers 200 with the same ' +
-        'plant and adds nothing, so a retry is always safe; with other content it is a 400 (40003).',
+        'Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content ' +
+        'responds 200 with the same plant and adds nothing. Different content is a 400 (40003).',
       body: NewPlantSchema,
       responses: {
         200: PlantSchema,
@@ -67,8 +65,8 @@ export const contract = c.router(
       summary: 'Get Plants',
       description:
         'Returns all plants from the system that the user has access to, in order of creation, as one JSON array. ' +
-        'With `limit` it returns a page and, where more follow, a `Link` header with `rel="next"` (RFC 8288). ' +
-        'New plants never shift a page.',
+        'With `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). ' +
+        'Plants that are created while you page never shift a page.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
       responses: {
         200: z.array(PlantSchema),
@@ -93,5 +91,5 @@ export const contract = c.router(
   },
 )
 
-/** The contract's type: what a server implements and a client is made from. */
+/** The type of the contract. */
 export type Contract = typeof contract

@@ -2,86 +2,87 @@ import * as z from 'zod'
 import { describedAs } from './json-schema.ts'
 
 /**
- * Every failure that this service answers, one entry a reason. `code` is the `error` number of the body, stable for
- * ever: HTTP status x 100 + n, so that the status can be told from the number and a status can have several reasons.
- * `reason` is what the number means, in one sentence that also says what to do.
+ * Lists every error that the service responds with. `code` is the `error` number of the body and never changes: HTTP
+ * status x 100 + n, so that one status can have several reasons. `reason` says what is wrong and how to fix it.
  */
 export const errorCatalogue = {
   badRequest: {
     code: 40000,
-    reason: 'The request is not well-formed HTTP, or a header that may come once came twice. Mend the HTTP client.',
+    reason:
+      'The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client.',
   },
   malformedJson: {
     code: 40001,
-    reason: 'The body is not one JSON text in UTF-8, or has a key twice. Mend it where the message says.',
+    reason: 'The body is not valid JSON in UTF-8, or has a duplicate key. Fix the body as the message says.',
   },
   invalidBody: {
     code: 40002,
-    reason: 'The body is JSON but not of the shape this operation takes. Mend the field that the message names.',
+    reason: 'The body is valid JSON but does not match the schema. Fix the fields that the message names.',
   },
   idTaken: {
     code: 40003,
-    reason: 'The account already has a plant with this id and other content. Choose another id.',
+    reason: 'The account already has a different plant with this id. Choose another id.',
   },
   invalidQuery: {
     code: 40004,
-    reason: 'A query parameter is not of the shape this operation takes. Mend the one that the message names.',
+    reason: 'A query parameter is invalid. Fix the parameters that the message names.',
   },
   tokenMissing: {
     code: 40101,
-    reason: 'No bearer token was sent. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.',
+    reason: 'The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.',
   },
   tokenInvalid: {
     code: 40102,
-    reason: 'The token is malformed or unknown. Check that it was copied whole.',
+    reason: 'The token is malformed or unknown. Check that you copied the whole token.',
   },
   tokenEnded: {
     code: 40103,
-    reason: 'The token is expired or revoked. Get a new one.',
+    reason: 'The token has expired or was revoked. Get a new one.',
   },
   scopeMissing: {
     code: 40301,
-    reason: 'The token lacks the scope that this operation needs. Use a token that has it.',
+    reason: 'The token does not have the scope that this operation requires. Use a token that has it.',
   },
   notFound: {
     code: 40400,
-    reason: 'There is nothing at this path. Check the path and the base URL.',
+    reason: 'The path does not exist. Check the path and the base URL.',
   },
   methodNotAllowed: {
     code: 40500,
-    reason: 'The path is known but not with this method. The `Allow` header lists those it takes.',
+    reason: 'The path does not support this method. The `Allow` header lists the methods it supports.',
   },
   requestTimeout: {
     code: 40800,
-    reason: 'The request did not arrive whole in time. Send it again, faster.',
+    reason: 'The request took too long to arrive. Retry it.',
   },
   bodyTooLarge: {
     code: 41300,
-    reason: 'The body is larger than the server takes. Send less.',
+    reason: 'The body exceeds the size limit. Send a smaller one.',
   },
   unsupportedMediaType: {
     code: 41500,
-    reason: 'The body is not declared as plain JSON in UTF-8. Send `Content-Type: application/json`, not compressed.',
+    reason:
+      'The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`.',
   },
   expectationFailed: {
     code: 41700,
-    reason: 'The `Expect` header asks for something other than `100-continue`. Leave it out.',
+    reason: 'The `Expect` header is not `100-continue`. Remove the header.',
   },
   tooManyRequests: {
     code: 42900,
-    reason: 'Too many requests. Wait as long as `Retry-After` says.',
+    reason: 'Too many requests. Retry after the number of seconds in `Retry-After`.',
   },
   headersTooLarge: {
     code: 43100,
-    reason: 'The request line and headers are larger than the server takes. Send shorter ones.',
+    reason: 'The request line and headers exceed the size limit. Send shorter ones.',
   },
   internal: {
     code: 50000,
-    reason: 'The server failed. The request may be sent again; if it goes on, report the `X-Request-Id`.',
+    reason: 'The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.',
   },
   unavailable: {
     code: 50300,
-    reason: 'The server cannot answer now. Send the request again after `Retry-After`.',
+    reason: 'The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.',
   },
   httpVersionNotSupported: {
     code: 50500,
@@ -95,25 +96,25 @@ export type ErrorName = keyof typeof errorCatalogue
 /** A number of the error catalogue. */
 export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']
 
-/** The HTTP status that an entry of the catalogue is answered with. */
+/** Returns the HTTP status of an entry of the error catalogue. */
 export function statusOf(name: ErrorName): number {
   return Math.floor(errorCatalogue[name].code / 100)
 }
 
-/** The body of every failure, of any status on any path. */
+/** The body of every error response, whatever the status and path. */
 export const ErrorSchema = z
   .object({
     error: z.int32().meta({
-      description: 'Numeric error value: a number of the error catalogue, HTTP status x 100 + n.',
+      description: 'Numeric error value from the error catalogue: HTTP status x 100 + n.',
       examples: [40002],
       ...describedAs({ type: 'integer', format: 'int32' }),
     }),
     message: z.string().meta({
-      description: 'Error text for people: what was wrong and what to mend. It may change; decide by `error`.',
+      description: 'Error text: what is wrong and how to fix it. It may change, so branch on `error` instead.',
       examples: ['name: is required'],
     }),
   })
-  .meta({ id: 'Error', description: 'The body of every failure, of any status on any path.' })
+  .meta({ id: 'Error', description: 'The body of every error response, whatever the status and path.' })
 
-/** The body of every failure. */
+/** The body of an error response. */
 export type ErrorBody = z.output<typeof ErrorSchema>

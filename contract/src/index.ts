@@ -1,7 +1,6 @@
 export {
   type Contract,
   contract,
-  MAXIMUM_PAGE_SIZE,
   type OperationMetadata,
   type Scope,
   ScopeSchema,

@@ -1,4 +1,4 @@
-/** The part of a JSON Schema that tells of an integer. */
+/** The part of a JSON Schema that describes an integer. */
 interface IntegerSchema {
   type: 'integer'
   format: 'int32' | 'int64'
@@ -8,8 +8,8 @@ interface IntegerSchema {
 }
 
 /**
- * Metadata that makes the OpenAPI document say `schema` of a value whose zod form (a union, a codec over text, bounds
- * that JSON cannot write exactly) is only how it is read.
+ * Creates zod metadata that replaces a value's schema in the OpenAPI document, for values whose zod form is only how
+ * they are parsed: a union, a codec over text, bounds that JSON cannot write exactly.
  */
 export function describedAs(schema: IntegerSchema) {
   return {

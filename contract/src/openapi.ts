@@ -8,18 +8,18 @@ import {
 import { contract, type OperationMetadata } from './contract.ts'
 import { errorCatalogue } from './errors.ts'
 
-/** What the OpenAPI document says that the contract does not know. */
+/** What the OpenAPI document needs beyond the contract. */
 export interface OpenApiOptions {
-  /** The base address of the service, without a trailing slash. Default: `/`, the address the document came from. */
+  /** The base URL of the service, without a trailing slash. Default: `/`, the origin that served the document. */
   serverUrl?: string | undefined
-  /** The operations to describe. Default: the contract of the plant store. */
+  /** The operations to describe. Default: the plant store contract. */
   operations?: Record<string, unknown>
 }
 
 /** An OpenAPI 3.1 document. */
 export type OpenApiDocument = ReturnType<typeof createDocument>
 
-/** Makes the OpenAPI 3.1 document of the service from the contract. */
+/** Creates the OpenAPI 3.1 document of the service from the contract. */
 export function createOpenApiDocument({
   serverUrl = '/',
   operations = contract,
@@ -55,7 +55,7 @@ export function createOpenApiDocument({
     },
     {
       override: ({ jsonSchema }) => {
-        // Callers must bear fields that a later version adds.
+        // A later version may add fields, so clients must not reject unknown ones.
         delete jsonSchema.additionalProperties
       },
     },
@@ -89,14 +89,14 @@ function response(status: number, schema: unknown, { paged }: OperationMetadata)
 
 function responseHeaders(status: number, paged: boolean | undefined) {
   return {
-    'X-Request-Id': header('Names this request in the logs of the server.'),
+    'X-Request-Id': header('Identifies this request in the server logs.'),
     ...(status === 200 &&
-      paged && { Link: header('With `limit`, where more follow: the next page, `rel="next"` (RFC 8288).') }),
+      paged && { Link: header('With `limit`, if there are more plants: the next page, `rel="next"` (RFC 8288).') }),
     ...(status === 401 && {
-      'WWW-Authenticate': header('`Bearer`, with `error="invalid_token"` where a token was sent (RFC 6750).'),
+      'WWW-Authenticate': header('`Bearer`, with `error="invalid_token"` if a token was sent (RFC 6750).'),
     }),
     ...(status === 403 && { 'WWW-Authenticate': header('`Bearer` with `error="insufficient_scope"` (RFC 6750).') }),
-    ...((status === 429 || status === 503) && { 'Retry-After': header('Seconds to wait before the next attempt.') }),
+    ...((status === 429 || status === 503) && { 'Retry-After': header('Seconds to wait before a retry.') }),
   }
 }
 

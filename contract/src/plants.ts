@@ -6,8 +6,8 @@ const INT64_MAX = 2n ** 63n - 1n
 const NOT_INT64 = `must be an integer between ${INT64_MIN} and ${INT64_MAX} (int64)`
 
 /**
- * A 64-bit signed integer, exact over the whole range: a safe integer `number` or a `bigint` goes in, a `bigint`
- * comes out. Nothing else does: no coercion, so `"1"`, `true` and `[5]` are refused.
+ * Parses a 64-bit signed integer, exact over the whole range, from a safe integer `number` or a `bigint` to a `bigint`.
+ * It never coerces: `"1"`, `true` and `[5]` are invalid.
  */
 export const Int64Schema = z
   .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })
@@ -15,13 +15,12 @@ export const Int64Schema = z
   .refine((value) => value >= INT64_MIN && value <= INT64_MAX, { error: NOT_INT64 })
 
 /**
- * Any Unicode text, of any length, kept code point for code point. Refused is only what not every engine keeps
- * exactly: U+0000 (PostgreSQL refuses it, SQLite's functions stop at it) and lone surrogates, which are no
- * characters (RFC 8259 section 8.2) and have no UTF-8 form.
+ * Accepts any Unicode text, of any length. It rejects only what not every database stores exactly: U+0000 (PostgreSQL
+ * rejects it, SQLite's functions stop at it) and lone surrogates, which have no UTF-8 form (RFC 8259 section 8.2).
  */
 export const TextSchema = z
   .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
-  // Not by the pattern itself: a regular expression that repeats a class overflows the stack on text of many megabytes.
+  // A regular expression that repeats a class overflows the stack on text of many megabytes.
   .refine((text) => text.isWellFormed() && !text.includes('\0'), {
     error: 'must not contain U+0000 or a lone surrogate',
   })
@@ -29,29 +28,28 @@ export const TextSchema = z
 
 const plantFields = {
   name: TextSchema.meta({
-    description:
-      'The name of the plant. Any Unicode text, also empty, as long as the request body stays within the size limit.',
+    description: 'The name of the plant. Any Unicode text, including empty text, within the body size limit.',
     examples: ['Monstera deliciosa'],
   }),
   tag: TextSchema.optional().meta({
-    description: 'Tag that specifies the type of the plant. Left out, never null, where a plant has none.',
+    description: 'Tag that specifies the type of the plant. A plant without a tag has no `tag` key; `null` is invalid.',
     examples: ['aroid'],
   }),
 }
 
-/** A plant as it is returned on creation and in lists. It does not carry `id`. */
+/** A plant as the service returns it, on creation and in lists, without its `id`. */
 export const PlantSchema = z
   .object(plantFields, { error: 'must be an object' })
   .meta({ id: 'Plant', description: 'The plant record returned by the service. It does not carry `id`.' })
 
-/** The body sent to create a plant: every field of a Plant, plus its identifier. */
+/** The body sent to create a plant: every field of a Plant, plus its `id`. */
 export const NewPlantSchema = z
   .object(
     {
       id: Int64Schema.meta({
         description:
           'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
-          'write it as a JSON number, with a serializer that does not round above 2^53.',
+          'write it as a JSON number, with a serializer that does not round integers above 2^53.',
         ...describedAs({ type: 'integer', format: 'int64', examples: [1] }),
       }),
       ...plantFields,
@@ -61,14 +59,14 @@ export const NewPlantSchema = z
   .meta({
     id: 'NewPlant',
     description:
-      'The body sent to create a plant. Unknown fields are ignored; a key given twice is refused. ' +
-      'The same `id` with the same content again answers 200 with the same plant and adds nothing.',
+      'The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. ' +
+      'Repeating an `id` with the same content responds 200 with the same plant and adds nothing.',
   })
 
-/** A plant as it is returned. */
+/** A plant as the service returns it. */
 export type Plant = z.output<typeof PlantSchema>
 
-/** A plant to create, as a caller writes it: `id` is a safe integer or a bigint. */
+/** A plant to create, before validation: `id` is a safe integer or a bigint. */
 export type NewPlant = z.input<typeof NewPlantSchema>
 
 /** A plant to create after validation: `id` is always a bigint. */

@@ -3,7 +3,7 @@ import { contract, ErrorSchema, errorCatalogue, statusOf } from '../src/index.ts
 
 const entries = Object.entries(errorCatalogue)
 
-test('every number of the error catalogue is an int32 made of an HTTP error status and a small number, once each', () => {
+test('every error code is a unique int32: an HTTP error status x 100 plus a small number', () => {
   for (const [name, { code }] of entries) {
     const status = statusOf(name as keyof typeof errorCatalogue)
     expect(status).toBeGreaterThanOrEqual(400)
@@ -14,7 +14,7 @@ test('every number of the error catalogue is an int32 made of an HTTP error stat
   expect(new Set(entries.map(([, { code }]) => code)).size).toBe(entries.length)
 })
 
-test('the numbers that callers rely on never change', () => {
+test('the error codes that clients rely on never change', () => {
   expect(Object.fromEntries(entries.map(([name, { code }]) => [name, code]))).toMatchObject({
     malformedJson: 40001,
     invalidBody: 40002,
@@ -34,18 +34,18 @@ test('the numbers that callers rely on never change', () => {
   })
 })
 
-test('every entry says in a sentence what it means', () => {
+test('every reason is a full sentence', () => {
   for (const [, { reason }] of entries) expect(reason).toMatch(/^[A-Z].{20,}\.$/s)
 })
 
-test('every status that an operation declares, beside 200, is in the catalogue', () => {
+test('every error status that an operation declares is in the catalogue', () => {
   const statuses = new Set(entries.map(([name]) => String(statusOf(name as keyof typeof errorCatalogue))))
   for (const { responses } of Object.values(contract)) {
     for (const status of Object.keys(responses)) expect(status === '200' || statuses.has(status)).toBe(true)
   }
 })
 
-test('an Error is an int32 and a text, nothing else', () => {
+test('an Error is an int32 and a text', () => {
   expect(ErrorSchema.safeParse({ error: 2 ** 31, message: '' }).success).toBe(false)
   expect(ErrorSchema.safeParse({ error: '40001', message: '' }).success).toBe(false)
   expect(ErrorSchema.safeParse({ error: 40001 }).success).toBe(false)

@@ -12,7 +12,7 @@ test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator',
   expect(validator.version).toBe('3.1')
 })
 
-test('it has the specified version, paths, operations and components', () => {
+test('the document has the specified version, paths, operations and components', () => {
   expect(document.info.version).toBe('1.0.0')
   expect(document.servers).toEqual([{ url: 'https://plants.example.com' }])
   expect(Object.keys(document.paths ?? {})).toEqual(['/plants'])
@@ -21,14 +21,14 @@ test('it has the specified version, paths, operations and components', () => {
   expect(Object.keys(document.components?.schemas ?? {}).sort()).toEqual(['Error', 'NewPlant', 'Plant'])
 })
 
-test('every operation needs a bearer token, with its scope', () => {
+test('every operation requires a bearer token with its scope', () => {
   expect(document.components?.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } })
   expect(document.security).toEqual([{ bearer: [] }])
   expect(post?.security).toEqual([{ bearer: ['write'] }])
   expect(get?.security).toEqual([{ bearer: ['read'] }])
 })
 
-test('creating takes a required NewPlant and answers a Plant; listing answers an array of Plant', () => {
+test('createPlant requires a NewPlant and responds with a Plant; getPlants responds with an array of Plant', () => {
   expect(post?.requestBody).toEqual({
     required: true,
     content: { 'application/json': { schema: { $ref: '#/components/schemas/NewPlant' } } },
@@ -40,7 +40,7 @@ test('creating takes a required NewPlant and answers a Plant; listing answers an
   })
 })
 
-test('every failure is an Error, and says which numbers it can have', () => {
+test('every error response is an Error and lists its error codes', () => {
   for (const { responses } of [post, get].map((operation) => ({ responses: operation?.responses ?? {} }))) {
     for (const [status, response] of Object.entries(responses)) {
       if (status === '200') continue
@@ -50,7 +50,7 @@ test('every failure is an Error, and says which numbers it can have', () => {
   }
 })
 
-test('fields have the specified types, formats and requirements, and a description each', () => {
+test('every field has its specified type and format, and a description', () => {
   const { Plant, NewPlant, Error: ErrorComponent } = document.components?.schemas ?? {}
   const tag = { type: 'string', pattern: '^[^\\u0000\\uD800-\\uDFFF]*$' }
   expect(Plant).toMatchObject({ type: 'object', required: ['name'], properties: { name: tag, tag } })
@@ -74,7 +74,7 @@ test('fields have the specified types, formats and requirements, and a descripti
   }
 })
 
-test('listing takes limit, 1 to 1000, and a cursor, both optional', () => {
+test('getPlants takes an optional limit, 1 to 1000, and an optional cursor', () => {
   expect(get?.parameters).toMatchObject([
     { in: 'query', name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 1000 } },
     { in: 'query', name: 'cursor', schema: { type: 'string' } },

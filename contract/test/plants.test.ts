@@ -13,7 +13,7 @@ function firstMessage(input: unknown): string | undefined {
   return NewPlantSchema.safeParse(input).error?.issues[0]?.message
 }
 
-test('an id is any int64, as a safe number or a bigint, and comes out as the same bigint', () => {
+test('an id is any int64, a safe integer or a bigint, and is parsed to the same bigint', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), (id) => {
       expect(NewPlantSchema.parse({ id, name: '' }).id).toBe(id)
@@ -26,7 +26,7 @@ test('an id is any int64, as a safe number or a bigint, and comes out as the sam
   )
 })
 
-test('an id around the edges of int64 is accepted up to the edge and refused beyond it', () => {
+test('an id is accepted up to the limits of int64 and rejected beyond them', () => {
   fc.assert(
     fc.property(fc.constantFrom(INT64_MIN, INT64_MAX), fc.bigInt({ min: -1000n, max: 1000n }), (edge, distance) => {
       const id = edge + distance
@@ -36,7 +36,7 @@ test('an id around the edges of int64 is accepted up to the edge and refused bey
 })
 
 test.each([[1.5], [2 ** 53], [Number.NaN], [1 / 0], ['1'], [''], [true], [null], [[5]], [{}], [undefined]])(
-  'the id %j is no int64 and is refused, never coerced',
+  'the id %j is rejected, never coerced',
   (id) => {
     expect(isAccepted(id)).toBe(false)
     expect(firstMessage({ id, name: 'Ficus' })).toBe(
@@ -55,31 +55,31 @@ test('a name and a tag are any Unicode text', () => {
 })
 
 test.each(['\0', 'a\0b', '\ud800', 'a\udc00b', '\udc00\ud800'])(
-  'the text %j is refused: not every engine keeps it',
+  'the text %j is rejected because not every database stores it',
   (text) => {
     expect(firstMessage({ id: 1, name: text })).toBe('must not contain U+0000 or a lone surrogate')
     expect(NewPlantSchema.safeParse({ id: 1, name: 'Ficus', tag: text }).success).toBe(false)
   },
 )
 
-test('a text of 64 MiB is checked to its end, without a stack overflow', () => {
+test('a text of 64 MiB is checked completely, without a stack overflow', () => {
   const long = 'ж'.repeat(2 ** 25)
   expect(NewPlantSchema.safeParse({ id: 1, name: long }).success).toBe(true)
   expect(firstMessage({ id: 1, name: `${long}\ud800` })).toBe('must not contain U+0000 or a lone surrogate')
 })
 
-test('a missing name is named, a tag is left out or text, never null', () => {
+test('name is required; tag is text or absent, never null', () => {
   expect(firstMessage({ id: 1 })).toBe('is required')
   expect(firstMessage({ id: 1, name: 5 })).toBe('must be a string')
   expect(firstMessage({ id: 1, name: 'Ficus', tag: null })).toBe('must be a string')
   expect(NewPlantSchema.parse({ id: 1, name: 'Ficus' })).toEqual({ id: 1n, name: 'Ficus' })
 })
 
-test('unknown fields are ignored, and a Plant does not carry id', () => {
+test('unknown fields are ignored, and a Plant has no id', () => {
   expect(NewPlantSchema.parse({ id: 1, name: 'Ficus', height: 3 })).toEqual({ id: 1n, name: 'Ficus' })
   expect(PlantSchema.parse({ id: 1, name: 'Ficus' })).toEqual({ name: 'Ficus' })
 })
 
-test.each([[null], [5], ['x'], [[]], [undefined]])('the body %j is no object and is refused', (body) => {
+test.each([[null], [5], ['x'], [[]], [undefined]])('the body %j is rejected because it is not an object', (body) => {
   expect(firstMessage(body)).toBe('must be an object')
 })

@@ -198,7 +198,7 @@ describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }
     expect(await getPlants.answer.textContent()).toContain('401')
     expect(JSON.parse(await getPlants.answerBody())).toEqual({
       error: 40102,
-      message: 'The token is malformed or unknown. Check that it was copied whole.',
+      message: 'The token is malformed or unknown. Check that you copied the whole token.',
     })
   })
 

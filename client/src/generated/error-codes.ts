@@ -2,43 +2,43 @@
 
 /** The numbers of the error catalogue, by name: compare `code` of an `ApiError` with them. */
 export const errorCodes = {
-  /** The request is not well-formed HTTP, or a header that may come once came twice. Mend the HTTP client. */
+  /** The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client. */
   badRequest: 40000,
-  /** The body is not one JSON text in UTF-8, or has a key twice. Mend it where the message says. */
+  /** The body is not valid JSON in UTF-8, or has a duplicate key. Fix the body as the message says. */
   malformedJson: 40001,
-  /** The body is JSON but not of the shape this operation takes. Mend the field that the message names. */
+  /** The body is valid JSON but does not match the schema. Fix the fields that the message names. */
   invalidBody: 40002,
-  /** The account already has a plant with this id and other content. Choose another id. */
+  /** The account already has a different plant with this id. Choose another id. */
   idTaken: 40003,
-  /** A query parameter is not of the shape this operation takes. Mend the one that the message names. */
+  /** A query parameter is invalid. Fix the parameters that the message names. */
   invalidQuery: 40004,
-  /** No bearer token was sent. Send the header `Authorization: Bearer <ACCESS_TOKEN>`. */
+  /** The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`. */
   tokenMissing: 40101,
-  /** The token is malformed or unknown. Check that it was copied whole. */
+  /** The token is malformed or unknown. Check that you copied the whole token. */
   tokenInvalid: 40102,
-  /** The token is expired or revoked. Get a new one. */
+  /** The token has expired or was revoked. Get a new one. */
   tokenEnded: 40103,
-  /** The token lacks the scope that this operation needs. Use a token that has it. */
+  /** The token does not have the scope that this operation requires. Use a token that has it. */
   scopeMissing: 40301,
-  /** There is nothing at this path. Check the path and the base URL. */
+  /** The path does not exist. Check the path and the base URL. */
   notFound: 40400,
-  /** The path is known but not with this method. The `Allow` header lists those it takes. */
+  /** The path does not support this method. The `Allow` header lists the methods it supports. */
   methodNotAllowed: 40500,
-  /** The request did not arrive whole in time. Send it again, faster. */
+  /** The request took too long to arrive. Retry it. */
   requestTimeout: 40800,
-  /** The body is larger than the server takes. Send less. */
+  /** The body exceeds the size limit. Send a smaller one. */
   bodyTooLarge: 41300,
-  /** The body is not declared as plain JSON in UTF-8. Send `Content-Type: application/json`, not compressed. */
+  /** The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`. */
   unsupportedMediaType: 41500,
-  /** The `Expect` header asks for something other than `100-continue`. Leave it out. */
+  /** The `Expect` header is not `100-continue`. Remove the header. */
   expectationFailed: 41700,
-  /** Too many requests. Wait as long as `Retry-After` says. */
+  /** Too many requests. Retry after the number of seconds in `Retry-After`. */
   tooManyRequests: 42900,
-  /** The request line and headers are larger than the server takes. Send shorter ones. */
+  /** The request line and headers exceed the size limit. Send shorter ones. */
   headersTooLarge: 43100,
-  /** The server failed. The request may be sent again; if it goes on, report the `X-Request-Id`. */
+  /** The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`. */
   internal: 50000,
-  /** The server cannot answer now. Send the request again after `Retry-After`. */
+  /** The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`. */
   unavailable: 50300,
   /** The HTTP version is not supported. Use HTTP/1.1. */
   httpVersionNotSupported: 50500,
@@ -50,43 +50,43 @@ export type ErrorName = keyof typeof errorCodes
 /** What each number of the error catalogue means. */
 export const errorReasons: Record<ErrorName, string> = {
   badRequest:
-    "The request is not well-formed HTTP, or a header that may come once came twice. Mend the HTTP client.",
+    "The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client.",
   malformedJson:
-    "The body is not one JSON text in UTF-8, or has a key twice. Mend it where the message says.",
+    "The body is not valid JSON in UTF-8, or has a duplicate key. Fix the body as the message says.",
   invalidBody:
-    "The body is JSON but not of the shape this operation takes. Mend the field that the message names.",
+    "The body is valid JSON but does not match the schema. Fix the fields that the message names.",
   idTaken:
-    "The account already has a plant with this id and other content. Choose another id.",
+    "The account already has a different plant with this id. Choose another id.",
   invalidQuery:
-    "A query parameter is not of the shape this operation takes. Mend the one that the message names.",
+    "A query parameter is invalid. Fix the parameters that the message names.",
   tokenMissing:
-    "No bearer token was sent. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.",
+    "The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.",
   tokenInvalid:
-    "The token is malformed or unknown. Check that it was copied whole.",
+    "The token is malformed or unknown. Check that you copied the whole token.",
   tokenEnded:
-    "The token is expired or revoked. Get a new one.",
+    "The token has expired or was revoked. Get a new one.",
   scopeMissing:
-    "The token lacks the scope that this operation needs. Use a token that has it.",
+    "The token does not have the scope that this operation requires. Use a token that has it.",
   notFound:
-    "There is nothing at this path. Check the path and the base URL.",
+    "The path does not exist. Check the path and the base URL.",
   methodNotAllowed:
-    "The path is known but not with this method. The `Allow` header lists those it takes.",
+    "The path does not support this method. The `Allow` header lists the methods it supports.",
   requestTimeout:
-    "The request did not arrive whole in time. Send it again, faster.",
+    "The request took too long to arrive. Retry it.",
   bodyTooLarge:
-    "The body is larger than the server takes. Send less.",
+    "The body exceeds the size limit. Send a smaller one.",
   unsupportedMediaType:
-    "The body is not declared as plain JSON in UTF-8. Send `Content-Type: application/json`, not compressed.",
+    "The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`.",
   expectationFailed:
-    "The `Expect` header asks for something other than `100-continue`. Leave it out.",
+    "The `Expect` header is not `100-continue`. Remove the header.",
   tooManyRequests:
-    "Too many requests. Wait as long as `Retry-After` says.",
+    "Too many requests. Retry after the number of seconds in `Retry-After`.",
   headersTooLarge:
-    "The request line and headers are larger than the server takes. Send shorter ones.",
+    "The request line and headers exceed the size limit. Send shorter ones.",
   internal:
-    "The server failed. The request may be sent again; if it goes on, report the `X-Request-Id`.",
+    "The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.",
   unavailable:
-    "The server cannot answer now. Send the request again after `Retry-After`.",
+    "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.",
   httpVersionNotSupported:
     "The HTTP version is not supported. Use HTTP/1.1.",
 }

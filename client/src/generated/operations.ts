@@ -23,8 +23,8 @@ export type GetPlantsError =
 /** Every operation: it resolves to its answer and throws every failure. */
 export interface DirectOperations {
   /**
-   * Creates a new plant in the store. The same `id` with the same content again answers 200 with the same plant and
-   * adds nothing, so a retry is always safe; with other content it is a 400 (40003).
+   * Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content responds
+   * 200 with the same plant and adds nothing. Different content is a 400 (40003).
    *
    * @throws {PlantStoreError} Whatever goes wrong: see `CreatePlantError`.
    */
@@ -32,8 +32,8 @@ export interface DirectOperations {
 
   /**
    * Returns all plants from the system that the user has access to, in order of creation, as one JSON array. With
-   * `limit` it returns a page and, where more follow, a `Link` header with `rel="next"` (RFC 8288). New plants never
-   * shift a page.
+   * `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). Plants that are
+   * created while you page never shift a page.
    *
    * @throws {PlantStoreError} Whatever goes wrong: see `GetPlantsError`.
    */
@@ -43,8 +43,8 @@ export interface DirectOperations {
 /** Every operation: it never throws, and a failure is a value. */
 export interface SafeOperations {
   /**
-   * Creates a new plant in the store. The same `id` with the same content again answers 200 with the same plant and
-   * adds nothing, so a retry is always safe; with other content it is a 400 (40003).
+   * Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content responds
+   * 200 with the same plant and adds nothing. Different content is a 400 (40003).
    *
    * Never throws: a failure is `{ ok: false, error }`.
    */
@@ -52,8 +52,8 @@ export interface SafeOperations {
 
   /**
    * Returns all plants from the system that the user has access to, in order of creation, as one JSON array. With
-   * `limit` it returns a page and, where more follow, a `Link` header with `rel="next"` (RFC 8288). New plants never
-   * shift a page.
+   * `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). Plants that are
+   * created while you page never shift a page.
    *
    * Never throws: a failure is `{ ok: false, error }`.
    */
@@ -63,8 +63,8 @@ export interface SafeOperations {
 /** Every operation, with the status and the headers beside the data. */
 export interface RawOperations {
   /**
-   * Creates a new plant in the store. The same `id` with the same content again answers 200 with the same plant and
-   * adds nothing, so a retry is always safe; with other content it is a 400 (40003).
+   * Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content responds
+   * 200 with the same plant and adds nothing. Different content is a 400 (40003).
    *
    * The answer comes with its status and headers. Throws as the direct call does.
    */
@@ -72,8 +72,8 @@ export interface RawOperations {
 
   /**
    * Returns all plants from the system that the user has access to, in order of creation, as one JSON array. With
-   * `limit` it returns a page and, where more follow, a `Link` header with `rel="next"` (RFC 8288). New plants never
-   * shift a page.
+   * `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). Plants that are
+   * created while you page never shift a page.
    *
    * The answer comes with its status and headers. Throws as the direct call does.
    */
@@ -84,8 +84,8 @@ export interface RawOperations {
 export interface IterateOperations {
   /**
    * Returns all plants from the system that the user has access to, in order of creation, as one JSON array. With
-   * `limit` it returns a page and, where more follow, a `Link` header with `rel="next"` (RFC 8288). New plants never
-   * shift a page.
+   * `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). Plants that are
+   * created while you page never shift a page.
    *
    * A page is fetched when the loop reaches it; where the loop ends, nothing more is fetched. Without `limit`, pages
    * of 100. Throws inside the loop, as the direct call does.

@@ -1,23 +1,23 @@
 // Generated from the contract by `pnpm generate`. Do not edit.
 
 /**
- * The body sent to create a plant. Unknown fields are ignored; a key given twice is refused. The same `id` with the same content again answers 200 with the same plant and adds nothing.
+ * The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. Repeating an `id` with the same content responds 200 with the same plant and adds nothing.
  */
 export interface NewPlant {
   /**
-   * Identification number of the plant, unique within the account. An int64, exact over its whole range: write it as a JSON number, with a serializer that does not round above 2^53.
+   * Identification number of the plant, unique within the account. An int64, exact over its whole range: write it as a JSON number, with a serializer that does not round integers above 2^53.
    *
    * @example 1
    */
   id: number | bigint
   /**
-   * The name of the plant. Any Unicode text, also empty, as long as the request body stays within the size limit.
+   * The name of the plant. Any Unicode text, including empty text, within the body size limit.
    *
    * @example "Monstera deliciosa"
    */
   name: string
   /**
-   * Tag that specifies the type of the plant. Left out, never null, where a plant has none.
+   * Tag that specifies the type of the plant. A plant without a tag has no `tag` key; `null` is invalid.
    *
    * @example "aroid"
    */
@@ -29,13 +29,13 @@ export interface NewPlant {
  */
 export interface Plant {
   /**
-   * The name of the plant. Any Unicode text, also empty, as long as the request body stays within the size limit.
+   * The name of the plant. Any Unicode text, including empty text, within the body size limit.
    *
    * @example "Monstera deliciosa"
    */
   name: string
   /**
-   * Tag that specifies the type of the plant. Left out, never null, where a plant has none.
+   * Tag that specifies the type of the plant. A plant without a tag has no `tag` key; `null` is invalid.
    *
    * @example "aroid"
    */
@@ -43,17 +43,17 @@ export interface Plant {
 }
 
 /**
- * The body of every failure, of any status on any path.
+ * The body of every error response, whatever the status and path.
  */
 export interface ErrorBody {
   /**
-   * Numeric error value: a number of the error catalogue, HTTP status x 100 + n.
+   * Numeric error value from the error catalogue: HTTP status x 100 + n.
    *
    * @example 40002
    */
   error: number
   /**
-   * Error text for people: what was wrong and what to mend. It may change; decide by `error`.
+   * Error text: what is wrong and how to fix it. It may change, so branch on `error` instead.
    *
    * @example "name: is required"
    */
@@ -65,11 +65,11 @@ export interface ErrorBody {
  */
 export interface GetPlantsQuery {
   /**
-   * The number of plants on a page, 1 to 1000. Left out, the whole list is the answer.
+   * The number of plants per page, 1 to 1000. Default: the whole list.
    */
   limit?: number | undefined
   /**
-   * Where the page begins: taken from the `Link` header of the page before, and otherwise opaque.
+   * Where the page starts: an opaque value from the `Link` header of the previous page.
    */
   cursor?: string | undefined
 }
