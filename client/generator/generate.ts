@@ -7,7 +7,7 @@ import { generateTypes } from './types.ts'
 const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
 
 const routeImports =
-  "import type { Route } from '../src/route.ts'\nimport type { OperationName } from './operations.ts'\n"
+  "import type { Route } from '../wire/route.ts'\nimport type { OperationName } from './operations.ts'\n"
 
 /** Makes the generated part of the SDK: the text of each file, by its name. */
 export async function generate(source: Source): Promise<Record<string, string>> {

@@ -27,7 +27,7 @@ function scalar({ type, format }: JsonSchema, place: string): string {
   if (format === 'int64') return 'int64'
   if (type === 'string') return 'text'
   if (type === 'integer' || type === 'number' || type === 'boolean') return type
-  throw new Error(`${place}: the SDK cannot write this schema; teach it in generator/shapes.ts and src/shape.ts`)
+  throw new Error(`${place}: the SDK cannot write this schema; teach it in generator/shapes.ts and src/wire/json.ts`)
 }
 
 function dereference(schema: JsonSchema, schemas: Description['schemas']): JsonSchema {

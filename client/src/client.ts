@@ -1,3 +1,4 @@
+import { type Question, type Sent, send } from './call/call.ts'
 import type {
   DirectOperations,
   IterateOperations,
@@ -8,7 +9,6 @@ import type {
 import { routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
 import { iteratePages, nextPage } from './pages.ts'
-import { type Question, type Sent, send } from './send.ts'
 
 /** Calls the plant store. Its operations can be taken off it and called by themselves. */
 export interface PlantStoreClient extends DirectOperations {

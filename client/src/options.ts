@@ -1,7 +1,7 @@
 import { RequestError } from './errors.ts'
 import type { Fetch, Signal } from './fetch.ts'
-import { readHeaders } from './headers.ts'
 import type { Hooks, Logger } from './hooks.ts'
+import { readHeaders } from './wire/headers.ts'
 
 /** A token, or a function that gets one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)

@@ -1,7 +1,7 @@
+import { type Question, type Sent, send } from './call/call.ts'
 import { MalformedResponseError } from './errors.ts'
-import { nextLink } from './link.ts'
 import type { Settings } from './options.ts'
-import { type Question, type Sent, send } from './send.ts'
+import { nextLink } from './wire/link.ts'
 
 const DEFAULT_PAGE_SIZE = 100
 

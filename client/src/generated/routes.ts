@@ -1,6 +1,6 @@
 // Generated from the contract by `pnpm generate`. Do not edit.
 
-import type { Route } from '../route.ts'
+import type { Route } from '../wire/route.ts'
 import type { OperationName } from './operations.ts'
 
 /** How each operation is sent and what it may answer. */

@@ -1,7 +1,7 @@
 import type { Fetch } from '../fetch.ts'
-import { answerRequest, type FakeService } from './answer-request.ts'
-import { answerJson } from './failure.ts'
-import { type FakeAnswer, toResponse, wait } from './fake-answer.ts'
+import { type FakeAnswer, toResponse, wait } from './fault.ts'
+import { answerJson } from './response.ts'
+import { answerRequest, type FakeService } from './service.ts'
 import type { Trouble } from './trouble.ts'
 
 /** A plant as the fake keeps it. */

@@ -1,5 +1,5 @@
-import { Failure } from './failure.ts'
 import type { StoredPlant } from './fake-plant-store.ts'
+import { Failure } from './response.ts'
 
 /** An integer that a number may round; one of more digits is no int64 however it is rounded. */
 const LARGE_INTEGER = /^-?\d{16,19}$/

@@ -1,12 +1,12 @@
-import { type Answer, readAnswer } from './answer.ts'
-import { startClock } from './clock.ts'
-import { AbortError, ConnectionError, PlantStoreError, RequestError, TimeoutError } from './errors.ts'
-import type { FetchInit } from './fetch.ts'
-import { readHeaders } from './headers.ts'
-import { type Attempt, observe } from './hooks.ts'
-import { checkToken, type Settings } from './options.ts'
+import { AbortError, ConnectionError, PlantStoreError, RequestError, TimeoutError } from '../errors.ts'
+import type { FetchInit } from '../fetch.ts'
+import { type Attempt, observe } from '../hooks.ts'
+import { checkToken, type Settings } from '../options.ts'
+import { readHeaders } from '../wire/headers.ts'
+import { type Answer, readAnswer } from '../wire/response.ts'
+import type { Route } from '../wire/route.ts'
+import { startClock } from './deadline.ts'
 import { readRetryAfter } from './retry.ts'
-import type { Route } from './route.ts'
 
 /** What all attempts of a call have in common. */
 export interface Call {

@@ -1,4 +1,4 @@
-import { RequestError } from './errors.ts'
+import { RequestError } from '../errors.ts'
 
 /**
  * Headers with their names in lower case.

@@ -1,4 +1,4 @@
-import { ApiError, type FailedAnswer, type FailedCall, MalformedResponseError } from './errors.ts'
+import { ApiError, type FailedAnswer, type FailedCall, MalformedResponseError } from '../errors.ts'
 import type { Route } from './route.ts'
 
 /** An answer that has arrived whole. */

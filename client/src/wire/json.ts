@@ -1,4 +1,4 @@
-import { RequestError } from './errors.ts'
+import { RequestError } from '../errors.ts'
 import type { Scalar, Shape } from './route.ts'
 
 const INT64_MIN = -(2n ** 63n)

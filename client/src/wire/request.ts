@@ -1,6 +1,6 @@
-import { RequestError } from './errors.ts'
+import { RequestError } from '../errors.ts'
+import { writeJson, writeScalar } from './json.ts'
 import type { Route } from './route.ts'
-import { writeJson, writeScalar } from './write.ts'
 
 /** What a caller gives an operation: each where the operation has it. */
 export interface Input {

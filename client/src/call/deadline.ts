@@ -1,4 +1,4 @@
-import type { Signal } from './fetch.ts'
+import type { Signal } from '../fetch.ts'
 
 /** By what a clock ended: its time was over, or a signal was aborted for this reason. */
 export type Ending = 'time' | { readonly reason: unknown }

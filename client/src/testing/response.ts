@@ -1,5 +1,5 @@
 import { type ErrorName, errorCodes, errorReasons } from '../generated/error-codes.ts'
-import type { FakeAnswer } from './fake-answer.ts'
+import type { FakeAnswer } from './fault.ts'
 
 /** A failure that is answered as an `Error` body. */
 export class Failure extends Error {

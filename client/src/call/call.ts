@@ -1,11 +1,11 @@
+import { AbortError, type FailedCall, PlantStoreError, RequestError } from '../errors.ts'
+import type { OperationName } from '../generated/operations.ts'
+import { routes } from '../generated/routes.ts'
+import { type Attempt, observe } from '../hooks.ts'
+import { type CallOptions, readCallOptions, type Settings } from '../options.ts'
+import { type Input, writeBody, writePath } from '../wire/request.ts'
 import { type Call, makeAttempt, type Success } from './attempt.ts'
-import { startClock } from './clock.ts'
-import { AbortError, type FailedCall, PlantStoreError, RequestError } from './errors.ts'
-import type { OperationName } from './generated/operations.ts'
-import { routes } from './generated/routes.ts'
-import { type Attempt, observe } from './hooks.ts'
-import { type CallOptions, readCallOptions, type Settings } from './options.ts'
-import { type Input, writeBody, writePath } from './request.ts'
+import { startClock } from './deadline.ts'
 import { retryDelay } from './retry.ts'
 
 /** What a caller asks for. */

@@ -1,7 +1,7 @@
-import { answerJson, Failure } from './failure.ts'
-import type { FakeAnswer } from './fake-answer.ts'
 import type { FakeToken, StoredPlant } from './fake-plant-store.ts'
+import type { FakeAnswer } from './fault.ts'
 import { readNewPlant } from './read-new-plant.ts'
+import { answerJson, Failure } from './response.ts'
 
 /** The plants of an account, by id, in order of creation. */
 type Plants = Map<bigint, StoredPlant>
