@@ -1,4 +1,4 @@
-/** What only the fake of `@plant-store/client/testing` can do. */
+/** What only the fake of `@plant-store/client/testing` has. */
 import { describe, expect, test } from 'vitest'
 import {
   ApiError,
@@ -10,7 +10,7 @@ import {
 import { createFakePlantStore } from '../src/testing/index.ts'
 import { failureOf } from './helpers/failure-of.ts'
 
-test('a client needs nothing but the fake', async () => {
+test('a client works with only the fake', async () => {
   const store = createFakePlantStore()
   const client = createPlantStoreClient(store)
   await client.createPlant({ id: 9007199254740993n, name: 'Monstera', tag: 'aroid' })
@@ -21,7 +21,7 @@ test('a client needs nothing but the fake', async () => {
   ])
 })
 
-test('two fakes share nothing, and what plants() gives is a copy', async () => {
+test('two fakes share nothing, and plants() returns a copy', async () => {
   const [one, other] = [createFakePlantStore(), createFakePlantStore()]
   await createPlantStoreClient(one).createPlant({ id: 1, name: 'Ficus' })
   expect(other.plants()).toEqual([])
@@ -29,14 +29,14 @@ test('two fakes share nothing, and what plants() gives is a copy', async () => {
   expect(one.plants()).toHaveLength(1)
 })
 
-test('the plants of another account are seen by its name', async () => {
+test('plants() returns the plants of the named account', async () => {
   const store = createFakePlantStore()
   const token = store.createToken({ account: 'bob' })
   await createPlantStoreClient({ ...store, token }).createPlant({ id: 1, name: 'Ficus' })
   expect([store.plants('bob'), store.plants('nobody'), store.plants()]).toEqual([[{ id: 1n, name: 'Ficus' }], [], []])
 })
 
-test('it remembers its requests, without the token', async () => {
+test('it records its requests, without the token', async () => {
   const store = createFakePlantStore()
   const client = createPlantStoreClient({ ...store, headers: { 'x-job': '7' } })
   await client.createPlant({ id: 1, name: 'Ficus' })
@@ -57,7 +57,7 @@ test('it remembers its requests, without the token', async () => {
   ])
 })
 
-test('it answers at the address that it was given', async () => {
+test('its base URL can be set', async () => {
   const store = createFakePlantStore({ baseUrl: 'https://example.com/shop/' })
   expect(await createPlantStoreClient(store).getPlants()).toEqual([])
   expect(store.requests[0]?.url).toBe('https://example.com/shop/plants')
@@ -70,13 +70,13 @@ test('its body limit can be set', async () => {
   expect(error).toMatchObject({ status: 413, code: 41300 })
 })
 
-test('it takes a name as long as its body limit allows, and keeps digits and escapes in it', async () => {
+test('it accepts a name up to its body limit, with digits and escapes', async () => {
   const store = createFakePlantStore({ bodyLimit: 2 ** 26 })
   const name = `"12345678901234567890\\"${'\n'.repeat(2 ** 22)}${'ж'.repeat(2 ** 24)}`
   await createPlantStoreClient(store).createPlant({ id: 9007199254740993n, name })
   const [plant] = store.plants()
   expect(plant?.id).toBe(9007199254740993n)
-  // Not by `toEqual`, which would print all of it.
+  // `toEqual` would print the whole name.
   expect(plant?.name === name).toBe(true)
 })
 
@@ -87,7 +87,7 @@ describe('failNext', () => {
   }
   const ficus = { id: 1, name: 'Ficus' }
 
-  test('status: nothing is done, and an Error body is answered', async () => {
+  test('status: the store does nothing and responds with an Error body', async () => {
     const { store, client } = storeWithoutRetries()
     store.failNext({ status: 503, headers: { 'retry-after': '2' } })
     const error = await failureOf(client.createPlant(ficus), ApiError)
@@ -95,14 +95,14 @@ describe('failNext', () => {
     expect(store.plants()).toEqual([])
   })
 
-  test('body: the answer has this one', async () => {
+  test('body: the response has this body', async () => {
     const { store, client } = storeWithoutRetries()
     store.failNext({ status: 502, body: '<h1>Bad Gateway</h1>', headers: { 'content-type': 'text/html' } })
     const error = await failureOf(client.getPlants(), MalformedResponseError)
     expect(error).toMatchObject({ status: 502, message: expect.stringContaining('with text/html instead of JSON') })
   })
 
-  test('cutBodyAfter: the plant is created, but the answer breaks off', async () => {
+  test('cutBodyAfter: the plant is created, but the response breaks off', async () => {
     const { store, client } = storeWithoutRetries()
     for (const cutBodyAfter of [0, 5]) {
       store.failNext({ cutBodyAfter })
@@ -118,7 +118,7 @@ describe('failNext', () => {
     expect(store.plants()).toEqual([])
   })
 
-  test('delay: the answer takes its time, or the time-out of the client ends it', async () => {
+  test('delay: the response is late, or the client times out', async () => {
     const { store, client } = storeWithoutRetries()
     store.failNext({ delay: 30 })
     const begin = performance.now()
@@ -129,7 +129,7 @@ describe('failNext', () => {
     expect(store.plants()).toEqual([])
   })
 
-  test('happens as often as said, in the order in which it was said', async () => {
+  test('applies to as many requests as set, in order', async () => {
     const { store, client } = storeWithoutRetries()
     store.failNext({ status: 500 }, 2)
     store.failNext({ status: 403 })

@@ -1,78 +1,62 @@
 import type { Fetch } from '../fetch.ts'
-import { type FakeAnswer, toResponse, wait } from './fault.ts'
-import { answerJson } from './response.ts'
-import { answerRequest, type FakeService } from './service.ts'
-import type { Trouble } from './trouble.ts'
+import { toResponse, wait } from './apply-fault.ts'
+import type { Fault } from './fault.ts'
+import { respond } from './respond.ts'
+import { type FakeResponse, jsonResponse } from './response.ts'
+import type { FakeState, FakeToken, StoredPlant } from './state.ts'
 
-/** A plant as the fake keeps it. */
-export interface StoredPlant {
-  readonly id: bigint
-  readonly name: string
-  readonly tag?: string
-}
-
-/** What a token of the fake may do. */
-export interface FakeToken {
-  /** The account that it belongs to. Default: `default`. */
-  readonly account?: string | undefined
-  /** Default: both. */
-  readonly scopes?: readonly ('read' | 'write')[] | undefined
-  /** From then on it is refused. Default: never. */
-  readonly expiresAt?: Date | undefined
-}
-
-/** A request that the fake has received. */
+/** A request that the fake received. */
 export interface FakeRequest {
   readonly method: string
   readonly url: string
-  /** Names in lower case; without `authorization`. */
+  /** Names in lower case, without `authorization`. */
   readonly headers: Readonly<Record<string, string>>
-  /** The text of the body; empty where there is none. */
+  /** The text of the body; empty if there is none. */
   readonly body: string
 }
 
-/** How the fake differs from a server with its defaults. */
+/** The options of the fake. */
 export interface FakePlantStoreOptions {
-  /** The address it answers at. Default: `http://plant-store.test`. */
+  /** Default: `http://plant-store.test`. */
   readonly baseUrl?: string | undefined
-  /** The largest body it takes, in bytes. Default: 1048576. */
+  /** The maximum size of a request body in bytes. Default: 1048576. */
   readonly bodyLimit?: number | undefined
 }
 
-/** A plant store in memory. It has the options of a client: `createPlantStoreClient(store)`. */
+/** A plant store in memory. It can be the options of a client: `createPlantStoreClient(store)`. */
 export interface FakePlantStore {
   readonly baseUrl: string
   /** A token of the account `default`, with both scopes. */
   readonly token: string
-  /** Answers as the service does; sends nothing. */
+  /** Responds like the service, without a network. */
   readonly fetch: Fetch
-  /** Every request so far, the first one first. */
+  /** The requests so far, in order. */
   readonly requests: readonly FakeRequest[]
 
-  /** Makes another token. */
+  /** Creates another token. */
   createToken(token?: FakeToken): string
-  /** From now on the token is refused. */
+  /** Revokes a token. */
   revokeToken(token: string): void
 
-  /** The plants of an account with their ids, in order of creation. Default: of the account `default`. */
+  /** Returns the plants of an account, in order of creation. Default: the account `default`. */
   plants(account?: string): readonly StoredPlant[]
 
   /**
-   * Lets something go wrong with the next requests.
+   * Makes the next requests fail.
    *
-   * @param times with how many of them. Default: 1.
+   * @param times the number of requests. Default: 1.
    *
    * @example
    * store.failNext({ status: 503, headers: { 'retry-after': '1' } }, 2)
    * store.failNext({ cutBodyAfter: 5 })
    * store.failNext({ delay: 60_000 })
    */
-  failNext(trouble: Trouble, times?: number): void
+  failNext(fault: Fault, times?: number): void
 }
 
 /**
- * Makes a plant store in memory that answers as the service does, so that the tests of a caller need no server.
- * Whatever the client of this package can send, it answers as the service would.
+ * Creates a plant store in memory, for the tests of an app. It responds like the service to everything that the client
+ * can send.
  *
  * @example
  * const store = createFakePlantStore()
@@ -83,27 +67,24 @@ export interface FakePlantStore {
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
   const { baseUrl = 'http://plant-store.test', bodyLimit = 2 ** 20 } = options
   const path = `${new URL(baseUrl).pathname.replace(/\/$/, '')}/plants`
-  const service: FakeService = { bodyLimit, path, tokens: new Map(), accounts: new Map() }
+  const state: FakeState = { bodyLimit, path, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
-  const troubles: Trouble[] = []
+  const faults: Fault[] = []
 
   const fetch = async (url: string, init?: RequestInit): Promise<Response> => {
     const request = new Request(url, init)
-    const trouble = troubles.shift() ?? {}
+    const fault = faults.shift() ?? {}
     const body = await request.text()
     const { authorization: _, ...headers } = Object.fromEntries(request.headers)
     requests.push({ method: request.method, url: request.url, headers, body })
-    await wait(trouble, request.signal)
-    if (trouble.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
-    return toResponse(
-      trouble.status === undefined ? answerRequest(request, body, service) : answerStatus(trouble.status),
-      trouble,
-    )
+    await wait(fault, request.signal)
+    if (fault.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
+    return toResponse(fault.status === undefined ? respond(request, body, state) : respondWith(fault.status), fault)
   }
 
   function createToken(token: FakeToken = {}): string {
-    const text = `fake-token-${service.tokens.size + 1}`
-    service.tokens.set(text, token)
+    const text = `fake-token-${state.tokens.size + 1}`
+    state.tokens.set(text, token)
     return text
   }
 
@@ -113,12 +94,12 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     fetch: fetch as Fetch,
     requests,
     createToken,
-    revokeToken: (token) => void service.tokens.set(token, { ...service.tokens.get(token), expiresAt: new Date(0) }),
-    plants: (account = 'default') => [...(service.accounts.get(account)?.values() ?? [])],
-    failNext: (trouble, times = 1) => void troubles.push(...Array<Trouble>(times).fill(trouble)),
+    revokeToken: (token) => void state.tokens.set(token, { ...state.tokens.get(token), expiresAt: new Date(0) }),
+    plants: (account = 'default') => [...(state.accounts.get(account)?.values() ?? [])],
+    failNext: (fault, times = 1) => void faults.push(...Array<Fault>(times).fill(fault)),
   }
 }
 
-function answerStatus(status: number): FakeAnswer {
-  return answerJson(status, { error: status * 100, message: 'This failure was asked for by a test.' })
+function respondWith(status: number): FakeResponse {
+  return jsonResponse(status, { error: status * 100, message: 'A test requested this error.' })
 }

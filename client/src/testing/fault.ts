@@ -1,34 +1,15 @@
-import type { Trouble } from './trouble.ts'
-
-/** An answer, before trouble. */
-export interface FakeAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
-/** Waits for the delay of a trouble. Rejects as `fetch` does when the request is aborted. */
-export async function wait({ delay = 0 }: Trouble, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  if (delay === 0) return
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, delay)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      reject(signal.reason)
-    })
-  })
-}
-
-/** The answer as `fetch` resolves with it, with the trouble in it. */
-export function toResponse(answer: FakeAnswer, { body = answer.body, headers, cutBodyAfter }: Trouble): Response {
-  const init = { status: answer.status, headers: { ...answer.headers, ...headers } }
-  const emptyByLaw = answer.status === 204 || answer.status === 304
-  if (cutBodyAfter === undefined) return new Response(emptyByLaw ? null : body, init)
-  const bytes = new TextEncoder().encode(body.slice(0, cutBodyAfter))
-  const stream = new ReadableStream({
-    start: (controller) => controller.enqueue(bytes),
-    pull: (controller) => controller.error(new TypeError('terminated')),
-  })
-  return new Response(stream, init)
+/** What goes wrong with a request. Without any of the fields, nothing does. */
+export interface Fault {
+  /** The delay of the response in milliseconds. Default: 0. */
+  readonly delay?: number | undefined
+  /** The request never arrives: `fetch` rejects, as if the connection was refused. */
+  readonly connectionError?: true | undefined
+  /** The store does nothing and responds with this status and an `Error` body. */
+  readonly status?: number | undefined
+  /** The body of the response, such as a proxy's HTML page. */
+  readonly body?: string | undefined
+  /** Additional response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The store handles the request, but the connection breaks after this many characters of the response body. */
+  readonly cutBodyAfter?: number | undefined
 }

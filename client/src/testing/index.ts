@@ -3,7 +3,6 @@ export {
   type FakePlantStore,
   type FakePlantStoreOptions,
   type FakeRequest,
-  type FakeToken,
-  type StoredPlant,
 } from './fake-plant-store.ts'
-export type { Trouble } from './trouble.ts'
+export type { Fault } from './fault.ts'
+export type { FakeToken, StoredPlant } from './state.ts'

@@ -1,29 +1,30 @@
 import { type ErrorName, errorCodes, errorReasons } from '../generated/error-codes.ts'
-import type { FakeAnswer } from './fault.ts'
 
-/** A failure that is answered as an `Error` body. */
-export class Failure extends Error {
-  readonly reason: ErrorName
+/** A response of the fake, before a fault is applied. */
+export interface FakeResponse {
+  readonly status: number
   readonly headers: Readonly<Record<string, string>>
-
-  constructor(reason: ErrorName, message: string = errorReasons[reason], headers: Record<string, string> = {}) {
-    super(message)
-    this.reason = reason
-    this.headers = headers
-  }
-
-  get answer(): FakeAnswer {
-    const code = errorCodes[this.reason]
-    return answerJson(Math.floor(code / 100), { error: code, message: this.message }, this.headers)
-  }
+  readonly body: string
 }
 
-/** An answer with a JSON body, and with the headers that every answer has. */
-export function answerJson(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): FakeAnswer {
+/** Creates a response with a JSON body and the headers that every response has. */
+export function jsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): FakeResponse {
   const common = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     'x-request-id': crypto.randomUUID(),
   }
   return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) }
+}
+
+interface ErrorDetails {
+  readonly message?: string
+  readonly headers?: Record<string, string>
+}
+
+/** Creates an error response. The default message is the reason in the error catalogue. */
+export function errorResponse(name: ErrorName, details: ErrorDetails = {}): FakeResponse {
+  const { message = errorReasons[name], headers } = details
+  const code = errorCodes[name]
+  return jsonResponse(Math.floor(code / 100), { error: code, message }, headers)
 }

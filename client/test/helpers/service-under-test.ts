@@ -3,30 +3,30 @@ import { createPlantStoreClient, type PlantStoreClient } from '../../src/index.t
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { newAccount } from './new-account.ts'
 
-/** What a token of a service may be. */
+/** The options of a token. */
 export interface TestToken {
   account?: string
   scopes?: readonly ('read' | 'write')[]
   expiresAt?: Date
 }
 
-/** A plant store, the real one or the fake: what can be told of it from outside. */
+/** A plant store, the real one or the fake. */
 export interface ServiceUnderTest extends AsyncDisposable {
   url: string
-  /** Sends a request as it stands. */
+  /** Sends a raw request. */
   fetch(url: string, init?: RequestInit): Promise<Response>
   createToken(token?: TestToken): Promise<string>
-  /** A client of an account that no other client has. */
+  /** Creates a client of a new account. */
   newAccount(): Promise<PlantStoreClient>
 }
 
-/** Starts the real service, or the fake. */
+/** The services by name, with a function to start each. */
 export const services: [string, () => Promise<ServiceUnderTest>][] = [
   ['the real service', startRealService],
   ['the fake', startFake],
 ]
 
-async function startRealService(): Promise<ServiceUnderTest> {
+export async function startRealService(): Promise<ServiceUnderTest> {
   const server = await startTestServer()
   return {
     url: server.url,
