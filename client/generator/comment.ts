@@ -1,4 +1,4 @@
-/** A JSDoc comment, wrapped. */
+/** Formats a JSDoc comment, with line breaks. */
 export function comment(text: string, indent: string): string {
   const lines = text.split('\n').flatMap((line) => wrap(line.replaceAll('*/', '*\\/'), 115 - indent.length))
   if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`

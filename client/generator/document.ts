@@ -12,11 +12,11 @@ export interface JsonSchema {
   readonly items?: JsonSchema
 }
 
-/** What the generator needs to know of an operation. */
+/** What the generator needs to know about an operation. */
 export interface OperationDescription {
   readonly name: string
   readonly method: string
-  /** The path with its parameters as `{name}`. */
+  /** The path, with its parameters as `{name}`. */
   readonly path: string
   readonly description: string
   readonly pathParameters: JsonSchema | undefined
@@ -30,14 +30,14 @@ export interface OperationDescription {
 /** The error catalogue of the contract. */
 export type ErrorCatalogue = Readonly<Record<string, { readonly code: number; readonly reason: string }>>
 
-/** What the SDK is generated from: the contract, for what OpenAPI cannot say, and the document made from it. */
+/** What the SDK is generated from: the OpenAPI document, and the contract for what OpenAPI cannot express. */
 export interface Source {
   readonly contract: object
   readonly document: OpenApiDocument
   readonly errorCatalogue: ErrorCatalogue
 }
 
-/** The same, read. */
+/** The parsed source. */
 export interface Description {
   readonly schemas: Readonly<Record<string, JsonSchema>>
   readonly operations: readonly OperationDescription[]
@@ -64,7 +64,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, Content>>
 }
 
-/** Reads an OpenAPI document into the few facts that the SDK is made of. */
+/** Parses the source into what the SDK needs. */
 export function describe({ contract, document, errorCatalogue }: Source): Description {
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({

@@ -6,10 +6,9 @@ import { generateTypes } from './types.ts'
 
 const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
 
-const routeImports =
-  "import type { Route } from '../wire/route.ts'\nimport type { OperationName } from './operations.ts'\n"
+const routeImports = "import type { Route } from '../wire/route.ts'\n"
 
-/** Makes the generated part of the SDK: the text of each file, by its name. */
+/** Generates the SDK files, by name. */
 export async function generate(source: Source): Promise<Record<string, string>> {
   const description = describe(source)
   const types = await generateTypes(description)
@@ -27,22 +26,21 @@ function generateErrorCodes(errorCatalogue: ErrorCatalogue): string {
   const codes = entries.map(([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`)
   const reasons = entries.map(([name, { reason }]) => `  ${name}:\n    ${JSON.stringify(reason)},\n`)
   return [
-    '/** The numbers of the error catalogue, by name: compare `code` of an `ApiError` with them. */\n',
+    '/** The codes of the error catalogue, by name: compare the `code` of an `ApiError` with them. */\n',
     `export const errorCodes = {\n${codes.join('')}} as const\n\n`,
-    '/** The name of a number of the error catalogue. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
-    '/** What each number of the error catalogue means. */\n',
+    '/** The name of an error code. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
+    '/** What each error code means. */\n',
     `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n`,
   ].join('')
 }
 
-/** The imports of the operations: of the hand-written types all, of the generated ones those in use. */
+/** Generates the imports of the operations, with only the generated types that they use. */
 function imports(types: string, operations: string): string {
   const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
   const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations)).sort()
   return [
     "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
-    "import type { CallOptions } from '../src/options.ts'\n",
-    `import type { RawAnswer, ${/\bRawPage</.test(operations) ? 'RawPage, ' : ''}Result } from '../src/results.ts'\n`,
+    "import type { CallOptions } from '../options.ts'\n",
     `import type { ${used.join(', ')} } from './types.ts'\n`,
   ].join('')
 }

@@ -12,12 +12,12 @@ else await write()
 
 async function write(): Promise<void> {
   await mkdir(folder, { recursive: true })
-  for (const name of await strangers()) await rm(folder + name)
+  for (const name of await findUnknownFiles()) await rm(folder + name)
   for (const [name, text] of Object.entries(files)) await writeFile(folder + name, text)
 }
 
 async function check(): Promise<void> {
-  const stale = await strangers()
+  const stale = await findUnknownFiles()
   for (const [name, text] of Object.entries(files)) {
     const committed = await readFile(folder + name, 'utf8').catch(() => undefined)
     if (committed?.replaceAll('\r\n', '\n') !== text) stale.push(name)
@@ -27,8 +27,8 @@ async function check(): Promise<void> {
   process.exitCode = 1
 }
 
-/** Files that the generator does not write, or no more. */
-async function strangers(): Promise<string[]> {
+/** Finds files that the generator does not write, or no longer writes. */
+async function findUnknownFiles(): Promise<string[]> {
   const present = await readdir(folder).catch(() => [])
   return present.filter((name) => !(name in files))
 }

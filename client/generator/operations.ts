@@ -2,33 +2,34 @@ import { comment } from './comment.ts'
 import type { Description, OperationDescription } from './document.ts'
 import { capitalized, inputName, typeReference } from './types.ts'
 
-/** What the client has beside the operations, and what an operation can therefore not be called. */
+/** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
 const reservedNames = ['safe', 'raw', 'iterate', 'withOptions', 'then']
 
-/** The faces of every operation. */
+/** Generates the list of operations, from which `src/operations.ts` derives the other ways to call them. */
 export function generateOperations({ operations }: Description): string {
-  for (const { name } of operations) {
-    if (reservedNames.includes(name)) throw new Error(`${name}: the SDK has this name itself; rename the operation`)
+  for (const { name, paged, response } of operations) {
+    if (reservedNames.includes(name)) throw new Error(`${name}: the SDK uses this name; rename the operation`)
+    if (paged && response.type !== 'array') throw new Error(`${name}: only a list can be paged`)
   }
+  const methods = operations.map(generateMethod)
+  const errors = operations.map(({ name }) => `  ${name}: ${errorName(name)}\n`)
   const paged = operations.filter((operation) => operation.paged)
   return [
-    `/** The name of an operation. */\nexport type OperationName = ${union(operations.map(({ name }) => `'${name}'`))}\n`,
-    ...operations.map(errorType),
-    face(
-      'DirectOperations',
-      'Every operation: it resolves to its answer and throws every failure.',
-      operations,
-      direct,
-    ),
-    face('SafeOperations', 'Every operation: it never throws, and a failure is a value.', operations, safe),
-    face('RawOperations', 'Every operation, with the status and the headers beside the data.', operations, raw),
-    face('IterateOperations', 'Every operation that pages, as a loop over all that it lists.', paged, iterate),
+    ...operations.map(generateErrorType),
+    `/** Every operation, as it is called directly. */\nexport interface Operations {\n${methods.join('\n')}}\n`,
+    `/** The errors of each operation. */\nexport interface OperationErrors {\n${errors.join('')}}\n`,
+    `/** The operations that return pages. */\nexport type PagedOperationName = ${union(paged.map(quotedName))}\n`,
   ].join('\n')
 }
 
-function errorType({ name, declaredErrors }: OperationDescription): string {
+/** Generates the names of the operations. */
+export function generateOperationName({ operations }: Description): string {
+  return `/** The name of an operation. */\nexport type OperationName = ${union(operations.map(quotedName))}\n`
+}
+
+function generateErrorType({ name, declaredErrors }: OperationDescription): string {
   return (
-    `/** Everything that can go wrong with \`${name}\`. Switch on \`kind\`. */\n` +
+    `/** Every error of \`${name}\`. Switch on \`kind\`. */\n` +
     `export type ${errorName(name)} =\n` +
     `  | DeclaredError<${union(declaredErrors.map(String))}>\n  | UndeclaredError\n  | TransportError\n`
   )
@@ -38,52 +39,14 @@ function errorName(operation: string): string {
   return `${capitalized(operation)}Error`
 }
 
-type Signature = (operation: OperationDescription) => { description: string; parameters: string; result: string }
-
-function face(name: string, description: string, operations: readonly OperationDescription[], of: Signature): string {
-  const methods = operations.map((operation) => {
-    const { description, parameters, result } = of(operation)
-    return `${comment(description, '  ')}  ${operation.name}(${parameters}): ${result}\n`
-  })
-  return `${comment(description, '')}export interface ${name} {\n${methods.join('\n')}}\n`
+function generateMethod(operation: OperationDescription): string {
+  const { name, description, response } = operation
+  const documentation = comment(`${description}\n\nErrors: \`${errorName(name)}\`.`, '  ')
+  const data = typeReference(response, `${name}: its response`)
+  return `${documentation}  ${name}(${parameters(operation)}): Promise<${data}>\n`
 }
 
-function direct(operation: OperationDescription): ReturnType<Signature> {
-  return {
-    description: `${operation.description}\n\n@throws {PlantStoreError} Whatever goes wrong: see \`${errorName(operation.name)}\`.`,
-    parameters: parameters(operation),
-    result: `Promise<${answer(operation)}>`,
-  }
-}
-
-function safe(operation: OperationDescription): ReturnType<Signature> {
-  return {
-    description: `${operation.description}\n\nNever throws: a failure is \`{ ok: false, error }\`.`,
-    parameters: parameters(operation),
-    result: `Promise<Result<${answer(operation)}, ${errorName(operation.name)}>>`,
-  }
-}
-
-function raw(operation: OperationDescription): ReturnType<Signature> {
-  return {
-    description: `${operation.description}\n\nThe answer comes with its status and headers. Throws as the direct call does.`,
-    parameters: parameters(operation),
-    result: `Promise<${operation.paged ? 'RawPage' : 'RawAnswer'}<${answer(operation)}>>`,
-  }
-}
-
-function iterate(operation: OperationDescription): ReturnType<Signature> {
-  if (operation.response.type !== 'array') throw new Error(`${operation.name}: only a list can be paged`)
-  return {
-    description:
-      `${operation.description}\n\nA page is fetched when the loop reaches it; where the loop ends, nothing more is ` +
-      `fetched. Without \`limit\`, pages of 100. Throws inside the loop, as the direct call does.`,
-    parameters: parameters(operation),
-    result: `AsyncGenerator<${answer(operation).replace(/\[\]$/, '')}, void, undefined>`,
-  }
-}
-
-/** Path parameters, body, query, options: in this order, each where the operation has it. */
+/** Lists path parameters, body, query and options, in this order, each only if the operation has it. */
 function parameters(operation: OperationDescription): string {
   const { name, pathParameters, body, query } = operation
   const list: string[] = []
@@ -93,8 +56,8 @@ function parameters(operation: OperationDescription): string {
   return [...list, 'options?: CallOptions'].join(', ')
 }
 
-function answer({ name, response }: OperationDescription): string {
-  return typeReference(response, `${name}: its answer`)
+function quotedName({ name }: OperationDescription): string {
+  return `'${name}'`
 }
 
 function union(members: readonly string[]): string {

@@ -1,6 +1,6 @@
 import type { Description, JsonSchema } from './document.ts'
 
-/** Writes, as TypeScript, the shape by which the SDK checks and writes what it sends. */
+/** Generates the shape by which the SDK checks and writes request values. */
 export function generateShape(schema: JsonSchema, schemas: Description['schemas'], place: string): string {
   const { type, properties, items, required = [] } = dereference(schema, schemas)
   if (items) return `[${generateShape(items, schemas, `${place}[]`)}]`
@@ -9,30 +9,32 @@ export function generateShape(schema: JsonSchema, schemas: Description['schemas'
     const key = required.includes(name) ? name : `${name}?`
     return `${/^\w+$/.test(key) ? key : `'${key}'`}: ${generateShape(property, schemas, `${place}.${name}`)}`
   })
-  if (type !== 'object') throw new Error(`${place}: properties on something that is no object`)
+  if (type !== 'object') throw new Error(`${place}: has properties but is not an object`)
   return `{ ${fields.join(', ')} }`
 }
 
-/** Refuses an answer with an int64 in it: `JSON.parse`, by which the SDK reads, would round it without a word. */
-export function refuseInt64(schema: JsonSchema, schemas: Description['schemas'], place: string): void {
+/** Rejects a response with an int64: the SDK reads with `JSON.parse`, which would silently round it. */
+export function rejectInt64(schema: JsonSchema, schemas: Description['schemas'], place: string): void {
   const { format, properties = {}, items } = dereference(schema, schemas)
   if (format === 'int64') {
-    throw new Error(`${place}: an int64 in an answer would be rounded above 2^53; the SDK has no exact JSON reader yet`)
+    throw new Error(
+      `${place}: an int64 in a response would be rounded above 2^53; the SDK has no exact JSON reader yet`,
+    )
   }
-  if (items) refuseInt64(items, schemas, `${place}[]`)
-  for (const [name, property] of Object.entries(properties)) refuseInt64(property, schemas, `${place}.${name}`)
+  if (items) rejectInt64(items, schemas, `${place}[]`)
+  for (const [name, property] of Object.entries(properties)) rejectInt64(property, schemas, `${place}.${name}`)
 }
 
 function scalar({ type, format }: JsonSchema, place: string): string {
   if (format === 'int64') return 'int64'
   if (type === 'string') return 'text'
   if (type === 'integer' || type === 'number' || type === 'boolean') return type
-  throw new Error(`${place}: the SDK cannot write this schema; teach it in generator/shapes.ts and src/wire/json.ts`)
+  throw new Error(`${place}: the SDK cannot write this schema; add it to generator/shapes.ts and src/wire/json.ts`)
 }
 
 function dereference(schema: JsonSchema, schemas: Description['schemas']): JsonSchema {
   if (!schema.$ref) return schema
   const target = schemas[schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)]
-  if (!target) throw new Error(`${schema.$ref}: there is no such component`)
+  if (!target) throw new Error(`${schema.$ref}: the component does not exist`)
   return target
 }

@@ -1,30 +1,30 @@
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
 import type { Description, JsonSchema, OperationDescription } from './document.ts'
 
-/** What a component is called in TypeScript. `Error` would hide JavaScript's own. */
+/** Returns the TypeScript name of a component. `Error` would shadow JavaScript's own. */
 function componentName(reference: string): string {
   const name = reference.slice(reference.lastIndexOf('/') + 1)
   return name === 'Error' ? 'ErrorBody' : name
 }
 
-/** What an operation's path parameters or query are called. */
+/** Returns the name of the type of an operation's path parameters or query. */
 export function inputName({ name }: OperationDescription, input: 'Path' | 'Query'): string {
   return `${capitalized(name)}${input}`
 }
 
-/** `createPlant` as the beginning of a type's name. */
+/** Turns `createPlant` into `CreatePlant`. */
 export function capitalized(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-/** How a body is called: a component, or a list of one. */
+/** Returns the type of a body: a component, or a list of one. */
 export function typeReference(schema: JsonSchema, place: string): string {
   if (schema.$ref) return componentName(schema.$ref)
   if (schema.type === 'array' && schema.items?.$ref) return `${componentName(schema.items.$ref)}[]`
   throw new Error(`${place}: must be a component or a list of one; name its schema with .meta({ id })`)
 }
 
-/** One documented interface for each component, query and set of path parameters. */
+/** Generates an interface for each component, query and set of path parameters. */
 export async function generateTypes({ schemas, operations }: Description): Promise<string> {
   const named = Object.entries(schemas).map(([name, schema]) => ({ name: componentName(name), schema }))
   for (const operation of operations) {
@@ -52,7 +52,7 @@ async function generateInterface({ name, schema }: { name: string; schema: JsonS
   })
 }
 
-/** The schema with what the compiler does not know by itself: int64, other components, `undefined`, examples. */
+/** Adds what json-schema-to-typescript does not know: int64, other components, `undefined`, examples. */
 function annotated(schema: JsonSchema): object {
   const description = documentation(schema)
   if (schema.$ref) return { tsType: componentName(schema.$ref) }

@@ -1,19 +1,19 @@
-import { type Question, type Sent, send } from './call/call.ts'
-import type {
-  DirectOperations,
-  IterateOperations,
-  OperationName,
-  RawOperations,
-  SafeOperations,
-} from './generated/operations.ts'
-import { routes } from './generated/routes.ts'
+import type { CallResponse } from './call/attempt.ts'
+import { type Arguments, prepareCall } from './call/call.ts'
+import { sendCall } from './call/send.ts'
+import type { Operations } from './generated/operations.ts'
+import { type OperationName, routes } from './generated/routes.ts'
+import type { IterateOperations, RawOperations, SafeOperations } from './operations.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
 import { iteratePages, nextPage } from './pages.ts'
 
-/** Calls the plant store. Its operations can be taken off it and called by themselves. */
-export interface PlantStoreClient extends DirectOperations {
+/**
+ * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.
+ * Operations can be destructured.
+ */
+export interface PlantStoreClient extends Operations {
   /**
-   * The same operations as values: `{ ok: true, data }` or `{ ok: false, error }`, and never a throw.
+   * The operations, never throwing: they return `{ ok: true, data }` or `{ ok: false, error }`.
    *
    * @example
    * const result = await client.safe.createPlant({ id: 1, name: 'Ficus' })
@@ -22,7 +22,7 @@ export interface PlantStoreClient extends DirectOperations {
   readonly safe: SafeOperations
 
   /**
-   * The same operations with the status, the headers and the request id beside the data.
+   * The operations, returning the status, headers and request id of the response with the data.
    *
    * @example
    * const { data, requestId, nextCursor } = await client.raw.getPlants({ limit: 20 })
@@ -30,7 +30,7 @@ export interface PlantStoreClient extends DirectOperations {
   readonly raw: RawOperations
 
   /**
-   * The operations that page, as loops.
+   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100.
    *
    * @example
    * for await (const plant of client.iterate.getPlants({ limit: 500 })) console.log(plant.name)
@@ -38,7 +38,7 @@ export interface PlantStoreClient extends DirectOperations {
   readonly iterate: IterateOperations
 
   /**
-   * Another client with some options set anew; this one stays as it is.
+   * Creates a client with some options replaced. This client does not change.
    *
    * @example
    * const patient = client.withOptions({ timeout: 120_000, retries: 5 })
@@ -46,12 +46,12 @@ export interface PlantStoreClient extends DirectOperations {
   withOptions(options: CallOptions): PlantStoreClient
 }
 
-type Face = Partial<Record<OperationName, (...parameters: unknown[]) => unknown>>
+type Functions = Partial<Record<OperationName, (...parameters: unknown[]) => unknown>>
 
 /**
- * Makes a client of the plant store. It sends nothing before an operation is called and holds nothing open.
+ * Creates a client of the plant store. It sends nothing until an operation is called, and holds no connection.
  *
- * @throws {RequestError} An option is wrong: the message says which and why.
+ * @throws {RequestError} An option is invalid: the message names it.
  *
  * @example
  * const client = createPlantStoreClient({ baseUrl: 'https://example.com', token: 'pst_...' })
@@ -59,45 +59,48 @@ type Face = Partial<Record<OperationName, (...parameters: unknown[]) => unknown>
  * const plants = await client.getPlants()
  */
 export function createPlantStoreClient(options: ClientOptions = {}): PlantStoreClient {
-  return createFaces(readClientOptions(options))
+  return createClient(readClientOptions(options))
 }
 
-function createFaces(settings: Settings): PlantStoreClient {
-  const direct: Face = {}
-  const safe: Face = {}
-  const raw: Face = {}
-  const iterate: Face = {}
+function createClient(settings: Settings): PlantStoreClient {
+  const direct: Functions = {}
+  const safe: Functions = {}
+  const raw: Functions = {}
+  const iterate: Functions = {}
   for (const operation of Object.keys(routes) as OperationName[]) {
-    const ask = (parameters: unknown[]): Promise<Sent> => send(readParameters(operation, parameters), settings)
-    direct[operation] = async (...parameters) => (await ask(parameters)).data
+    const call = async (parameters: unknown[]): Promise<CallResponse> =>
+      sendCall(prepareCall(operation, readArguments(operation, parameters), settings))
+    direct[operation] = async (...parameters) => (await call(parameters)).data
     safe[operation] = async (...parameters) => {
       try {
-        return { ok: true, data: (await ask(parameters)).data }
+        return { ok: true, data: (await call(parameters)).data }
       } catch (error) {
         return { ok: false, error }
       }
     }
     const { paged } = routes[operation]
     raw[operation] = async (...parameters) => {
-      const sent = await ask(parameters)
-      const { data, status, headers, requestId, attempts } = sent
-      const answer = { data, status, headers, requestId, attempts }
-      return paged ? { ...answer, nextCursor: nextPage(sent)?.cursor } : answer
+      const response = await call(parameters)
+      const { data, status, headers, requestId, attempts } = response
+      const result = { data, status, headers, requestId, attempts }
+      return paged ? { ...result, nextCursor: nextPage(response)?.cursor } : result
     }
-    if (paged) iterate[operation] = (...parameters) => iteratePages(readParameters(operation, parameters), settings)
+    if (paged) {
+      iterate[operation] = (...parameters) => iteratePages(operation, readArguments(operation, parameters), settings)
+    }
   }
-  const withOptions = (options: CallOptions): PlantStoreClient => createFaces(readCallOptions(options, settings))
+  const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
 }
 
-/** Path parameters, body, query, options: in this order, each where the operation has it. */
-function readParameters(operation: OperationName, parameters: unknown[]): Question {
+/** Reads the parameters of an operation: path parameters, body, query, options, each only if the operation has it. */
+function readArguments(operation: OperationName, parameters: unknown[]): Arguments {
   const { pathParameters, body, query } = routes[operation]
   const rest = [...parameters]
-  const input = {
+  return {
     path: pathParameters && rest.shift(),
     body: body && rest.shift(),
     query: query && rest.shift(),
+    options: rest[0] as CallOptions | undefined,
   }
-  return { operation, input, options: rest[0] as CallOptions | undefined }
 }

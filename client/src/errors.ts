@@ -1,8 +1,8 @@
-// biome-ignore-all lint/complexity/noThisInStatic: `this` is the class that is asked, often a derived one.
+// biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
 import type { ResponseHeaders } from './fetch.ts'
 import type { ErrorBody } from './generated/types.ts'
 
-/** What went wrong, in one word: switch on it. */
+/** Tells errors apart: switch on it. */
 export type ErrorKind = 'api' | 'undeclared' | 'connection' | 'timeout' | 'aborted' | 'malformed-response' | 'request'
 
 /** The call that an error belongs to. */
@@ -13,15 +13,15 @@ export interface FailedCall {
   readonly attempts: number
 }
 
-/** The answer that an error was made from. */
-export interface FailedAnswer {
+/** The status and headers of a response. */
+export interface ResponseHead {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly requestId: string | undefined
   readonly retryAfterMs: number | undefined
 }
 
-/** What a log may show of an error: neither headers nor bodies nor causes. */
+/** The fields that are safe to log: no headers, bodies or causes. */
 const loggedFields = [
   'name',
   'kind',
@@ -36,7 +36,7 @@ const loggedFields = [
 ] as const
 
 /**
- * Every error of this package. `instanceof` also holds for the errors of another copy of the package.
+ * The base class of every error of this package. `instanceof` also works across copies of the package.
  *
  * @example
  * try {
@@ -47,13 +47,13 @@ const loggedFields = [
  * }
  */
 export class PlantStoreError extends Error {
-  /** What went wrong, in one word. */
+  /** Tells errors apart: switch on it. */
   readonly kind: ErrorKind
-  /** The method of the request, such as `POST`. Undefined where the options of the client were wrong. */
+  /** The method of the request, such as `POST`. Undefined if the options of the client were invalid. */
   readonly method: string | undefined
-  /** The URL of the request. Undefined where the options of the client were wrong. */
+  /** The URL of the request. Undefined if the options of the client were invalid. */
   readonly url: string | undefined
-  /** How many requests were sent, the last one included. 0 where nothing was sent. */
+  /** How many requests were sent. */
   readonly attempts: number
 
   /** @internal */
@@ -66,26 +66,26 @@ export class PlantStoreError extends Error {
     this.attempts = call?.attempts ?? 0
   }
 
-  /** What a log may show: no headers, no bodies, no causes, and never the token. */
+  /** Returns the fields that are safe to log: no headers, bodies or causes, and never the token. */
   toJSON(): Record<string, unknown> {
     const fields = this as Record<string, unknown>
     return Object.fromEntries(loggedFields.map((field) => [field, fields[field]]))
   }
 
-  /** True of the errors of every copy of this package, not of this one alone. */
+  /** Recognizes the errors of every copy of this package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     const brand = brandOf(this.prototype.name)
-    // A class that a caller derives from one of these has no brand: it is recognised as any class is.
+    // A class that an app derives has no brand: the default check applies.
     if (!Object.hasOwn(this.prototype, brand)) return Function.prototype[Symbol.hasInstance].call(this, value)
     return typeof value === 'object' && value !== null && brand in value
   }
 }
 
 /**
- * The service answered that it refuses or failed: the body was `{ error, message }`.
+ * The service responded with an error: the body was `{ error, message }`.
  *
- * `kind` is `api` where the contract declares the status for the operation, and `undeclared` where it does not: the
- * base URL is wrong, or the service is newer than this package.
+ * `kind` is `api` if the contract declares the status for the operation. Otherwise it is `undeclared`: the base URL is
+ * wrong, or the service is newer than this package.
  *
  * @example
  * if (error instanceof ApiError && error.code === errorCodes.idTaken) pickAnotherId()
@@ -94,49 +94,46 @@ export class ApiError extends PlantStoreError {
   declare readonly kind: 'api' | 'undeclared'
   /** The HTTP status, such as 400. */
   declare readonly status: number
-  /** The number of the error catalogue, such as 40003: compare it with `errorCodes`. */
+  /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. */
   readonly code: number
-  /** The body of the answer: what the service said in its own words. */
+  /** The body of the response. */
   readonly body: ErrorBody
-  /** The headers of the answer. */
+  /** The headers of the response. */
   declare readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the answer: names this request in the logs of the server. */
+  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
   declare readonly requestId: string | undefined
-  /** How long the service asks to wait before the next attempt, in milliseconds: its `Retry-After`. */
+  /** The `Retry-After` of the response, in milliseconds. */
   declare readonly retryAfterMs: number | undefined
 
   /** @internal */
-  constructor(kind: 'api' | 'undeclared', body: ErrorBody, answer: FailedAnswer, call: FailedCall) {
-    super(kind, `answered ${answer.status} (${body.error}): ${body.message}`, call)
+  constructor(kind: 'api' | 'undeclared', body: ErrorBody, head: ResponseHead, call: FailedCall) {
+    super(kind, `responded ${head.status} (${body.error}): ${body.message}`, call)
     this.code = body.error
     this.body = body
-    Object.assign(this, answer)
+    Object.assign(this, head)
   }
 }
 
-/**
- * What answered is not the service, or its answer did not arrive as it was written: a proxy's HTML page, JSON that is
- * cut off, a redirect.
- */
+/** The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect. */
 export class MalformedResponseError extends PlantStoreError {
   declare readonly kind: 'malformed-response'
-  /** The HTTP status, such as 502. 0 for a redirect in a browser, which does not show it. */
+  /** The HTTP status, such as 502. 0 for a redirect in a browser, which hides it. */
   declare readonly status: number
-  /** The headers of the answer. */
+  /** The headers of the response. */
   declare readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the answer, if it has one. */
+  /** The `X-Request-Id` of the response, if it has one. */
   declare readonly requestId: string | undefined
-  /** How long to wait before the next attempt, in milliseconds, if the answer has a `Retry-After`. */
+  /** The `Retry-After` of the response in milliseconds, if it has one. */
   declare readonly retryAfterMs: number | undefined
 
   /** @internal */
-  constructor(reason: string, answer: FailedAnswer, call: FailedCall) {
-    super('malformed-response', `answered ${answer.status} ${reason}`, call)
-    Object.assign(this, answer)
+  constructor(reason: string, head: ResponseHead, call: FailedCall) {
+    super('malformed-response', `responded ${head.status} ${reason}`, call)
+    Object.assign(this, head)
   }
 }
 
-/** No answer came, or it broke off: the network, the name, the certificate. The original error is the `cause`. */
+/** The connection failed: network, DNS or TLS. The original error is the `cause`. */
 export class ConnectionError extends PlantStoreError {
   declare readonly kind: 'connection' | 'timeout'
 
@@ -151,20 +148,20 @@ export class ConnectionError extends PlantStoreError {
   }
 }
 
-/** The whole answer had not come when the `timeout` of the attempt was over. */
+/** An attempt took longer than `timeout`. */
 export class TimeoutError extends ConnectionError {
   declare readonly kind: 'timeout'
 
   /** @internal */
   constructor(timeout: number, call: FailedCall) {
-    super(`no whole answer within ${timeout} ms`, call, undefined, 'timeout')
+    super(`timed out after ${timeout} ms`, call, undefined, 'timeout')
   }
 }
 
-/** The call was ended through its `signal`. */
+/** The call was aborted by its `signal`. */
 export class AbortError extends PlantStoreError {
   declare readonly kind: 'aborted'
-  /** The signal's own reason, which is the `cause` too. */
+  /** The reason of the signal, which is also the `cause`. */
   readonly reason: unknown
 
   /** @internal */
@@ -174,7 +171,7 @@ export class AbortError extends PlantStoreError {
   }
 }
 
-/** Nothing was sent, because it could not have been sent as it was meant: the message names the field or option. */
+/** Nothing was sent, because a value or an option is invalid: the message names it. */
 export class RequestError extends PlantStoreError {
   declare readonly kind: 'request'
 
@@ -184,13 +181,13 @@ export class RequestError extends PlantStoreError {
   }
 }
 
-/** A status that the contract declares for the operation. */
+/** An `ApiError` with a status that the contract declares for the operation. */
 export type DeclaredError<TStatus extends number> = ApiError & { readonly kind: 'api'; readonly status: TStatus }
 
-/** A status that the contract does not declare for the operation. */
+/** An `ApiError` with a status that the contract does not declare for the operation. */
 export type UndeclaredError = ApiError & { readonly kind: 'undeclared' }
 
-/** What can go wrong with every operation, whatever its contract declares. */
+/** The errors of every operation that do not come from the service. */
 export type TransportError =
   | (ConnectionError & { readonly kind: 'connection' })
   | TimeoutError

@@ -1,14 +1,14 @@
-// These types look up the run time's own, so that they fit with DOM types, with Node.js types and with neither.
+// These types resolve to the runtime's own, so that they work with DOM types, with Node.js types and with neither.
 
-/** The headers of an answer: the part of `Headers` that every run time has. */
+/** The headers of a response: the part of `Headers` that every runtime has. */
 export interface ResponseHeaders {
-  /** The value of a header, `null` where it is absent. Names are case-insensitive. */
+  /** Returns the value of a header, `null` if it is absent. Names are case-insensitive. */
   get(name: string): string | null
   has(name: string): boolean
   forEach(callback: (value: string, name: string) => void): void
 }
 
-/** The second argument of the run time's own `fetch`. */
+/** The second argument of the runtime's own `fetch`. */
 export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: infer Init) => unknown }
   ? NonNullable<Init>
   : {
@@ -26,10 +26,10 @@ export interface FetchResponse {
   text(): Promise<string>
 }
 
-/** A function that sends a request as `fetch` does. */
+/** A function that sends a request, like `fetch`. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
 
-/** The run time's own `AbortSignal`. */
+/** The runtime's own `AbortSignal`. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Instance } }
   ? Instance
   : {

@@ -1,33 +1,33 @@
 import type { PlantStoreError } from './errors.ts'
 import type { ResponseHeaders } from './fetch.ts'
-import type { OperationName } from './generated/operations.ts'
+import type { OperationName } from './generated/routes.ts'
 
-/** One request of a call. The same object goes to all hooks of an attempt, so that it can be the key of a map. */
+/** One request of a call. All hooks of an attempt get the same object, so it can be the key of a map. */
 export interface Attempt {
   readonly operation: OperationName
   /** The method, such as `POST`. */
   readonly method: string
-  /** The whole URL. */
+  /** The complete URL. */
   readonly url: string
   /** 1 for the first attempt of a call, 2 for the next. */
   readonly number: number
-  /** The headers to send, names in lower case. `authorization` is not among them. The `request` hook may add some. */
+  /** The request headers, names in lower case, without `authorization`. The `request` hook may add headers. */
   readonly headers: Record<string, string>
 }
 
-/** An answer, as the `response` hook sees it. */
-export interface AttemptAnswer {
+/** The response of an attempt, for the `response` hook. */
+export interface AttemptResponse {
   /** The HTTP status, such as 200. */
   readonly status: number
   readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the answer. */
+  /** The `X-Request-Id` of the response. */
   readonly requestId: string | undefined
-  /** From the beginning of the attempt to the end of the answer, in milliseconds. */
+  /** The time from the start of the attempt to the end of the response, in milliseconds. */
   readonly duration: number
 }
 
 /**
- * Functions that are called with each attempt: for logs, metrics and traces.
+ * Functions that are called for each attempt: for logs, metrics and traces.
  *
  * @example
  * const client = createPlantStoreClient({
@@ -38,30 +38,30 @@ export interface AttemptAnswer {
  * })
  */
 export interface Hooks {
-  /** Before a request is sent, which waits for it. Where it throws, nothing is sent and the call fails. */
+  /** Runs before a request is sent, and may be async. If it throws, nothing is sent and the call fails. */
   request?: ((attempt: Attempt) => unknown) | undefined
-  /** After a whole answer, of whatever status. What it throws is ignored. */
-  response?: ((attempt: Attempt, answer: AttemptAnswer) => unknown) | undefined
+  /** Runs after a complete response, of any status. Its errors are ignored. */
+  response?: ((attempt: Attempt, response: AttemptResponse) => unknown) | undefined
   /**
-   * After a failed attempt: no answer, or one that is no success. `retryDelay` is the wait before the next attempt in
-   * milliseconds, undefined where the call has failed for good. What it throws is ignored.
+   * Runs after a failed attempt: no response, or an error response. `retryDelay` is the delay before the next attempt in
+   * milliseconds, undefined if there is none. Its errors are ignored.
    */
   error?: ((attempt: Attempt, error: PlantStoreError, retryDelay: number | undefined) => unknown) | undefined
 }
 
-/** Takes lines of text. `console`, pino and winston are loggers. */
+/** A logger such as `console`, pino or winston. */
 export interface Logger {
   debug(line: string): void
   warn(line: string): void
 }
 
-/** Calls what only watches: it cannot make a call fail. */
-export function observe(watch: () => unknown): void {
+/** Runs a callback that only observes a call: its errors are ignored. */
+export function observe(callback: () => unknown): void {
   void (async () => {
     try {
-      await watch()
+      await callback()
     } catch {
-      // A broken log line must not undo a plant that was created.
+      // A broken logger must not fail a call that succeeded.
     }
   })()
 }

@@ -14,9 +14,11 @@ export {
 } from './errors.ts'
 export type { Fetch, FetchInit, FetchResponse, ResponseHeaders, Signal } from './fetch.ts'
 export { type ErrorName, errorCodes } from './generated/error-codes.ts'
-// Generated, so that the names of an operation added tomorrow are among them.
+// `export type *`, so that the types of an operation added to the contract are exported too.
 export type * from './generated/operations.ts'
+export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
-export type { Attempt, AttemptAnswer, Hooks, Logger } from './hooks.ts'
+export type { Attempt, AttemptResponse, Hooks, Logger } from './hooks.ts'
+export type { IterateOperations, RawOperations, SafeOperations } from './operations.ts'
 export type { CallOptions, ClientOptions, TokenRequest, TokenSource } from './options.ts'
-export type { RawAnswer, RawPage, Result } from './results.ts'
+export type { RawPage, RawResponse, Result } from './results.ts'

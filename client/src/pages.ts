@@ -1,44 +1,44 @@
-import { type Question, type Sent, send } from './call/call.ts'
+import type { CallResponse } from './call/attempt.ts'
+import { type Arguments, prepareCall } from './call/call.ts'
+import { sendCall } from './call/send.ts'
 import { MalformedResponseError } from './errors.ts'
+import type { OperationName } from './generated/routes.ts'
 import type { Settings } from './options.ts'
 import { nextLink } from './wire/link.ts'
 
 const DEFAULT_PAGE_SIZE = 100
 
-/** All that a paged operation lists. A page is fetched when the one before has been consumed. */
-export async function* iteratePages(question: Question, settings: Settings): AsyncGenerator<unknown, void, undefined> {
-  const query = { limit: DEFAULT_PAGE_SIZE, ...definedFields(question.input.query) }
-  let page: Sent = await send({ ...question, input: { ...question.input, query } }, settings)
-  for (;;) {
+/** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
+export async function* iteratePages(
+  operation: OperationName,
+  input: Arguments,
+  settings: Settings,
+): AsyncGenerator<unknown, void, undefined> {
+  const query = { limit: DEFAULT_PAGE_SIZE, ...definedFields(input.query) }
+  const call = prepareCall(operation, { ...input, query }, settings)
+  for (let page = await sendCall(call); ; ) {
     yield* page.data as unknown[]
     const next = nextPage(page)
     if (!next) return
-    page = await send({ ...question, url: next.url }, settings)
+    page = await sendCall({ ...call, url: next.url })
   }
-}
-
-/** Where the next page is. */
-interface NextPage {
-  readonly url: string
-  /** By which a caller can ask for the page itself. */
-  readonly cursor: string | undefined
 }
 
 /**
- * The page after this one; undefined where it is the last.
+ * Returns the URL and cursor of the next page; undefined if this is the last page.
  *
- * @throws MalformedResponseError where it is at another origin, which must not see the token, or this very page
+ * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to the same page
  */
-export function nextPage({ headers, url, method, attempts, ...answer }: Sent): NextPage | undefined {
-  const target = nextLink(headers.get('link'))
+export function nextPage(response: CallResponse): { url: string; cursor: string | undefined } | undefined {
+  const { method, url, attempts, data: _, ...head } = response
+  const target = nextLink(head.headers.get('link'))
   if (target === undefined) return undefined
-  const here = new URL(url)
+  const current = new URL(url)
   const next = URL.canParse(target, url) ? new URL(target, url) : undefined
-  if (next?.origin === here.origin && next.href !== here.href) {
+  if (next?.origin === current.origin && next.href !== current.href) {
     return { url: next.href, cursor: next.searchParams.get('cursor') ?? undefined }
   }
-  const reason = `with a link to a next page that is none of this service: ${target}`
-  throw new MalformedResponseError(reason, { ...answer, headers }, { method, url, attempts })
+  throw new MalformedResponseError(`with an invalid link to the next page: ${target}`, head, { method, url, attempts })
 }
 
 function definedFields(query: unknown): object {

@@ -1,7 +1,7 @@
 import type { ResponseHeaders } from './fetch.ts'
 
 /**
- * What a call through `safe` resolves to.
+ * The result of a `safe` call.
  *
  * @example
  * const { ok, data, error } = await client.safe.createPlant({ id: 1, name: 'Ficus' })
@@ -12,21 +12,21 @@ export type Result<TData, TError> =
   | { readonly ok: true; readonly data: TData; readonly error?: never }
   | { readonly ok: false; readonly error: TError; readonly data?: never }
 
-/** What a call through `raw` resolves to. */
-export interface RawAnswer<TData> {
+/** The result of a `raw` call: the data, and what came with it. */
+export interface RawResponse<TData> {
   readonly data: TData
   /** The HTTP status, such as 200. */
   readonly status: number
-  /** The headers of the answer. */
+  /** The headers of the response. */
   readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the answer: names this request in the logs of the server. */
+  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
   readonly requestId: string | undefined
   /** How many requests were sent, 1 or more. */
   readonly attempts: number
 }
 
-/** What a call through `raw` resolves to where the operation pages. */
-export interface RawPage<TData> extends RawAnswer<TData> {
-  /** The `cursor` of the next page; undefined on the last one. */
+/** The result of a `raw` call of a paged operation. */
+export interface RawPage<TData> extends RawResponse<TData> {
+  /** The `cursor` of the next page; undefined on the last page. */
   readonly nextCursor: string | undefined
 }

@@ -1,4 +1,4 @@
-/** The generated types are the contract's: a change of the contract that is not generated does not compile. */
+/** The generated types equal the contract's, so a contract change without `pnpm generate` does not compile. */
 import type {
   ErrorBody as ContractError,
   NewPlant as ContractNewPlant,
@@ -33,17 +33,17 @@ client.createPlant({ id: 1, name: 'Ficus', tag: undefined })
 client.createPlant({ id: 1 })
 // @ts-expect-error: id is required
 client.createPlant({ name: 'Ficus' })
-// @ts-expect-error: an id is no text
+// @ts-expect-error: an id is not text
 client.createPlant({ id: '1', name: 'Ficus' })
-// @ts-expect-error: a tag is left out, never null
+// @ts-expect-error: a tag is text or absent, never null
 client.createPlant({ id: 1, name: 'Ficus', tag: null })
 // @ts-expect-error: no such field
 client.createPlant({ id: 1, name: 'Ficus', colour: 'green' })
-// @ts-expect-error: a Plant does not carry id
+// @ts-expect-error: a Plant has no id
 void client.createPlant({ id: 1, name: 'Ficus' }).then((plant) => plant.id)
 // @ts-expect-error: no such query parameter
 client.getPlants({ page: 2 })
-// @ts-expect-error: creating does not page
+// @ts-expect-error: createPlant is not paged
 client.iterate.createPlant({ id: 1, name: 'Ficus' })
 
 declare const error: GetPlantsError

@@ -1,4 +1,4 @@
-/** What a caller can tell from an error. */
+/** Errors and their fields. */
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import * as sdk from '../src/index.ts'
 import {
@@ -16,20 +16,20 @@ import {
 import { createFakePlantStore } from '../src/testing/index.ts'
 import { failureOf } from './helpers/failure-of.ts'
 
-// A second copy of the package, as an app has it when two of its dependencies bring their own.
+// A second copy of the package, as in an app whose dependencies each bring their own.
 vi.resetModules()
 const copy: typeof sdk = await import('../src/index.ts')
 
 const newPlant = { id: 1, name: 'Ficus' }
 
-/** An error of every class, thrown by one copy of the package. */
+/** Returns an error of every class, thrown by one copy of the package. */
 async function errorsOf({ createPlantStoreClient }: typeof sdk): Promise<PlantStoreError[]> {
   const store = createFakePlantStore()
   const client = createPlantStoreClient({ ...store, timeout: 50, retries: 0 })
   const thrown: unknown[] = []
   const collect = (error: unknown) => void thrown.push(error)
-  for (const trouble of [{ status: 400 }, { body: '<h1>' }, { connectionError: true }, { delay: 60_000 }] as const) {
-    store.failNext(trouble)
+  for (const fault of [{ status: 400 }, { body: '<h1>' }, { connectionError: true }, { delay: 60_000 }] as const) {
+    store.failNext(fault)
     await client.getPlants().catch(collect)
   }
   await client.getPlants({}, { signal: AbortSignal.abort() }).catch(collect)
@@ -44,7 +44,7 @@ describe.each([
   ['this copy', sdk],
   ['another copy', copy],
 ])('the errors of %s of the package', (_, thrower) => {
-  test('are recognised by their classes', async () => {
+  test('are instances of their classes', async () => {
     const errors = await errorsOf(thrower)
     expect(errors.map(({ kind }) => kind)).toEqual(expectedKinds)
     for (const [index, error] of errors.entries()) {
@@ -60,18 +60,18 @@ describe.each([
   })
 })
 
-test('the two copies are two', () => {
+test('the two copies have different classes', () => {
   expect(copy.ApiError).not.toBe(ApiError)
 })
 
 test.each([null, undefined, 0, 'ApiError', {}, new Error('no'), { name: 'ApiError' }])(
-  '%s is none of them',
+  '%s is not an instance of any of them',
   (value) => {
     for (const errorClass of [PlantStoreError, ...Object.values(classes)]) expect(value).not.toBeInstanceOf(errorClass)
   },
 )
 
-test('a class that a caller derives is recognised as any class is', () => {
+test('a class that an app derives works with instanceof', () => {
   class LeafError extends RequestError {}
   const { error } = { error: new RequestError('no leaf') }
   expect(new LeafError('no leaf')).toBeInstanceOf(LeafError)
@@ -80,7 +80,7 @@ test('a class that a caller derives is recognised as any class is', () => {
 })
 
 describe('an ApiError', () => {
-  test('has what the service said and how it was asked', async () => {
+  test('has the response and the request', async () => {
     const store = createFakePlantStore()
     const client = createPlantStoreClient(store)
     await client.createPlant(newPlant)
@@ -96,7 +96,7 @@ describe('an ApiError', () => {
       retryAfterMs: undefined,
     })
     expect(error.message).toBe(
-      'POST http://plant-store.test/plants: answered 400 (40003): ' +
+      'POST http://plant-store.test/plants: responded 400 (40003): ' +
         'id: is taken by another plant of this account. Choose another id.',
     )
     expect(error.body).toEqual({
@@ -107,7 +107,7 @@ describe('an ApiError', () => {
     expect(error.requestId).toBeTruthy()
   })
 
-  test('is safe in a log: toJSON has neither headers nor causes', async () => {
+  test('is safe to log: toJSON has no headers and no cause', async () => {
     const store = createFakePlantStore()
     store.failNext({ status: 429, headers: { 'retry-after': '61', 'set-cookie': 'session=secret' } })
     const error = await failureOf(createPlantStoreClient(store).getPlants(), ApiError)
@@ -125,7 +125,7 @@ describe('an ApiError', () => {
     })
   })
 
-  test('has a stack that leads to the call', async () => {
+  test('has a stack with the call', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), token: 'pst_unknown' })
     async function callOfMine() {
       await client.getPlants()
@@ -139,20 +139,20 @@ test('a ConnectionError has the original error as its cause', async () => {
   store.failNext({ connectionError: true })
   const error = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ConnectionError)
   expect(error.cause).toBeInstanceOf(TypeError)
-  expect(error.message).toBe('GET http://plant-store.test/plants: no answer: connection refused')
+  expect(error.message).toBe('GET http://plant-store.test/plants: connection failed: connection refused')
 })
 
 describe('safe', () => {
-  test('gives the data of a success', async () => {
+  test('returns the data of a successful call', async () => {
     const client = createPlantStoreClient(createFakePlantStore())
     expect(await client.safe.createPlant(newPlant)).toStrictEqual({ ok: true, data: { name: 'Ficus' } })
   })
 
-  test('never throws, whatever is wrong', async () => {
+  test('never throws', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
     const fetches = [
-      () => expect.fail('at once'),
-      async () => Promise.reject('no error at all'),
+      () => expect.fail('synchronously'),
+      async () => Promise.reject('not an error'),
       async () => ({}) as Response,
       async () => undefined as unknown as Response,
     ]
@@ -168,12 +168,12 @@ describe('safe', () => {
   test('narrows to the statuses that the operation declares', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), token: 'pst_unknown' })
     const { error } = await client.safe.createPlant(newPlant)
-    if (error?.kind !== 'api') return expect.fail('must be declared')
+    if (error?.kind !== 'api') return expect.fail('must be a declared error')
     expectTypeOf(error.status).toEqualTypeOf<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503 | 505>()
     expect(error.status).toBe(401)
   })
 
-  test('has kinds that can be switched over, none forgotten', () => {
+  test('has kinds that a switch can cover completely', () => {
     const advise = (error: CreatePlantError): string => {
       switch (error.kind) {
         case 'api':
@@ -187,26 +187,30 @@ describe('safe', () => {
         case 'malformed-response':
           return `status ${error.status}`
         case 'request':
-          return 'mend the call'
+          return 'fix the call'
         default:
           return error satisfies never
       }
     }
-    expect(advise(new RequestError('no') as CreatePlantError)).toBe('mend the call')
+    expect(advise(new RequestError('no') as CreatePlantError)).toBe('fix the call')
   })
 })
 
-test('raw gives the status, the headers and the request id beside the data, with one request', async () => {
+test('raw returns the status, headers and request id with the data, in one request', async () => {
   const store = createFakePlantStore()
-  const answer = await createPlantStoreClient(store).raw.createPlant(newPlant)
-  expect(answer).toMatchObject({ data: { name: 'Ficus' }, status: 200, attempts: 1 })
-  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
-  expect(answer.requestId).toBe(answer.headers.get('x-request-id'))
+  const response = await createPlantStoreClient(store).raw.createPlant(newPlant)
+  expect(response).toMatchObject({ data: { name: 'Ficus' }, status: 200, attempts: 1 })
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(response.requestId).toBe(response.headers.get('x-request-id'))
   expect(store.requests).toHaveLength(1)
 })
 
-test('an operation can be taken off the client', async () => {
+test('operations can be destructured', async () => {
   const { getPlants, safe, raw } = createPlantStoreClient(createFakePlantStore())
-  const { getPlants: safely } = safe
-  expect([await getPlants(), await safely(), (await raw.getPlants()).data]).toEqual([[], { ok: true, data: [] }, []])
+  const { getPlants: getPlantsSafely } = safe
+  expect([await getPlants(), await getPlantsSafely(), (await raw.getPlants()).data]).toEqual([
+    [],
+    { ok: true, data: [] },
+    [],
+  ])
 })

@@ -1,4 +1,4 @@
-/** What is sent is exactly what was meant, or it is not sent. */
+/** Requests carry values exactly, or are not sent. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPlantStoreClient, type NewPlant, type PlantStoreClient, RequestError } from '../src/index.ts'
@@ -21,7 +21,7 @@ async function sentBody(plant: NewPlant): Promise<string> {
   return server.requests.at(-1)?.body ?? ''
 }
 
-/** Calls with what the types would not let through. */
+/** Bypasses the types. */
 function create(plant: unknown): Promise<unknown> {
   return client.createPlant(plant as NewPlant)
 }
@@ -30,7 +30,7 @@ describe('an id', () => {
   const edges = [0n, 2n ** 31n, 2n ** 32n, 2n ** 53n, -(2n ** 53n), INT64_MAX, INT64_MIN]
   const nearAnEdge = fc.tuple(fc.constantFrom(...edges), fc.bigInt(-3n, 3n)).map(([edge, distance]) => edge + distance)
 
-  test('is written digit by digit where it is an int64, and refused where it is none', async () => {
+  test('is written exactly if it is an int64, and rejected otherwise', async () => {
     const property = fc.asyncProperty(fc.oneof(nearAnEdge, fc.bigInt(-(2n ** 65n), 2n ** 65n)), async (id) => {
       if (id >= INT64_MIN && id <= INT64_MAX) {
         expect(await sentBody({ id, name: '' })).toBe(`{"id":${id},"name":""}`)
@@ -41,7 +41,7 @@ describe('an id', () => {
     await fc.assert(property, { numRuns: 200 })
   })
 
-  test('may be a number where that is exact', async () => {
+  test('may be a safe integer', async () => {
     const property = fc.asyncProperty(fc.maxSafeInteger(), async (id) => {
       expect(await sentBody({ id, name: '' })).toBe(`{"id":${BigInt(id)},"name":""}`)
     })
@@ -50,14 +50,14 @@ describe('an id', () => {
     expect(await sentBody({ id: 1e15, name: '' })).toBe('{"id":1000000000000000,"name":""}')
   })
 
-  test.each([2 ** 53, -(2 ** 53), 1e21, Number.MAX_VALUE])('that is the unsafe number %d is refused', async (id) => {
+  test.each([2 ** 53, -(2 ** 53), 1e21, Number.MAX_VALUE])('that is the unsafe number %d is rejected', async (id) => {
     const { message, attempts } = await failureOf(create({ id, name: '' }), RequestError)
-    expect(message).toContain('id: is a number beyond 2^53 - 1, where numbers are rounded; give a bigint')
+    expect(message).toContain('id: is a number outside the safe integer range; use a bigint')
     expect(attempts).toBe(0)
   })
 
   test.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, [1], {}, new Date(), undefined])(
-    'that is %s is refused',
+    'that is %s is rejected',
     async (id) => {
       expect((await failureOf(create({ id, name: '' }), RequestError)).message).toMatch(/: id: (must be|is required)/)
     },
@@ -73,13 +73,13 @@ describe('a text', () => {
     await fc.assert(property, { numRuns: 200 })
   })
 
-  test.each(['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', 'a\0b'])('%j is refused', async (text) => {
+  test.each(['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', 'a\0b'])('%j is rejected', async (text) => {
     const reason = 'must not contain U+0000 or a lone surrogate'
     expect((await failureOf(create({ id: 1, name: text }), RequestError)).message).toContain(`name: ${reason}`)
     expect((await failureOf(create({ id: 1, name: '', tag: text }), RequestError)).message).toContain(`tag: ${reason}`)
   })
 
-  test.each([1, null, true, {}, ['a']])('%j is none', async (name) => {
+  test.each([1, null, true, {}, ['a']])('%j is rejected as not a string', async (name) => {
     expect((await failureOf(create({ id: 1, name }), RequestError)).message).toContain('name: must be a string')
     const asTag = await failureOf(create({ id: 1, name: '', tag: name }), RequestError)
     expect(asTag.message).toContain('tag: must be a string')
@@ -87,20 +87,20 @@ describe('a text', () => {
 })
 
 describe('a plant', () => {
-  test('without a tag is sent without one', async () => {
+  test('without a tag is sent without a tag key', async () => {
     expect(await sentBody({ id: 1, name: 'Ficus', tag: undefined })).toBe('{"id":1,"name":"Ficus"}')
   })
 
-  test('is sent without what is no field of it', async () => {
+  test('is sent without unknown fields', async () => {
     await create({ id: 1, name: 'Ficus', colour: 'green', toJSON: () => 'nothing' })
     expect(server.requests.at(-1)?.body).toBe('{"id":1,"name":"Ficus"}')
   })
 
-  test.each([undefined, null, 'Ficus', 1n, []])('%s is none', async (plant) => {
+  test.each([undefined, null, 'Ficus', 1n, []])('%s is rejected as not an object', async (plant) => {
     expect((await failureOf(create(plant), RequestError)).message).toContain('body: must be an object')
   })
 
-  test('that is refused is not sent, and the error says to where it was not', async () => {
+  test('that is rejected is not sent, and the error names the URL', async () => {
     const before = server.requests.length
     const { message } = await failureOf(create({ id: 1 }), RequestError)
     expect(message).toBe(`POST ${server.url}/plants: name: is required`)
@@ -108,6 +108,6 @@ describe('a plant', () => {
   })
 })
 
-test.each([1.5, Number.NaN, '2', 2 ** 60])('a limit that is %s is refused', async (limit) => {
+test.each([1.5, Number.NaN, '2', 2 ** 60])('a limit that is %s is rejected', async (limit) => {
   expect((await failureOf(client.getPlants({ limit: limit as number }), RequestError)).message).toContain('limit: must')
 })

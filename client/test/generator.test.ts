@@ -1,4 +1,4 @@
-/** The SDK is generated: what is added to the contract is in it, whole, and what cannot be in it is refused. */
+/** The generator adds everything in the contract to the SDK, or rejects it. */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -22,7 +22,7 @@ function generateFrom(operations: Record<string, unknown>): Promise<Record<strin
   return generate({ contract: operations, document: createOpenApiDocument({ operations }), errorCatalogue })
 }
 
-test('the generated part is what the contract makes it', async () => {
+test('the generated files are up to date', async () => {
   for (const [name, text] of Object.entries(await generateFrom(contract))) {
     expect(await readFile(path.join(client, 'src/generated', name), 'utf8'), `${name}: run pnpm generate`).toBe(text)
   }
@@ -30,7 +30,7 @@ test('the generated part is what the contract makes it', async () => {
 
 const int64 = z.bigint().meta({ override: { type: 'integer', format: 'int64' } })
 
-/** An operation with a path parameter and a query, and one that pages and has a text in its path. */
+/** An operation with a path parameter and a query, and a paged one with text in its path. */
 const addedOperations = {
   getPlant: {
     method: 'GET',
@@ -43,7 +43,7 @@ const addedOperations = {
         .string()
         .optional()
         .meta({ description: 'The language of the name (BCP 47).', examples: ['de'] }),
-      scale: z.number().meta({ description: 'How large the picture is, 1 being its full size.' }),
+      scale: z.number().meta({ description: 'The scale of the picture; 1 is full size.' }),
     }),
     responses: { 200: PlantSchema, 404: ErrorSchema, 500: ErrorSchema },
     metadata: { scope: 'read' },
@@ -79,11 +79,11 @@ export const advice = (error: GetPlantError) => error.kind
 client.getPlant({}, { scale: 1 })
 // @ts-expect-error: the query is required
 client.getPlant({ id: 1 })
-// @ts-expect-error: an id is no text
+// @ts-expect-error: an id is not text
 client.getPlant({ id: '1' }, { scale: 1 })
 // @ts-expect-error: no such query parameter
 client.getPlant({ id: 1 }, { scale: 1, colour: 'green' })
-// @ts-expect-error: it does not page
+// @ts-expect-error: the operation is not paged
 client.iterate.getPlant
 `
 
@@ -93,7 +93,7 @@ const tsconfig = {
   compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
 }
 
-describe('an operation that is added to the contract', () => {
+describe('an operation added to the contract', () => {
   let folder: string
   let generated: Record<string, string>
   beforeAll(async () => {
@@ -109,16 +109,16 @@ describe('an operation that is added to the contract', () => {
     await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   })
 
-  test('has its types, in every face', async () => {
+  test('has its types, however it is called', async () => {
     await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
   })
 
-  test('has its descriptions, with an example', () => {
+  test('has its descriptions and examples', () => {
     expect(generated['operations.ts']).toContain('Returns one plant.')
     expect(generated['types.ts']).toMatch(/The language of the name \(BCP 47\)\.\s+\*\s+\* @example "de"/)
   })
 
-  test('is sent and answered', async () => {
+  test('can be called', async () => {
     await using server = await startTinyServer((response, { url }) =>
       sendJson(response, 200, url.includes('/tags/') ? [{ name: url }] : { name: url }, {
         ...(url.includes('/tags/') && !url.includes('cursor') && { link: '<?cursor=b>; rel="next"' }),
@@ -139,11 +139,11 @@ describe('an operation that is added to the contract', () => {
     ])
   })
 
-  test('refuses what cannot be in its path or query', async () => {
+  test('rejects invalid values for its path and query', async () => {
     const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
     const added = createPlantStoreClient({ baseUrl: 'http://127.0.0.1:1', token: 'pst_test' })
-    const refusals = [
-      [added.getPlant({ id: 2 ** 53 }, { scale: 1 }), 'id: is a number beyond 2^53 - 1'],
+    const rejections = [
+      [added.getPlant({ id: 2 ** 53 }, { scale: 1 }), 'id: is a number outside the safe integer range'],
       [added.getPlant({}, { scale: 1 }), 'id: is required'],
       [added.getPlant(undefined, { scale: 1 }), 'path: must be an object'],
       [added.getPlant({ id: 1 }), 'scale: is required'],
@@ -152,39 +152,39 @@ describe('an operation that is added to the contract', () => {
       [added.getTaggedPlants({ tag: '.' }), 'tag: must not be empty, "." or ".."'],
       [added.getTaggedPlants({ tag: '' }), 'tag: must not be empty, "." or ".."'],
     ]
-    for (const [call, reason] of refusals) {
+    for (const [call, reason] of rejections) {
       expect((await failureOf(call, RequestError)).message).toContain(reason)
     }
   })
 })
 
-describe('the generator refuses', () => {
+describe('the generator rejects', () => {
   const route = { method: 'GET', path: '/x', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
 
   test.each([
     [
-      'an int64 in an answer, which it could not read exactly',
+      'an int64 in a response, which the SDK cannot read exactly',
       { getX: { ...route, responses: { 200: z.object({ id: int64 }).meta({ id: 'X' }) } } },
-      'getX: its answer.id: an int64 in an answer would be rounded above 2^53',
+      'getX: its response.id: an int64 in a response would be rounded above 2^53',
     ],
     [
-      'two kinds of success',
+      'two success statuses',
       { getX: { ...route, responses: { 200: PlantSchema, 201: PlantSchema } } },
       'getX: must declare one',
     ],
     [
-      'an answer without a name',
+      'a response without a name',
       { getX: { ...route, responses: { 200: z.object({}) } } },
-      'getX: its answer: must be a component',
+      'getX: its response: must be a component',
     ],
-    ['an operation named as a face', { safe: route }, 'safe: the SDK has this name itself'],
+    ['an operation with a reserved name', { safe: route }, 'safe: the SDK uses this name'],
     [
-      'pages of what is no list',
+      'pages of an object',
       { getX: { ...route, metadata: { scope: 'read', paged: true } } },
       'getX: only a list can be paged',
     ],
     [
-      'what it cannot write',
+      'a schema that the SDK cannot write',
       { getX: { ...route, query: z.object({ a: z.union([z.string(), z.number()]) }) } },
       'getX: query.a: the SDK cannot write this schema',
     ],

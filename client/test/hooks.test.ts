@@ -1,4 +1,4 @@
-/** Hooks and the logger: they see every attempt, and no secret. */
+/** Hooks and the logger see every attempt, and no secrets. */
 import { describe, expect, test, vi } from 'vitest'
 import { type Attempt, createPlantStoreClient, type Hooks, PlantStoreError, RequestError } from '../src/index.ts'
 import { createFakePlantStore } from '../src/testing/index.ts'
@@ -8,14 +8,14 @@ function recordingHooks() {
   const events: [string, Attempt, ...unknown[]][] = []
   const hooks: Hooks = {
     request: (attempt) => void events.push(['request', attempt]),
-    response: (attempt, answer) => void events.push(['response', attempt, answer]),
+    response: (attempt, response) => void events.push(['response', attempt, response]),
     error: (attempt, error, delay) => void events.push(['error', attempt, error, delay]),
   }
   return { events, hooks }
 }
 
 describe('hooks', () => {
-  test('are called with each attempt: request, response, error', async () => {
+  test('run for each attempt: request, response, error', async () => {
     const store = createFakePlantStore()
     const { events, hooks } = recordingHooks()
     store.failNext({ connectionError: true })
@@ -40,7 +40,7 @@ describe('hooks', () => {
     })
   })
 
-  test('are told of the answer and of the error', async () => {
+  test('receive the response and the error', async () => {
     const store = createFakePlantStore()
     const { events, hooks } = recordingHooks()
     store.failNext({ status: 400, delay: 30 })
@@ -54,7 +54,7 @@ describe('hooks', () => {
     expect(failure?.slice(2)).toEqual([expect.objectContaining({ kind: 'api', status: 400 }), undefined])
   })
 
-  test('may add headers, each attempt its own, and never see the token', async () => {
+  test('may add headers to each attempt, and never see the token', async () => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
     const request = async (attempt: Attempt) => {
@@ -66,7 +66,7 @@ describe('hooks', () => {
     expect(store.requests.map(({ headers }) => headers['traceparent'])).toEqual(['00-trace-1', '00-trace-2'])
   })
 
-  test('that add an authorization add nothing: the token is the client’s', async () => {
+  test('cannot replace the token with an authorization header', async () => {
     const store = createFakePlantStore()
     const request = (attempt: Attempt) => {
       attempt.headers['Authorization'] = 'Bearer another'
@@ -88,7 +88,7 @@ describe('hooks', () => {
   test.each([
     ['throws', () => expect.fail('no trace')],
     ['rejects', () => Promise.reject(new Error('no trace'))],
-  ])('before a request that %s lets nothing be sent', async (_, request) => {
+  ])('with a request hook that %s, nothing is sent', async (_, request) => {
     const store = createFakePlantStore()
     const error = await failureOf(createPlantStoreClient({ ...store, hooks: { request } }).getPlants(), RequestError)
     expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' } })
@@ -100,16 +100,16 @@ describe('hooks', () => {
     ['throw', () => expect.fail('no metrics')],
     ['reject', () => Promise.reject(new Error('no metrics'))],
     ['never settle', () => new Promise(() => {})],
-  ])('that watch and %s change nothing', async (_, watch) => {
+  ])('that only observe and %s change nothing', async (_, observe) => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
-    const client = createPlantStoreClient({ ...store, hooks: { response: watch, error: watch } })
+    const client = createPlantStoreClient({ ...store, hooks: { response: observe, error: observe } })
     expect((await client.raw.getPlants()).attempts).toBe(2)
   })
 })
 
 describe('the logger', () => {
-  test('gets a line for each attempt and each repetition', async () => {
+  test('gets a line for each response and each retry', async () => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
     const logger = { debug: vi.fn(), warn: vi.fn() }
@@ -121,11 +121,11 @@ describe('the logger', () => {
       ['200', requestId],
     ])
     expect(logger.warn.mock.calls).toEqual([
-      [expect.stringMatching(/^POST http.*: answered 503 \(50300\): .*; next attempt in \d+ ms$/)],
+      [expect.stringMatching(/^POST http.*: responded 503 \(50300\): .*; retrying in \d+ ms$/)],
     ])
   })
 
-  test('that throws changes nothing', async () => {
+  test('may throw without effect', async () => {
     const fail = () => expect.fail('disk full')
     const client = createPlantStoreClient({ ...createFakePlantStore(), logger: { debug: fail, warn: fail } })
     expect(await client.getPlants()).toEqual([])

@@ -1,4 +1,4 @@
-/** The options of a client and of a call: what they do, which wins, and what is refused. */
+/** The options of a client and of a call: effects, precedence and validation. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type CallOptions, type ClientOptions, createPlantStoreClient, RequestError } from '../src/index.ts'
 import { createFakePlantStore } from '../src/testing/index.ts'
@@ -9,14 +9,14 @@ const listNothing = () => startTinyServer((response) => sendJson(response, 200, 
 
 afterEach(() => vi.unstubAllEnvs())
 
-function refusal(options: ClientOptions): string {
+function rejectionOf(options: ClientOptions): string {
   try {
     createPlantStoreClient(options)
   } catch (error) {
     expect(error).toBeInstanceOf(RequestError)
     return (error as RequestError).message
   }
-  return 'not refused'
+  return 'not rejected'
 }
 
 describe('baseUrl', () => {
@@ -30,21 +30,21 @@ describe('baseUrl', () => {
     ['', 'is not a URL'],
     ['plants.example.com', 'is not a URL'],
     ['/plants', 'is not a URL'],
-    ['ftp://example.com', 'must begin with https:// or http://'],
-    ['javascript:alert(1)', 'must begin with https:// or http://'],
-    ['https://me:secret@example.com', 'must not have a user name or password'],
-    ['https://example.com/?a=1', 'must not have a query or a fragment'],
-    ['https://example.com/#a', 'must not have a query or a fragment'],
-  ])('%j is refused: %s', (baseUrl, reason) => {
-    const message = refusal({ baseUrl, token: 'pst_test' })
+    ['ftp://example.com', 'must start with https:// or http://'],
+    ['javascript:alert(1)', 'must start with https:// or http://'],
+    ['https://me:secret@example.com', 'must not contain a user name or password'],
+    ['https://example.com/?a=1', 'must not contain a query or fragment'],
+    ['https://example.com/#a', 'must not contain a query or fragment'],
+  ])('%j is rejected: %s', (baseUrl, reason) => {
+    const message = rejectionOf({ baseUrl, token: 'pst_test' })
     expect(message).toContain(`baseUrl: ${reason}`)
     expect(message).not.toContain('secret')
   })
 })
 
 describe('token', () => {
-  test.each(['', ' ', 'two words', 'line\nbreak', 'tök', 'a\0b'])('%j is refused, and not shown', (token) => {
-    const message = refusal({ baseUrl: 'http://localhost', token })
+  test.each(['', ' ', 'two words', 'line\nbreak', 'tök', 'a\0b'])('%j is rejected, and not shown', (token) => {
+    const message = rejectionOf({ baseUrl: 'http://localhost', token })
     expect(message).toMatch(/^token: /)
     if (token.trim()) expect(message).not.toContain(token)
   })
@@ -55,7 +55,7 @@ describe('token', () => {
     expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_test')
   })
 
-  test('may be a function, asked once a call and not before', async () => {
+  test('may be a function, which runs once per call', async () => {
     await using server = await listNothing()
     const token = vi.fn(async () => `pst_${token.mock.calls.length}`)
     const client = createPlantStoreClient({ baseUrl: server.url, token })
@@ -63,10 +63,10 @@ describe('token', () => {
     await client.getPlants()
     await client.getPlants()
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer pst_1', 'Bearer pst_2'])
-    expect(token).toHaveBeenCalledWith({ refused: false })
+    expect(token).toHaveBeenCalledWith({ rejected: false })
   })
 
-  test('of a call wins over that of the client', async () => {
+  test('of a call overrides that of the client', async () => {
     await using server = await listNothing()
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
     await client.getPlants({}, { token: () => 'pst_call' })
@@ -74,10 +74,10 @@ describe('token', () => {
   })
 
   test.each([
-    ['gives nothing', () => undefined as unknown as string, 'token: must be a string'],
-    ['gives an empty text', () => '', 'token: is empty'],
+    ['returns undefined', () => undefined as unknown as string, 'token: must be a string'],
+    ['returns an empty string', () => '', 'token: is empty'],
     ['throws', () => Promise.reject(new Error('vault is sealed')), 'token: the function failed'],
-  ])('that is a function which %s fails the call, with nothing sent', async (_, token, reason) => {
+  ])('function that %s fails the call, and nothing is sent', async (_, token, reason) => {
     await using server = await listNothing()
     const client = createPlantStoreClient({ baseUrl: server.url, token })
     const error = await failureOf(client.getPlants(), RequestError)
@@ -85,46 +85,46 @@ describe('token', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('that is missing fails the call and says where to set it', async () => {
+  test('that is missing fails the call, and the error says where to set it', async () => {
     vi.stubEnv('PLANT_STORE_TOKEN', undefined)
     const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), RequestError)
-    expect(error.message).toContain('token: is missing; give the option `token` or set PLANT_STORE_TOKEN')
+    expect(error.message).toContain('token: is missing; set the `token` option or PLANT_STORE_TOKEN')
   })
 })
 
-describe('a token or an address that was not found', () => {
-  const notFound = undefined as unknown as string
-  const explain = (name: string) => `${name}: is undefined; give a value, or leave the option out to use the default`
+describe('a token or URL that is undefined', () => {
+  const missing = undefined as unknown as string
+  const explain = (name: string) => `${name}: is undefined; set a value, or omit the option to use the default`
   class Forwarded {
     get token() {
-      return notFound
+      return missing
     }
   }
 
   test.each<[string, () => ClientOptions, string]>([
-    ['a token', () => ({ token: notFound }), explain('token')],
-    ['a token in a spread', () => ({ ...{ retries: 0, token: notFound } }), explain('token')],
+    ['a token', () => ({ token: missing }), explain('token')],
+    ['a token in a spread', () => ({ ...{ retries: 0, token: missing } }), explain('token')],
     ['an inherited token', () => new Forwarded(), explain('token')],
-    ['null for a token', () => ({ token: null as unknown as string }), 'token: must be a string'],
-    ['an address', () => ({ baseUrl: notFound, token: 'pst_test' }), explain('baseUrl')],
-    ['null for an address', () => ({ baseUrl: null as unknown as string }), 'baseUrl: is not a URL'],
-    ['null for options', () => null as unknown as ClientOptions, 'options: must be an object'],
-    ['a string for options', () => 'pst_test' as unknown as ClientOptions, 'options: must be an object'],
-  ])('%s is an error of the client, although the environment has both', (_, options, reason) => {
+    ['a null token', () => ({ token: null as unknown as string }), 'token: must be a string'],
+    ['a URL', () => ({ baseUrl: missing, token: 'pst_test' }), explain('baseUrl')],
+    ['a null URL', () => ({ baseUrl: null as unknown as string }), 'baseUrl: is not a URL'],
+    ['null options', () => null as unknown as ClientOptions, 'options: must be an object'],
+    ['string options', () => 'pst_test' as unknown as ClientOptions, 'options: must be an object'],
+  ])('%s is an error, although the environment has both', (_, options, reason) => {
     vi.stubEnv('PLANT_STORE_URL', 'http://localhost:1')
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    expect(refusal(options())).toContain(reason)
+    expect(rejectionOf(options())).toContain(reason)
   })
 
   test.each<[string, () => CallOptions, string]>([
-    ['a token', () => ({ token: notFound }), explain('token')],
-    ['a token in a spread', () => ({ ...{ retries: 0, token: notFound } }), explain('token')],
+    ['a token', () => ({ token: missing }), explain('token')],
+    ['a token in a spread', () => ({ ...{ retries: 0, token: missing } }), explain('token')],
     ['an inherited token', () => new Forwarded(), explain('token')],
-    ['null for a token', () => ({ token: null as unknown as string }), 'token: must be a string'],
+    ['a null token', () => ({ token: null as unknown as string }), 'token: must be a string'],
     ['an empty token', () => ({ token: '' }), 'token: is empty'],
-    ['a function that gives none', () => ({ token: async () => notFound }), 'token: must be a string'],
-    ['false for options', () => false as unknown as CallOptions, 'options: must be an object'],
-  ])('%s is an error of every face of a call and of withOptions, with nothing sent', async (_, options, reason) => {
+    ['a function that returns undefined', () => ({ token: async () => missing }), 'token: must be a string'],
+    ['false options', () => false as unknown as CallOptions, 'options: must be an object'],
+  ])('%s is an error of every kind of call and of withOptions, and nothing is sent', async (_, options, reason) => {
     await using server = await listNothing()
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
@@ -141,13 +141,13 @@ describe('a token or an address that was not found', () => {
     expect(server.requests).toEqual([])
   })
 
-  test('is an error of a client of the fake as well', () => {
+  test('is an error of a client of the fake', () => {
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    expect(refusal({ ...createFakePlantStore(), token: notFound })).toBe(explain('token'))
+    expect(rejectionOf({ ...createFakePlantStore(), token: missing })).toBe(explain('token'))
   })
 })
 
-test('an option that an object inherits counts as its own does', async () => {
+test('inherited options count', async () => {
   await using server = await listNothing()
   vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
   class Configuration {
@@ -163,7 +163,7 @@ test('an option that an object inherits counts as its own does', async () => {
 })
 
 describe('the environment', () => {
-  test('gives the address and the token where the options do not', async () => {
+  test('provides the URL and the token that the options lack', async () => {
     await using server = await listNothing()
     vi.stubEnv('PLANT_STORE_URL', server.url)
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
@@ -175,19 +175,19 @@ describe('the environment', () => {
     ])
   })
 
-  test('that is empty gives nothing', () => {
+  test('variables that are empty count as unset', () => {
     vi.stubEnv('PLANT_STORE_URL', '')
-    expect(refusal({})).toBe('baseUrl: is missing; give the option `baseUrl` or set PLANT_STORE_URL')
+    expect(rejectionOf({})).toBe('baseUrl: is missing; set the `baseUrl` option or PLANT_STORE_URL')
   })
 
   test.each([
     ['is missing', undefined],
-    ['may not be read', Object.defineProperty({}, 'env', { get: () => expect.fail('read access is denied') })],
-  ])('that %s is no obstacle', (_, process) => {
+    ['is not readable', Object.defineProperty({}, 'env', { get: () => expect.fail('read access is denied') })],
+  ])('that %s does not throw', (_, process) => {
     vi.stubGlobal('process', process)
     try {
       expect(() => createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })).not.toThrow()
-      expect(refusal({})).toContain('baseUrl: is missing')
+      expect(rejectionOf({})).toContain('baseUrl: is missing')
     } finally {
       vi.unstubAllGlobals()
     }
@@ -195,7 +195,7 @@ describe('the environment', () => {
 })
 
 describe('headers', () => {
-  test('of the call win over those of the client, and both over the SDK’s own, save authorization', async () => {
+  test('of the call override those of the client, and both the SDK’s own, except authorization', async () => {
     await using server = await listNothing()
     const headers = { 'X-Client': 'client', 'X-Both': 'client', Authorization: 'Basic abc' }
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', headers })
@@ -208,14 +208,14 @@ describe('headers', () => {
     })
   })
 
-  test('that cannot be sent fail the call, and the value is not shown', async () => {
+  test('that are invalid fail the call, and the value is not shown', async () => {
     const client = createPlantStoreClient({ baseUrl: 'http://localhost:1', token: 'pst_test' })
     const error = await failureOf(client.getPlants({}, { headers: { 'x-key': 'secret\nkey' } }), RequestError)
-    expect(error.message).toContain('headers: has a name or a value that cannot be sent')
+    expect(error.message).toContain('headers: contains an invalid name or value')
     expect(JSON.stringify([error, error.stack, String(error.cause)])).not.toContain('secret')
   })
 
-  test('say that a body is JSON where there is one', async () => {
+  test('declare a body as JSON', async () => {
     await using server = await startTinyServer((response) => sendJson(response, 200, { name: 'Ficus' }))
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
     await client.createPlant({ id: 1, name: 'Ficus' })
@@ -232,17 +232,17 @@ test.each([
   [{ timeout: Number.NaN }, 'timeout: must be'],
   [{ timeout: 2 ** 31 }, 'timeout: must be'],
   [{ timeout: '5' as unknown as number }, 'timeout: must be'],
-  [{ retries: -1 }, 'retries: must be 0 or a whole number above'],
+  [{ retries: -1 }, 'retries: must be a non-negative integer'],
   [{ retries: 1.5 }, 'retries: must be'],
   [{ retries: Number.POSITIVE_INFINITY }, 'retries: must be'],
-])('%o is refused, for the client and for a call', async (options, reason) => {
+])('%o is rejected, for the client and for a call', async (options, reason) => {
   const valid = { baseUrl: 'http://localhost:1', token: 'pst_test' }
-  expect(refusal({ ...valid, ...options })).toContain(reason)
+  expect(rejectionOf({ ...valid, ...options })).toContain(reason)
   const error = await failureOf(createPlantStoreClient(valid).getPlants({}, options), RequestError)
   expect(error.message).toContain(reason)
 })
 
-test('fetch may be the caller’s own, of the client or of a call', async () => {
+test('fetch can be replaced, for the client and for a call', async () => {
   await using server = await listNothing()
   const seen: string[] = []
   const counting = (name: string) => (url: string, init: RequestInit) => {
@@ -255,7 +255,7 @@ test('fetch may be the caller’s own, of the client or of a call', async () => 
   expect(seen).toEqual(['client', 'call'])
 })
 
-test('withOptions makes a client with other options and leaves the first as it is', async () => {
+test('withOptions creates a client with other options and does not change the first', async () => {
   await using server = await listNothing()
   const first = createPlantStoreClient({ baseUrl: server.url, token: 'pst_first', headers: { 'x-a': '1' } })
   const second = first.withOptions({ token: 'pst_second', headers: { 'x-b': '2' } })

@@ -1,4 +1,4 @@
-/** The package as a stranger installs it: from its tarball, in an app outside the workspace. */
+/** The package as an app installs it: from its tarball, outside the workspace. */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,8 +8,8 @@ import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { browserOptions, browserPath } from '../../test/helpers/browser.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
+import { type FaultyProxy, startFaultyProxy } from './helpers/faulty-proxy.ts'
 import { type Consumer, createConsumer, run } from './helpers/packed-package.ts'
-import { type Playground, startPlayground } from './helpers/playground.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../..', import.meta.url))
@@ -24,8 +24,8 @@ async function readInstalled(file: string): Promise<string> {
   return await readFile(path.join(consumer.installed, file), 'utf8')
 }
 
-describe('what is in it', () => {
-  test('no dependency, and nothing that is only of the workspace', async () => {
+describe('the package has', () => {
+  test('no dependencies, and no workspace-only fields', async () => {
     const manifest = JSON.parse(await readInstalled('package.json'))
     expect(manifest).not.toHaveProperty('dependencies')
     expect(manifest).not.toHaveProperty('peerDependencies')
@@ -34,7 +34,7 @@ describe('what is in it', () => {
     expect(await readInstalled('LICENSE')).toMatch(/^MIT License\n\nCopyright .* Plant Store maintainers/)
   })
 
-  test('a README whose links lead to what is in it too', async () => {
+  test('a README whose links lead to files of the package', async () => {
     const readme = await readInstalled('README.md')
     expect(readme).toContain('# @plant-store/client')
     const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = '']) => link)
@@ -42,7 +42,7 @@ describe('what is in it', () => {
     for (const link of links) expect(await readInstalled(link)).not.toBe('')
   })
 
-  test('both formats with their types, and maps that lead to sources that are there', async () => {
+  test('both formats with their types, and source maps to included sources', async () => {
     const files = (await readdir(consumer.installed, { recursive: true })).map((file) => file.replaceAll('\\', '/'))
     const modules = files.filter((file) => /^dist\/.*(?<!\.d)\.(js|ts)$/.test(file) || file.endsWith('.d.ts'))
     expect(files).toEqual(expect.arrayContaining(['dist/esm/index.js', 'dist/cjs/testing/index.d.ts']))
@@ -53,7 +53,7 @@ describe('what is in it', () => {
     expect(files.filter((file) => /(^|\/)(test|generator|scripts|example|bench)\//.test(file))).toEqual([])
   })
 
-  test('types that name nothing of others', async () => {
+  test('types without imports from other packages', async () => {
     const files = await readdir(consumer.installed, { recursive: true })
     for (const file of files.filter((name) => name.endsWith('.d.ts'))) {
       const text = await readInstalled(file)
@@ -66,8 +66,8 @@ describe('what is in it', () => {
   })
 })
 
-describe('what it costs', () => {
-  test('a browser at most 6 kB, gzipped', async () => {
+describe('the package costs', () => {
+  test('at most 6 kB gzipped in a browser', async () => {
     const contents =
       "import { createPlantStoreClient } from '@plant-store/client'; globalThis.create = createPlantStoreClient"
     const bundle = await build({
@@ -86,7 +86,7 @@ describe('what it costs', () => {
     expect(size).toBeLessThanOrEqual(6000)
   })
 
-  /** How many instantiations the compiler makes for a program, checking declarations only where that is asked for. */
+  /** Counts the type instantiations of a program. */
   async function instantiations(file: string, skipLibCheck: boolean): Promise<number> {
     const compiler = path.join(workspace, 'node_modules/typescript/bin/tsc')
     const config = { lib: ['es2022', 'dom'], module: 'nodenext', files: [file], skipLibCheck }
@@ -94,9 +94,9 @@ describe('what it costs', () => {
     return Number(/^Instantiations:\s+(\d+)$/m.exec(output)?.[1])
   }
 
-  test('the compiler at most 6,000 instantiations', async () => {
+  test('at most 6,000 type instantiations in the compiler', async () => {
     const program = await instantiations('minimal.mts', true)
-    // TypeScript's own declarations of the DOM cost more than 20,000 where declarations are checked too.
+    // Checking TypeScript's own DOM declarations costs more than 20,000.
     const withDeclarations = (await instantiations('minimal.mts', false)) - (await instantiations('empty.mts', false))
     console.log(`type-checking a consumer: ${program} instantiations, ${withDeclarations} with declarations checked`)
     expect(program).toBeGreaterThan(0)
@@ -113,7 +113,7 @@ interface CompilerOptions {
   skipLibCheck?: boolean
 }
 
-/** Compiles files of the consumer. Fails with what the compiler has to say. */
+/** Compiles files of the consumer. Throws with the errors of the compiler. */
 async function compile(
   compiler: string,
   name: string,
@@ -142,9 +142,9 @@ async function compile(
 }
 
 const platforms = {
-  'no platform’s types': { lib: ['es2022'], files: ['app.mts'] },
-  'the DOM’s types': { lib: ['es2022', 'dom'], files: ['app.mts', 'platform.mts'] },
-  'Node.js’s types': { lib: ['es2022'], types: ['node'], files: ['app.mts', 'platform.mts'] },
+  'no platform types': { lib: ['es2022'], files: ['app.mts'] },
+  'DOM types': { lib: ['es2022', 'dom'], files: ['app.mts', 'platform.mts'] },
+  'Node.js types': { lib: ['es2022'], types: ['node'], files: ['app.mts', 'platform.mts'] },
 }
 
 describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (version) => {
@@ -165,7 +165,7 @@ function compilerOfWorkspace(version: string): string | undefined {
   return version === '7.0' ? path.join(workspace, 'node_modules/typescript/bin/tsc') : undefined
 }
 
-const SEEN = [
+const EXPECTED = [
   ...['9007199254740992', '9007199254740993', '-9223372036854775808', '3'].map((id) => ({
     name: `plant ${id} 🌱`,
     tag: 'é',
@@ -174,14 +174,14 @@ const SEEN = [
   ...[true, true, 400, 40003, 'string', 'aborted', 'malformed-response', 'malformed-response', 'timeout', 2, 'timeout'],
 ]
 
-describe('it runs', () => {
-  let playground: Playground
+describe('the package runs', () => {
+  let proxy: FaultyProxy
   beforeAll(async () => {
-    playground = await startPlayground()
+    proxy = await startFaultyProxy()
   })
   afterAll(async () => {
-    expect(playground.elsewhere.requests, 'the token went to another origin').toEqual([])
-    await playground[Symbol.asyncDispose]()
+    expect(proxy.elsewhere.requests, 'the token reached another origin').toEqual([])
+    await proxy[Symbol.asyncDispose]()
   })
 
   const runtimes: [string, string | undefined, string[]][] = [
@@ -191,15 +191,15 @@ describe('it runs', () => {
     ['Node.js 24', findRuntime('node-24/bin/node'), []],
     ['Node.js 26', findRuntime('node-26/bin/node'), []],
     ['Bun', findRuntime('.bin/bun'), []],
-    // Without the permission to read the environment.
+    // Without permission to read the environment.
     ['Deno', findRuntime('.bin/deno'), ['run', '--no-prompt', '--node-modules-dir=manual', '--allow-net=127.0.0.1']],
   ]
   for (const [name, program, parameters] of runtimes) {
     noteAbsence(name, program)
 
     test.skipIf(!program)(`on ${name}`, { timeout: MINUTE }, async () => {
-      const start = [...parameters, 'start.mjs', playground.url, await playground.createToken()]
-      expect(JSON.parse(await run(String(program), start, consumer.folder))).toEqual(SEEN)
+      const start = [...parameters, 'start.mjs', proxy.url, await proxy.createToken()]
+      expect(JSON.parse(await run(String(program), start, consumer.folder))).toEqual(EXPECTED)
     })
 
     // Deno runs CommonJS from npm packages only.
@@ -211,7 +211,7 @@ describe('it runs', () => {
   }
 })
 
-describe('it runs in a browser', () => {
+describe('the package runs in a browser', () => {
   noteAbsence('Chromium', browserPath)
 
   test.skipIf(!browserPath)('Chromium', { timeout: MINUTE }, async () => {
@@ -222,34 +222,49 @@ describe('it runs in a browser', () => {
       format: 'esm',
       write: false,
     })
-    await using playground = await startPlayground({
+    await using proxy = await startFaultyProxy({
       '/': { type: 'text/html', text: '<!doctype html><title>consumer</title>' },
       '/run.mjs': { type: 'text/javascript', text: bundle.outputFiles[0]?.text ?? '' },
     })
     const chrome = await chromium.launch(browserOptions)
     try {
       const page = await chrome.newPage()
-      await page.goto(playground.url)
-      const token = await playground.createToken()
+      await page.goto(proxy.url)
+      const token = await proxy.createToken()
       const script = `import('/run.mjs').then(({ run }) => run(location.origin, ${JSON.stringify(token)}))`
-      expect(JSON.parse(await page.evaluate(script))).toEqual(SEEN)
-      expect(playground.elsewhere.requests).toEqual([])
+      expect(JSON.parse(await page.evaluate(script))).toEqual(EXPECTED)
+      expect(proxy.elsewhere.requests).toEqual([])
     } finally {
       await chrome.close()
     }
   })
 })
 
-describe('what others find wrong with it', () => {
+describe.each(['5.4', '5.9', '6.0'])('an editor with TypeScript %s shows', (version) => {
+  const library = findRuntime(`typescript-${version}/lib/typescript.js`)
+
+  test.skipIf(!library).each([
+    ['client.createPlant', 'body: NewPlant, options?: CallOptions', 'Creates a new plant'],
+    ['client.safe.createPlant', 'body: NewPlant, options?: CallOptions', 'Creates a new plant'],
+    ['client.raw.createPlant', 'body: NewPlant, options?: CallOptions', 'Creates a new plant'],
+    ['client.iterate.getPlants', 'query?: GetPlantsQuery', 'Returns all plants'],
+  ])('the parameters and doc comment of %s', { timeout: MINUTE }, async (expression, parameters, description) => {
+    const hover = await run(process.execPath, ['hover.mjs', String(library), expression], consumer.folder)
+    expect(hover).toContain(parameters)
+    expect(hover).toContain(description)
+  })
+})
+
+describe('linters find no problems', () => {
   const publint = findRuntime('.bin/publint')
   const attw = findRuntime('.bin/attw')
   noteAbsence('publint and attw', publint && attw)
 
-  test.skipIf(!publint)('publint: nothing', { timeout: MINUTE }, async () => {
+  test.skipIf(!publint)('publint', { timeout: MINUTE }, async () => {
     expect(await run(String(publint), ['--strict', consumer.installed], consumer.folder)).toContain('All good!')
   })
 
-  test.skipIf(!attw)('attw: nothing', { timeout: MINUTE }, async () => {
+  test.skipIf(!attw)('attw', { timeout: MINUTE }, async () => {
     expect(await run(String(attw), [consumer.tarball, '--no-color'], consumer.folder)).toContain('No problems found')
   })
 })

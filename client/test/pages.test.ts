@@ -1,4 +1,4 @@
-/** Paging: page by page as the loop consumes them, and not a page more. */
+/** Paging: a page is fetched only when the loop needs it. */
 import { describe, expect, test } from 'vitest'
 import { ApiError, createPlantStoreClient, MalformedResponseError } from '../src/index.ts'
 import { createFakePlantStore } from '../src/testing/index.ts'
@@ -20,26 +20,26 @@ async function namesOf(plants: AsyncIterable<{ name: string }>): Promise<string[
 }
 
 describe('iterate', () => {
-  test.each([0, 1, 2, 3, 4, 5])('goes over all of %d plants, in order', async (count) => {
+  test.each([0, 1, 2, 3, 4, 5])('yields all of %d plants, in order', async (count) => {
     const { client } = await storeWith(count)
     const names = await namesOf(client.iterate.getPlants({ limit: 2 }))
     expect(names).toEqual(Array.from({ length: count }, (_, id) => `plant ${id}`))
   })
 
-  test('asks for pages of 100 where no limit is given', async () => {
+  test('requests pages of 100 by default', async () => {
     const { client, listed } = await storeWith(101)
     expect(await namesOf(client.iterate.getPlants())).toHaveLength(101)
     expect(await namesOf(client.iterate.getPlants({ limit: undefined }))).toHaveLength(101)
     expect(listed()).toEqual(['?limit=100', '?limit=100&cursor=fake-100', '?limit=100', '?limit=100&cursor=fake-100'])
   })
 
-  test('begins at a cursor', async () => {
+  test('starts at a cursor', async () => {
     const { client } = await storeWith(5)
     const { nextCursor } = await client.raw.getPlants({ limit: 3 })
     expect(await namesOf(client.iterate.getPlants({ cursor: nextCursor }))).toEqual(['plant 3', 'plant 4'])
   })
 
-  test('fetches nothing before the loop begins, and no page before the loop is there', async () => {
+  test('fetches nothing before the loop starts, and no page before the loop reaches it', async () => {
     const { client, listed } = await storeWith(5)
     const plants = client.iterate.getPlants({ limit: 2 })
     expect(listed()).toHaveLength(0)
@@ -58,7 +58,7 @@ describe('iterate', () => {
     expect(listed()).toHaveLength(1)
   })
 
-  test('repeats a page that fails, and neither skips nor doubles a plant', async () => {
+  test('retries a page that fails, without skipping or repeating a plant', async () => {
     const { store, client } = await storeWith(5)
     const plants = client.iterate.getPlants({ limit: 2 })
     const names = [(await plants.next()).value?.name]
@@ -68,7 +68,7 @@ describe('iterate', () => {
     expect(names).toEqual(['plant 0', 'plant 1', 'plant 2', 'plant 3', 'plant 4'])
   })
 
-  test('throws in the loop what fails for good, after the plants before', async () => {
+  test('throws in the loop, after the plants of the pages before', async () => {
     const { store, client } = await storeWith(3)
     const names: string[] = []
     const loop = async () => {
@@ -81,7 +81,7 @@ describe('iterate', () => {
     expect(names).toEqual(['plant 0', 'plant 1'])
   })
 
-  test('takes options, for every page', async () => {
+  test('applies options to every page', async () => {
     const { store, client } = await storeWith(3)
     await namesOf(client.iterate.getPlants({ limit: 2 }, { headers: { 'x-job': '7' } }))
     const pages = store.requests.filter(({ method }) => method === 'GET')
@@ -89,7 +89,7 @@ describe('iterate', () => {
   })
 })
 
-/** A server with two pages, of which the first has this header. */
+/** Starts a server with two pages, the first with this header. */
 function startPages(link: (origin: string) => string, path = '/shop/plants') {
   return startTinyServer((response, { url, headers }) => {
     const isFirst = new URL(url, 'http://any').searchParams.get('cursor') === null
@@ -106,7 +106,7 @@ describe('the link to the next page', () => {
       '/shop/plants?limit=1&cursor=a%2Fb',
     ],
     ['is relative, with a path', () => '</shop/plants?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
-    ['is a whole URL', (origin: string) => `<${origin}/shop/plants?cursor=b>; rel="next"`, '/shop/plants?cursor=b'],
+    ['is an absolute URL', (origin: string) => `<${origin}/shop/plants?cursor=b>; rel="next"`, '/shop/plants?cursor=b'],
     ['has no quotes', () => '<?cursor=b>;rel=next', '/shop/plants?cursor=b'],
     ['has several relations', () => '<?cursor=b>; title="a, b"; REL="last Next"', '/shop/plants?cursor=b'],
     ['is one of several', () => '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
@@ -125,7 +125,7 @@ describe('the link to the next page', () => {
     ['?cursor=b; rel="next"'],
     ['<?cursor=b>; rel="nextish"'],
     [''],
-  ])('is none in %s', async (link) => {
+  ])('is absent in %s', async (link) => {
     await using server = await startPages(() => link)
     const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
     expect(await namesOf(client.iterate.getPlants())).toEqual(['first'])
@@ -135,21 +135,21 @@ describe('the link to the next page', () => {
     ['of another origin', 'http://127.0.0.1:1/shop/plants?cursor=b'],
     ['of another scheme', 'https://127.0.0.1/shop/plants?cursor=b'],
     ['that only looks relative', '//plants.example.com/shop/plants?cursor=b'],
-    ['that is no URL', 'http://['],
-    ['to this very page', '/shop/plants?limit=1'],
-  ])('is refused with an address %s, after the plants of this page', async (_, target) => {
+    ['that is not a URL', 'http://['],
+    ['to the same page', '/shop/plants?limit=1'],
+  ])('is rejected with a URL %s, after the plants of this page', async (_, target) => {
     await using server = await startPages(() => `<${target}>; rel="next"`)
     const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
     const plants = client.iterate.getPlants({ limit: 1 })
     expect((await plants.next()).value).toEqual({ name: 'first' })
     const error = await failureOf(plants.next(), MalformedResponseError)
-    expect(error.message).toContain(`answered 200 with a link to a next page that is none of this service: ${target}`)
+    expect(error.message).toContain(`responded 200 with an invalid link to the next page: ${target}`)
     expect(server.requests).toHaveLength(1)
     await failureOf(client.raw.getPlants({ limit: 1 }), MalformedResponseError)
   })
 })
 
-test('raw gives the cursor of the next page, and none on the last', async () => {
+test('raw returns the cursor of the next page, and undefined on the last page', async () => {
   const { client } = await storeWith(3)
   const first = await client.raw.getPlants({ limit: 2 })
   expect(first.nextCursor).toBe('fake-2')

@@ -1,4 +1,4 @@
-/** Every snippet of the README compiles and runs as written, and prints what it says after `// ->`. */
+/** Every snippet of the README compiles, runs as written, and prints what follows `// ->`. */
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -40,7 +40,7 @@ describe('the README of the client', () => {
   })
   afterAll(() => server.close())
 
-  test('has a snippet for each of its subjects', () => {
+  test('has at least 14 snippets', () => {
     expect(snippets.length).toBeGreaterThanOrEqual(14)
   })
 

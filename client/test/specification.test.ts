@@ -1,4 +1,4 @@
-/** The sentences of the specification, section by section, through the SDK against the real service. */
+/** The specification, section by section, with the SDK and the real service. */
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,7 +26,7 @@ describe('1. What the service does', () => {
     expect(await client.getPlants()).toEqual([{ name: 'Monstera', tag: 'aroid' }])
   })
 
-  test('it keeps them when it is started again', async () => {
+  test('it keeps plants across a restart', async () => {
     await using first = await startTestServer()
     const { token } = first
     await createPlantStoreClient({ baseUrl: first.url, token }).createPlant({ id: 1, name: 'Monstera' })
@@ -35,22 +35,22 @@ describe('1. What the service does', () => {
   })
 
   test('all operations require a bearer token', async () => {
-    const anybody = createPlantStoreClient({ baseUrl: server.url, token: 'nobody' })
-    for (const call of [anybody.getPlants(), anybody.createPlant({ id: 1, name: 'Ficus' })]) {
+    const unauthorized = createPlantStoreClient({ baseUrl: server.url, token: 'unknown' })
+    for (const call of [unauthorized.getPlants(), unauthorized.createPlant({ id: 1, name: 'Ficus' })]) {
       expect(await failureOf(call)).toMatchObject({ status: 401, code: 40102 })
     }
   })
 })
 
 describe('2. Resources and their fields', () => {
-  test('a Plant has a name and, where it was given one, a tag; it does not carry id', async () => {
+  test('a Plant has a name and an optional tag, but no id', async () => {
     const client = await newAccount(server)
     expect(await client.createPlant({ id: 1, name: 'Ficus' })).toStrictEqual({ name: 'Ficus' })
     expect(await client.createPlant({ id: 2, name: 'Ficus', tag: 'fig' })).toStrictEqual({ name: 'Ficus', tag: 'fig' })
     expect(await client.getPlants()).toStrictEqual([{ name: 'Ficus' }, { name: 'Ficus', tag: 'fig' }])
   })
 
-  test('an id is any int64, exactly: every one is a plant of its own', async () => {
+  test('an id is any int64, and different ids are different plants', async () => {
     const client = await newAccount(server)
     const names: string[] = []
     const edge = fc.constantFrom(0n, 2n ** 53n, -(2n ** 53n), 2n ** 63n - 1n, -(2n ** 63n))
@@ -73,7 +73,7 @@ describe('2. Resources and their fields', () => {
     expect((await client.getPlants()).map(({ name }) => name)).toEqual(names)
   })
 
-  test('ids are the same in the SDK, on the wire and in the database, and accounts do not share them', async () => {
+  test('ids are the same in the SDK and in the database, and each account has its own', async () => {
     const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n, -9223372036854775808n]
     const clients = [await newAccount(server), await newAccount(server)]
     for (const client of clients) {
@@ -88,7 +88,7 @@ describe('2. Resources and their fields', () => {
     expect(rows.map(({ name, id }) => name === `exactly ${id}`)).not.toContain(false)
   })
 
-  test('any Unicode text is listed code point for code point as it was sent', async () => {
+  test('any Unicode text is listed as it was sent, code point for code point', async () => {
     const client = await newAccount(server)
     const text = fc.string({ unit: 'binary', maxLength: 40 }).filter((value) => !value.includes('\0'))
     const sent: { name: string; tag: string }[] = []
@@ -104,14 +104,14 @@ describe('2. Resources and their fields', () => {
 })
 
 describe('4. Endpoints', () => {
-  test('POST /plants answers a valid NewPlant with 200 and a Plant', async () => {
+  test('POST /plants responds to a valid NewPlant with 200 and a Plant', async () => {
     const client = await newAccount(server)
     const { status, data, requestId } = await client.raw.createPlant({ id: 1, name: 'Ficus', tag: 'fig' })
     expect([status, data]).toEqual([200, { name: 'Ficus', tag: 'fig' }])
     expect(requestId).toMatch(/^[\w.-]+$/)
   })
 
-  test('a request that fails with 400 has an Error with error and message', async () => {
+  test('a 400 has an Error with error and message', async () => {
     const client = await newAccount(server)
     await client.createPlant({ id: 1, name: 'Ficus' })
     expect(await failureOf(client.createPlant({ id: 1, name: 'Monstera' }))).toMatchObject({
@@ -121,7 +121,7 @@ describe('4. Endpoints', () => {
     })
   })
 
-  test('the same request again is safe: it answers 200 and adds nothing', async () => {
+  test('repeating a request responds 200 and adds nothing', async () => {
     const client = await newAccount(server)
     for (let round = 0; round < 3; round++) {
       expect(await client.createPlant({ id: 1, name: 'Ficus' })).toEqual({ name: 'Ficus' })
@@ -129,7 +129,7 @@ describe('4. Endpoints', () => {
     expect(await client.getPlants()).toHaveLength(1)
   })
 
-  test('GET /plants lists only the plants that the caller has access to, in order of creation', async () => {
+  test('GET /plants lists only the plants of the account, in order of creation', async () => {
     const [one, other] = [await newAccount(server), await newAccount(server)]
     for (const id of [3, 1, 2]) await one.createPlant({ id, name: `plant ${id}` })
     await other.createPlant({ id: 1, name: 'of another account' })
@@ -137,7 +137,7 @@ describe('4. Endpoints', () => {
     expect(await other.getPlants()).toEqual([{ name: 'of another account' }])
   })
 
-  test('pages, one by one and as a loop, are the whole list', async () => {
+  test('pages, fetched one by one or in a loop, add up to the whole list', async () => {
     const client = await newAccount(server)
     const plants: NewPlant[] = Array.from({ length: 7 }, (_, id) => ({ id, name: `plant ${id}` }))
     for (const plant of plants) await client.createPlant(plant)
@@ -151,13 +151,13 @@ describe('4. Endpoints', () => {
 })
 
 describe('5. Authentication', () => {
-  test('a token opens its own account, until it expires', async () => {
+  test('a token that has expired is rejected', async () => {
     const { token: expired } = await server.createToken({ expiresAt: new Date(Date.now() - 1000) })
     const client = createPlantStoreClient({ baseUrl: server.url, token: expired })
     expect(await failureOf(client.getPlants())).toMatchObject({ status: 401, code: 40103 })
   })
 
-  test('a token that may only read lists and does not create', async () => {
+  test('a token with only the scope read can list but not create', async () => {
     const { token } = await server.createToken({ scopes: ['read'] })
     const client = createPlantStoreClient({ baseUrl: server.url, token })
     expect(await failureOf(client.createPlant({ id: 1, name: 'Ficus' }))).toMatchObject({ status: 403, code: 40301 })
@@ -166,7 +166,7 @@ describe('5. Authentication', () => {
 })
 
 describe('7. Errors', () => {
-  test('a failure is a value where the caller wants one', async () => {
+  test('safe returns errors as values', async () => {
     const client = await newAccount(server)
     expect(await client.safe.createPlant({ id: 1, name: 'Ficus' })).toEqual({ ok: true, data: { name: 'Ficus' } })
     const { ok, error } = await client.safe.createPlant({ id: 1, name: 'Monstera' })

@@ -1,4 +1,4 @@
-/** Nothing hangs: every attempt has its time, and every call can be ended. */
+/** Nothing hangs: every attempt has a timeout, and every call can be aborted. */
 import { describe, expect, test, vi } from 'vitest'
 import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../src/index.ts'
 import { createFakePlantStore } from '../src/testing/index.ts'
@@ -7,22 +7,22 @@ import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
 
 const never = () => new Promise<never>(() => {})
 const silentServer = () => startTinyServer(() => {})
-const beginningServer = () =>
+const stallingServer = () =>
   startTinyServer((response) => response.writeHead(200, { 'content-type': 'application/json' }).write('[{"name":'))
 
 describe('timeout', () => {
   test.each([
-    ['does not answer', silentServer],
-    ['does not end its answer', beginningServer],
+    ['does not respond', silentServer],
+    ['does not finish its response', stallingServer],
   ])('ends an attempt on a server that %s', async (_, start) => {
     await using server = await start()
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 50, retries: 0 })
     const error = await failureOf(client.getPlants(), TimeoutError)
     expect(error).toMatchObject({ kind: 'timeout', name: 'TimeoutError', attempts: 1 })
-    expect(error.message).toBe(`GET ${server.url}/plants: no whole answer within 50 ms`)
+    expect(error.message).toBe(`GET ${server.url}/plants: timed out after 50 ms`)
   })
 
-  test('is that of each attempt, not of all', async () => {
+  test('applies to each attempt, not to the call', async () => {
     await using server = await startTinyServer((response, _, number) => {
       if (number === 3) sendJson(response, 200, [])
     })
@@ -30,7 +30,7 @@ describe('timeout', () => {
     expect((await client.raw.getPlants()).attempts).toBe(3)
   })
 
-  test('of a call wins over that of the client', async () => {
+  test('of a call overrides that of the client', async () => {
     await using server = await silentServer()
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 60_000, retries: 0 })
     await failureOf(client.getPlants({}, { timeout: 50 }), TimeoutError)
@@ -46,7 +46,7 @@ describe('timeout', () => {
     await failureOf(createPlantStoreClient(options).getPlants(), TimeoutError)
   })
 
-  test('that is Infinity is none', async () => {
+  test('of Infinity never ends an attempt', async () => {
     const store = createFakePlantStore()
     store.failNext({ delay: 100 })
     expect(
@@ -68,9 +68,9 @@ describe('timeout', () => {
 
 describe('signal', () => {
   test.each([
-    ['does not answer', silentServer],
-    ['does not end its answer', beginningServer],
-  ])('ends a call on a server that %s, with its reason', async (_, start) => {
+    ['does not respond', silentServer],
+    ['does not finish its response', stallingServer],
+  ])('aborts a call on a server that %s, with its reason', async (_, start) => {
     await using server = await start()
     const controller = new AbortController()
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', signal: controller.signal })
@@ -81,7 +81,7 @@ describe('signal', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that is aborted already lets nothing be sent or asked', async () => {
+  test('that is already aborted prevents the request and the token lookup', async () => {
     const store = createFakePlantStore()
     const token = vi.fn(() => store.token)
     const client = createPlantStoreClient({ ...store, token })
@@ -91,7 +91,7 @@ describe('signal', () => {
     expect(store.requests).toHaveLength(0)
   })
 
-  test.each(['client', 'call'])('of the %s holds beside the other', async (which) => {
+  test.each(['client', 'call'])('of the %s aborts the call', async (which) => {
     const store = createFakePlantStore()
     store.failNext({ delay: 30_000 })
     const controllers = { client: new AbortController(), call: new AbortController() }
@@ -101,7 +101,7 @@ describe('signal', () => {
     expect(await failureOf(call, AbortError)).toMatchObject({ reason: which })
   })
 
-  test('bounds a call with all its attempts', async () => {
+  test('limits a call with all its attempts', async () => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 }, 1000)
     const client = createPlantStoreClient({ ...store, retries: 1000 })
@@ -109,14 +109,14 @@ describe('signal', () => {
     expect(error.reason).toMatchObject({ name: 'TimeoutError' })
   })
 
-  test('leaves the timeout in force', async () => {
+  test('does not disable the timeout', async () => {
     await using server = await silentServer()
     const options = { timeout: 50, retries: 0, signal: new AbortController().signal }
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', ...options })
     await failureOf(client.getPlants(), TimeoutError)
   })
 
-  test('is not held on to by calls that have ended', async () => {
+  test('keeps no listeners of finished calls', async () => {
     const { signal } = new AbortController()
     let listeners = 0
     const add = signal.addEventListener.bind(signal)
@@ -135,7 +135,7 @@ describe('signal', () => {
     expect(listeners).toBe(0)
   })
 
-  test('ends a loop over pages', async () => {
+  test('aborts a loop over pages', async () => {
     const store = createFakePlantStore()
     const controller = new AbortController()
     const client = createPlantStoreClient({ ...store, signal: controller.signal })
@@ -152,17 +152,17 @@ describe('signal', () => {
   })
 })
 
-test('an attempt that was ended does not go on behind the back of its caller', async () => {
+test('an attempt that timed out does not continue in the background', async () => {
   const attempts: Attempt[] = []
   const store = createFakePlantStore()
   const hooks = { request: (attempt: Attempt) => void attempts.push(attempt) }
   const client = createPlantStoreClient({ ...store, token: () => late, timeout: 50, retries: 0, hooks })
-  let give = (_: string) => {}
+  let resolveToken = (_: string) => {}
   const late = new Promise<string>((resolve) => {
-    give = resolve
+    resolveToken = resolve
   })
   await failureOf(client.getPlants(), TimeoutError)
-  give(store.token)
+  resolveToken(store.token)
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect([attempts.length, store.requests.length]).toEqual([0, 0])
 })

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 
-/** Where `client/scripts/install-runtimes.mjs` has installed what the package is tested with. */
+/** Where `client/scripts/install-runtimes.mjs` installed the runtimes and compilers for the tests. */
 const folder = process.env['PLANT_STORE_RUNTIMES']
 
-/** The path of a file of one of the packages that are installed there; undefined where it is absent. */
+/** Returns the path of a file of an installed package; undefined if it is absent. */
 export function findRuntime(file: string): string | undefined {
   const found = folder && path.join(folder, 'node_modules', file)
   return found && existsSync(found) ? found : undefined
@@ -12,16 +12,16 @@ export function findRuntime(file: string): string | undefined {
 
 const absent: string[] = []
 
-/** Remembers what is absent, for {@link explainSkipped}. */
+/** Notes what is absent, for {@link explainSkipped}. */
 export function noteAbsence(name: string, found: unknown): void {
   if (!found) absent.push(name)
 }
 
-/** Says which tests are skipped and what to do about it. */
+/** Prints what was skipped and how to run it. */
 export function explainSkipped(): void {
   if (absent.length === 0) return
   console.log(
-    `Skipped, since they are not installed: ${absent.join(', ')}. All but a browser come with ` +
-      '`node client/scripts/install-runtimes.mjs FOLDER`; set PLANT_STORE_RUNTIMES=FOLDER.',
+    `Skipped because not installed: ${absent.join(', ')}. Install all but the browser with ` +
+      '`node client/scripts/install-runtimes.mjs FOLDER`, then set PLANT_STORE_RUNTIMES=FOLDER.',
   )
 }

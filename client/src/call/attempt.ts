@@ -1,107 +1,114 @@
-import { AbortError, ConnectionError, PlantStoreError, RequestError, TimeoutError } from '../errors.ts'
+import {
+  AbortError,
+  ConnectionError,
+  type FailedCall,
+  PlantStoreError,
+  RequestError,
+  type ResponseHead,
+  TimeoutError,
+} from '../errors.ts'
 import type { FetchInit } from '../fetch.ts'
 import { type Attempt, observe } from '../hooks.ts'
-import { checkToken, type Settings } from '../options.ts'
+import { checkToken } from '../options.ts'
 import { readHeaders } from '../wire/headers.ts'
-import { type Answer, readAnswer } from '../wire/response.ts'
-import type { Route } from '../wire/route.ts'
-import { startClock } from './deadline.ts'
+import { readData } from '../wire/response.ts'
+import type { Call } from './call.ts'
+import { startDeadline } from './deadline.ts'
 import { readRetryAfter } from './retry.ts'
 
-/** What all attempts of a call have in common. */
-export interface Call {
-  readonly operation: Attempt['operation']
-  readonly route: Route
-  readonly url: string
-  readonly body: string | undefined
-  readonly settings: Settings
-  /** The token in use; undefined before it is asked for. */
-  token?: string | undefined
-  /** A token was answered 401. */
-  tokenRefused: boolean
+/** What changes from one attempt of a call to the next. */
+export interface CallState {
+  retries: number
+  /** Undefined until an attempt gets it. */
+  token: string | undefined
+  /** The service responded 401 to an earlier token. */
+  tokenRejected: boolean
 }
 
-/** The answer of a successful attempt. */
-export interface Success extends Answer {
+/** The response of a successful attempt. */
+export interface CallResponse extends ResponseHead, FailedCall {
   readonly data: unknown
 }
 
 /**
- * Sends one request and reads its answer, in the time that the settings give it.
+ * Sends one request and reads the response, within the timeout.
  *
  * @throws PlantStoreError of any kind
  */
-export async function makeAttempt(call: Call, attempt: Attempt): Promise<Success> {
+export async function makeAttempt(call: Call, attempt: Attempt, state: CallState): Promise<CallResponse> {
   const { timeout, signals, hooks, logger } = call.settings
-  // Counts this attempt from the moment it is sent.
-  const failedCall = { method: attempt.method, url: attempt.url, attempts: attempt.number - 1 }
-  const hide = (text: string): string => (call.token ? text.replaceAll(call.token, '[token]') : text)
+  const { method, url, number } = attempt
+  // This attempt counts from the moment it is sent.
+  const sent = { method, url, attempts: number - 1 }
+  const redact = (text: string): string => (state.token ? text.replaceAll(state.token, '[token]') : text)
   const start = performance.now()
-  const clock = startClock(timeout, signals)
+  const deadline = startDeadline(timeout, signals)
   try {
-    const outcome = await Promise.race([clock.ended, exchange()])
-    if (outcome === 'time') throw new TimeoutError(timeout, failedCall)
-    if ('reason' in outcome) throw new AbortError(outcome.reason, failedCall)
-    if (hooks.response || logger) report(outcome)
-    return { ...outcome, data: readAnswer(outcome, call.route, failedCall, hide) }
+    const outcome = await Promise.race([deadline.reached, exchange()])
+    if (outcome === 'timeout') throw new TimeoutError(timeout, sent)
+    if ('reason' in outcome) throw new AbortError(outcome.reason, sent)
+    const { head } = outcome
+    if (hooks.response || logger) report(head)
+    return { ...head, ...sent, data: readData(outcome, call.route, { call: sent, redact }) }
   } catch (error) {
     if (error instanceof PlantStoreError) throw error
-    throw new ConnectionError(hide(`no answer: ${explain(error)}`), failedCall, { cause: error })
+    throw new ConnectionError(redact(`connection failed: ${explain(error)}`), sent, { cause: error })
   } finally {
-    clock.dispose()
+    deadline.dispose()
   }
 
-  async function exchange(): Promise<Answer> {
-    clock.signal.throwIfAborted()
-    const headers = await writeHeaders(call, attempt, clock.signal)
+  async function exchange(): Promise<{ head: ResponseHead; text: string }> {
+    deadline.signal.throwIfAborted()
+    const headers = await writeHeaders()
     const { fetch = globalThis.fetch } = call.settings
-    clock.signal.throwIfAborted()
-    failedCall.attempts = attempt.number
-    // 'manual': a redirect would take the token along, and turn a POST into a GET.
-    const init: object = { method: attempt.method, headers, body: call.body, redirect: 'manual', signal: clock.signal }
-    const response = await fetch(attempt.url, init as FetchInit)
-    return {
+    deadline.signal.throwIfAborted()
+    sent.attempts = number
+    // 'manual': following a redirect would pass on the token, and turn a POST into a GET.
+    const init: object = { method, headers, body: call.body, redirect: 'manual', signal: deadline.signal }
+    const response = await fetch(url, init as FetchInit)
+    const head = {
       status: response.status,
       headers: response.headers,
       requestId: response.headers.get('x-request-id') ?? undefined,
       retryAfterMs: readRetryAfter(response.headers.get('retry-after')),
-      text: await response.text(),
     }
+    return { head, text: await response.text() }
   }
 
-  function report({ status, headers, requestId }: Answer): void {
+  async function writeHeaders(): Promise<Record<string, string>> {
+    const { token: source } = call.settings
+    if (state.token === undefined) {
+      const token =
+        typeof source === 'string' ? source : await callback('token', () => source({ rejected: state.tokenRejected }))
+      // A later attempt may be in flight by now.
+      deadline.signal.throwIfAborted()
+      checkToken(token)
+      state.token = token
+    }
+    if (hooks.request) await callback('hooks.request', () => hooks.request?.(attempt))
+    const headers = hooks.request ? readHeaders(attempt.headers) : attempt.headers
+    return { ...headers, authorization: `Bearer ${state.token}` }
+  }
+
+  function report({ status, headers, requestId }: ResponseHead): void {
     const duration = performance.now() - start
     observe(() => hooks.response?.(attempt, { status, headers, requestId, duration }))
     const request = requestId ? `, request ${requestId}` : ''
-    observe(() => logger?.debug(`${attempt.method} ${attempt.url}: ${status} in ${duration.toFixed(1)} ms${request}`))
+    observe(() => logger?.debug(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms${request}`))
   }
 }
 
-async function writeHeaders(call: Call, attempt: Attempt, signal: AbortSignal): Promise<Record<string, string>> {
-  const { token: source, hooks } = call.settings
-  if (call.token === undefined) {
-    const token = typeof source === 'string' ? source : await ask('token', () => source({ refused: call.tokenRefused }))
-    // A later attempt may be under way by now.
-    signal.throwIfAborted()
-    checkToken(token)
-    call.token = token
-  }
-  if (hooks.request) await ask('hooks.request', () => hooks.request?.(attempt))
-  const headers = hooks.request ? readHeaders(attempt.headers) : attempt.headers
-  return { ...headers, authorization: `Bearer ${call.token}` }
-}
-
-/** Calls a function of the caller, whose failure is no failure of the network. */
-async function ask<T>(name: string, question: () => T | Promise<T>): Promise<T> {
+/** Runs a callback of the caller, so that its error is not taken for a network error. */
+async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
   try {
-    return await question()
+    return await run()
   } catch (cause) {
     if (cause instanceof RequestError && cause.url === undefined) throw cause
     throw new RequestError(`${name}: the function failed`, undefined, { cause })
   }
 }
 
-/** The network's own words: `fetch failed` says nothing, its cause does. */
+/** Describes a network error by its cause, because its own message is only `fetch failed`. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

@@ -1,6 +1,6 @@
 // Generated from the contract by `pnpm generate`. Do not edit.
 
-/** The numbers of the error catalogue, by name: compare `code` of an `ApiError` with them. */
+/** The codes of the error catalogue, by name: compare the `code` of an `ApiError` with them. */
 export const errorCodes = {
   /** The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client. */
   badRequest: 40000,
@@ -44,10 +44,10 @@ export const errorCodes = {
   httpVersionNotSupported: 50500,
 } as const
 
-/** The name of a number of the error catalogue. */
+/** The name of an error code. */
 export type ErrorName = keyof typeof errorCodes
 
-/** What each number of the error catalogue means. */
+/** What each error code means. */
 export const errorReasons: Record<ErrorName, string> = {
   badRequest:
     "The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client.",

@@ -1,7 +1,5 @@
 /**
- * The target of `rel="next"` in a `Link` header (RFC 8288), as it is written there: it may be relative.
- *
- * @returns undefined where there is none
+ * Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none.
  */
 export function nextLink(header: string | null): string | undefined {
   for (const [, target, parameters = ''] of (header ?? '').matchAll(/<([^>]*)>([^<]*)/g)) {

@@ -2,23 +2,31 @@ import { RequestError } from '../errors.ts'
 import { writeJson, writeScalar } from './json.ts'
 import type { Route } from './route.ts'
 
-/** What a caller gives an operation: each where the operation has it. */
-export interface Input {
+/** What a request is written from, each only if the operation has it. */
+export interface RequestInput {
   readonly path?: unknown
   readonly body?: unknown
   readonly query?: unknown
 }
 
-/** The path and query of a request, to be appended to the base URL. */
-export function writePath(route: Route, input: Input): string {
+/**
+ * Writes the path and query of a request.
+ *
+ * @throws RequestError if a value is invalid
+ */
+export function writePath(route: Route, input: RequestInput): string {
   const { path, pathParameters, query = {} } = route
   const target = pathParameters ? writeSegments(path, pathParameters, fieldsOf(input.path, 'path')) : path
   const search = writeQuery(query, fieldsOf(input.query ?? {}, 'query'))
   return search ? `${target}?${search}` : target
 }
 
-/** The body of a request; undefined where the operation has none. */
-export function writeBody({ body }: Route, input: Input): string | undefined {
+/**
+ * Writes the body of a request; undefined if the operation has none.
+ *
+ * @throws RequestError if a value is invalid
+ */
+export function writeBody({ body }: Route, input: RequestInput): string | undefined {
   return body && writeJson(input.body, body, 'body')
 }
 
@@ -29,7 +37,7 @@ function writeSegments(
 ): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const text = writeScalar(values[name], parameters[name] ?? 'text', name)
-    // A URL parser takes these segments away, and with them what the path means.
+    // URL parsers remove these segments, which makes it another path.
     if (/^\.{0,2}$/.test(text)) throw new RequestError(`${name}: must not be empty, "." or ".."`)
     return encodeURIComponent(text)
   })

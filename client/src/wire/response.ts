@@ -1,39 +1,43 @@
-import { ApiError, type FailedAnswer, type FailedCall, MalformedResponseError } from '../errors.ts'
+import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
 import type { Route } from './route.ts'
 
-/** An answer that has arrived whole. */
-export interface Answer extends FailedAnswer {
-  readonly text: string
+/** What an error of a response needs. */
+interface ErrorContext {
+  readonly call: FailedCall
+  /** Removes the token from a text, because a proxy's error page may show the request. */
+  redact(text: string): string
 }
 
 /**
- * Reads the data out of an answer.
+ * Reads the data of a response.
  *
- * @param hide takes the token out of a text: a proxy's error page may show the request
- * @throws ApiError where the service refused or failed, MalformedResponseError where this is no answer of the service
+ * @throws ApiError if the service responded with an error, MalformedResponseError if the response is not the service's
  */
-export function readAnswer(answer: Answer, route: Route, call: FailedCall, hide: (text: string) => string): unknown {
-  const { text, ...failed } = answer
-  const { status } = answer
+export function readData(
+  { head, text }: { head: ResponseHead; text: string },
+  route: Route,
+  { call, redact }: ErrorContext,
+): unknown {
+  const { status } = head
   const data = parseJson(text)
   if (status >= 200 && status < 300) {
-    if (isObject(data) && Array.isArray(data) === (route.answer === 'list')) return data
+    if (isObject(data) && Array.isArray(data) === (route.response === 'list')) return data
   } else if (isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
-    const body = { error: Number(data['error']), message: hide(data['message']) }
-    throw new ApiError(kind, body, failed, call)
+    const body = { error: Number(data['error']), message: redact(data['message']) }
+    throw new ApiError(kind, body, head, call)
   }
-  throw new MalformedResponseError(hide(explain(answer, data)), failed, call)
+  throw new MalformedResponseError(redact(explain(head, data)), head, call)
 }
 
-function explain({ status, headers }: Answer, data: unknown): string {
+function explain({ status, headers }: ResponseHead, data: unknown): string {
   if (status < 200 || (status >= 300 && status < 400)) {
     const target = headers.get('location')
-    return `and redirects${target ? ` to ${target}` : ''}, which is not followed, so that the token goes nowhere else`
+    return `with a redirect${target ? ` to ${target}` : ''}, which is not followed, to protect the token`
   }
   const contentType = headers.get('content-type') ?? 'no content type'
   if (!contentType.includes('json')) return `with ${contentType} instead of JSON`
-  return data === undefined ? 'with JSON that is cut off or malformed' : 'with JSON of another shape'
+  return data === undefined ? 'with truncated or malformed JSON' : 'with JSON of an unexpected shape'
 }
 
 function parseJson(text: string): unknown {

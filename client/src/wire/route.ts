@@ -1,19 +1,19 @@
-/** A value that stands by itself: in a field, in the path or in the query. */
+/** A single value, in a field, the path or the query. */
 export type Scalar = 'int64' | 'integer' | 'number' | 'text' | 'boolean'
 
-/** What may be sent: a scalar, a list of one shape, or an object whose fields with `?` at the end may be left out. */
+/** The shape of a request body: a scalar, a list of one shape, or an object whose optional fields end with `?`. */
 export type Shape = Scalar | readonly [Shape] | { readonly [field: string]: Shape }
 
-/** How an operation is sent and what it may answer. */
+/** How to send an operation, and how the service may respond. */
 export interface Route {
   readonly method: string
-  /** The path, its parameters as `{name}`. */
+  /** The path, with its parameters as `{name}`. */
   readonly path: string
   readonly pathParameters?: Readonly<Record<string, Scalar>>
   readonly body?: Shape
   readonly query?: Readonly<Record<string, Scalar>>
-  readonly answer: 'object' | 'list'
+  readonly response: 'object' | 'list'
   readonly paged?: true
-  /** The statuses of failure that the contract declares. */
+  /** The error statuses that the contract declares. */
   readonly declaredErrors: readonly number[]
 }

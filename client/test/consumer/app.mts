@@ -1,4 +1,4 @@
-// What an app does with the package. It must compile with every version of TypeScript, with DOM types and without.
+// An app that must compile with every version of TypeScript, with and without DOM types.
 import {
   AbortError,
   ApiError,
@@ -30,7 +30,7 @@ const hooks: Hooks = {
 }
 const options: ClientOptions = {
   baseUrl: 'https://example.com',
-  token: async ({ refused }) => (refused ? 'pst_b' : 'pst_a'),
+  token: async ({ rejected }) => (rejected ? 'pst_b' : 'pst_a'),
   hooks,
   fetch: async () => ({
     status: 200,
@@ -81,7 +81,7 @@ export function advise(error: CreatePlantError): string {
 
 // @ts-expect-error: id is required
 client.createPlant({ name: 'Ficus' })
-// @ts-expect-error: an id is no text
+// @ts-expect-error: an id is not text
 client.createPlant({ id: '1', name: 'Ficus' })
 // @ts-expect-error: no such option
 createPlantStoreClient({ baseURL: 'https://example.com' })

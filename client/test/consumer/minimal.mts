@@ -1,4 +1,4 @@
-// The first call of most apps: its cost to the compiler is measured.
+// The first calls of most apps, to measure the compiler's cost.
 import { createPlantStoreClient } from '@plant-store/client'
 
 const client = createPlantStoreClient({ baseUrl: 'https://example.com', token: 'pst_test' })

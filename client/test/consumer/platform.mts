@@ -1,4 +1,4 @@
-// What an app does that has the types of a platform: those of the DOM or of Node.js.
+// An app with DOM or Node.js types.
 import { createPlantStoreClient } from '@plant-store/client'
 
 export const client = createPlantStoreClient({
@@ -13,5 +13,5 @@ export const counting = client.withOptions({
   signal: new AbortController().signal,
 })
 
-// @ts-expect-error: an AbortController is no signal
+// @ts-expect-error: an AbortController is not a signal
 client.getPlants({}, { signal: new AbortController() })

@@ -1,4 +1,4 @@
-// What an app does when it runs: the same on every run time. Prints what a caller sees.
+// An app that runs the same on every runtime. It prints what it observes.
 import { ApiError, createPlantStoreClient, RequestError } from '@plant-store/client'
 import { createFakePlantStore } from '@plant-store/client/testing'
 

@@ -1,4 +1,4 @@
-// CommonJS beside ESM: the errors of one copy are those of the other.
+// CommonJS next to ESM: instanceof works across the two copies.
 const { ApiError, createPlantStoreClient } = require('@plant-store/client')
 const { createFakePlantStore } = require('@plant-store/client/testing')
 

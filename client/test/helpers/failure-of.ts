@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
 import { PlantStoreError } from '../../src/index.ts'
 
-/** A class of error of the SDK. */
+/** An error class of the SDK. */
 type ErrorClass<T> = abstract new (...parameters: never[]) => T
 
-/** The error that a call fails with, which must be of this class. */
+/** Returns the error of a call that must fail with this class. */
 export async function failureOf<T>(call: PromiseLike<unknown>, errorClass: ErrorClass<T>): Promise<T> {
   const error = await Promise.resolve(call).then(
     () => expect.fail('the call must fail'),

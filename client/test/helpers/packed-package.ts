@@ -9,7 +9,7 @@ const execute = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const consumerFiles = fileURLToPath(new URL('../consumer', import.meta.url))
 
-/** An empty app outside the workspace that has installed the package as it would be published. */
+/** An empty app outside the workspace, with the packed package installed. */
 export interface Consumer {
   folder: string
   tarball: string
@@ -17,7 +17,7 @@ export interface Consumer {
   installed: string
 }
 
-/** Packs the package, installs it in an empty app and adds the files of `test/consumer` to that. */
+/** Packs the package, and installs it in an app with the files of `test/consumer`. */
 export async function createConsumer(): Promise<Consumer> {
   const folder = temporaryFolder()
   await run('npx', ['--yes', await packageManager(), 'pack', '--pack-destination', folder], client)
@@ -33,9 +33,9 @@ export async function createConsumer(): Promise<Consumer> {
   }
 }
 
-/** Runs a program to its end and gives what it printed. What it printed is also the error where it fails. */
+/** Runs a program and returns its output. Throws with the output if it fails. */
 export async function run(program: string, parameters: string[], cwd: string): Promise<string> {
-  // Not the settings of the npm or pnpm that runs the tests.
+  // Without the settings of the npm or pnpm that runs the tests.
   const environment = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'))
   const options = { cwd, env: Object.fromEntries(environment), shell: process.platform === 'win32' }
   try {

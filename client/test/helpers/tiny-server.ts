@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** A request as it came over the wire. */
+/** A request as the server received it. */
 export interface ReceivedRequest {
   method: string
   url: string
@@ -10,24 +10,24 @@ export interface ReceivedRequest {
   body: string
 }
 
-/** A server that answers what a test wants. */
+/** A server whose responses a test decides. */
 export interface TinyServer extends AsyncDisposable {
   url: string
   requests: ReceivedRequest[]
 }
 
-/** Answers the request with this number, the first being 1. */
-export type Answering = (response: ServerResponse, request: ReceivedRequest, number: number) => unknown
+/** Responds to a request. `number` counts from 1. */
+export type Handler = (response: ServerResponse, request: ReceivedRequest, number: number) => unknown
 
-/** Starts a real HTTP server on a free port of this machine. */
-export async function startTinyServer(answer: Answering): Promise<TinyServer> {
+/** Starts an HTTP server on a free local port. */
+export async function startTinyServer(handler: Handler): Promise<TinyServer> {
   const requests: ReceivedRequest[] = []
   const server = createServer(async (incoming, response) => {
     const { method = '', url = '', headers } = incoming
     const body = await text(incoming).catch(() => '')
     const request = { method, url, headers, body }
     requests.push(request)
-    await answer(response, request, requests.length)
+    await handler(response, request, requests.length)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -40,12 +40,12 @@ export async function startTinyServer(answer: Answering): Promise<TinyServer> {
   }
 }
 
-/** Answers JSON. */
+/** Responds with JSON. */
 export function sendJson(response: ServerResponse, status: number, body: unknown, headers: object = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
-/** Answers an `Error` body. */
+/** Responds with an `Error` body. */
 export function sendError(response: ServerResponse, code: number, headers: object = {}): void {
   sendJson(response, Math.floor(code / 100), { error: code, message: `failure ${code}` }, headers)
 }

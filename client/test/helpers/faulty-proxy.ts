@@ -2,17 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startTinyServer, type TinyServer } from './tiny-server.ts'
 
-/** The real service behind a server that also redirects elsewhere, cuts its answer off and hangs. */
-export interface Playground extends AsyncDisposable {
+/** The real service behind a proxy that can also redirect, truncate a response and hang. */
+export interface FaultyProxy extends AsyncDisposable {
   url: string
-  /** The server that it redirects to: it must not hear of the token. */
+  /** The target of the redirects, which must not get the token. */
   elsewhere: TinyServer
-  /** A token of an account that nobody else has. */
+  /** Creates a token of a new account. */
   createToken(): Promise<string>
 }
 
-/** @param files what else is served, by path */
-export async function startPlayground(files: Record<string, { type: string; text: string }> = {}): Promise<Playground> {
+/** @param files additional files to serve, by path */
+export async function startFaultyProxy(
+  files: Record<string, { type: string; text: string }> = {},
+): Promise<FaultyProxy> {
   const service = await startTestServer()
   const elsewhere = await startTinyServer((response) => response.end('[]'))
   const server = await startTinyServer(async (response, { method, url, headers, body }) => {
@@ -23,8 +25,8 @@ export async function startPlayground(files: Record<string, { type: string; text
       return response.writeHead(200, { 'content-type': 'application/json' }).end('[{"name":"F')
     if (url.startsWith('/hang/')) return undefined
     const passed = { authorization: headers.authorization ?? '', 'content-type': headers['content-type'] ?? '' }
-    const answer = await fetch(service.url + url, { method, headers: passed, ...(body && { body }) })
-    return response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    const forwarded = await fetch(service.url + url, { method, headers: passed, ...(body && { body }) })
+    return response.writeHead(forwarded.status, Object.fromEntries(forwarded.headers)).end(await forwarded.text())
   })
   return {
     url: server.url,
