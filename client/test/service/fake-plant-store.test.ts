@@ -6,9 +6,9 @@ import {
   createPlantStoreClient,
   MalformedResponseError,
   TimeoutError,
-} from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
+} from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
 
 test('a client works with only the fake', async () => {
   const store = createFakePlantStore()

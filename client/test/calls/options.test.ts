@@ -1,9 +1,9 @@
 /** The options of a client and of a call: effects, precedence and validation. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { type CallOptions, type ClientOptions, createPlantStoreClient, RequestError } from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+import { type CallOptions, type ClientOptions, createPlantStoreClient, RequestError } from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const listNothing = () => startTinyServer((response) => sendJson(response, 200, []))
 

@@ -6,13 +6,13 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { browserOptions, browserPath } from '../../test/helpers/browser.ts'
-import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
-import { type FaultyProxy, startFaultyProxy } from './helpers/faulty-proxy.ts'
-import { type Consumer, createConsumer, run } from './helpers/packed-package.ts'
+import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
+import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
+import { type FaultyProxy, startFaultyProxy } from '../helpers/faulty-proxy.ts'
+import { type Consumer, createConsumer, run } from '../helpers/packed-package.ts'
 
 const MINUTE = 60_000
-const workspace = fileURLToPath(new URL('../..', import.meta.url))
+const workspace = fileURLToPath(new URL('../../..', import.meta.url))
 
 let consumer: Consumer
 beforeAll(async () => {

@@ -8,10 +8,10 @@ import {
   createPlantStoreClient,
   MalformedResponseError,
   RequestError,
-} from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendError, sendJson, startTinyServer } from './helpers/tiny-server.ts'
+} from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 // No jitter: the random part of the delay is 0.
 beforeEach(() => vi.spyOn(Math, 'random').mockReturnValue(0) && undefined)

@@ -8,14 +8,14 @@ import { contract, ErrorSchema, errorCatalogue, PlantSchema } from '@plant-store
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { generate } from '../generator/generate.ts'
-import { RequestError } from '../src/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { generate } from '../../generator/generate.ts'
+import { RequestError } from '../../src/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const run = promisify(execFile)
-const client = fileURLToPath(new URL('..', import.meta.url))
+const client = fileURLToPath(new URL('../..', import.meta.url))
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 
 function generateFrom(operations: Record<string, unknown>): Promise<Record<string, string>> {

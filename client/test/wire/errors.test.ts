@@ -1,6 +1,6 @@
 /** Errors and their fields. */
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
-import * as sdk from '../src/index.ts'
+import * as sdk from '../../src/index.ts'
 import {
   AbortError,
   ApiError,
@@ -12,13 +12,13 @@ import {
   PlantStoreError,
   RequestError,
   TimeoutError,
-} from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
+} from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
 
 // A second copy of the package, as in an app whose dependencies each bring their own.
 vi.resetModules()
-const copy: typeof sdk = await import('../src/index.ts')
+const copy: typeof sdk = await import('../../src/index.ts')
 
 const newPlant = { id: 1, name: 'Ficus' }
 

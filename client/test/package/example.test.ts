@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { query } from '../../test/helpers/database/sqlite.ts'
-import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
+import { query } from '../../../test/helpers/database/sqlite.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 
-const MAIN = fileURLToPath(new URL('../example/src/main.ts', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../example/src/main.ts', import.meta.url))
 
 test('adding 302 plants twice lists them unchanged, with every id exact in the database', async () => {
   await using server = await startTestServer()

@@ -5,11 +5,11 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 const run = promisify(execFile)
-const client = fileURLToPath(new URL('..', import.meta.url))
+const client = fileURLToPath(new URL('../..', import.meta.url))
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 const readme = await readFile(path.join(client, 'README.md'), 'utf8')
 const snippets = [...readme.matchAll(/^#+ (.*)$|^```ts\n([\s\S]*?)^```$/gm)]

@@ -2,10 +2,10 @@
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { query } from '../../test/helpers/database/sqlite.ts'
-import { startTestServer, type TestServer } from '../../test/helpers/server/start-test-server.ts'
-import { ApiError, createPlantStoreClient, type NewPlant, RequestError } from '../src/index.ts'
-import { newAccount } from './helpers/new-account.ts'
+import { query } from '../../../test/helpers/database/sqlite.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { ApiError, createPlantStoreClient, type NewPlant, RequestError } from '../../src/index.ts'
+import { newAccount } from '../helpers/new-account.ts'
 
 let server: TestServer
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** With `exactOptionalPropertyTypes`, a token that may be undefined does not compile. */
 import { expectTypeOf } from 'vitest'
-import { type CallOptions, type ClientOptions, createPlantStoreClient, type TokenSource } from '../src/index.ts'
+import { type CallOptions, type ClientOptions, createPlantStoreClient, type TokenSource } from '../../src/index.ts'
 
 expectTypeOf<Required<CallOptions>['token']>().toEqualTypeOf<TokenSource>()
 expectTypeOf<Required<ClientOptions>['baseUrl']>().toEqualTypeOf<string>()

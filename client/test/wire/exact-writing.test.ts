@@ -1,9 +1,9 @@
 /** Requests carry values exactly, or are not sent. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPlantStoreClient, type NewPlant, type PlantStoreClient, RequestError } from '../src/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendJson, startTinyServer, type TinyServer } from './helpers/tiny-server.ts'
+import { createPlantStoreClient, type NewPlant, type PlantStoreClient, RequestError } from '../../src/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n

@@ -1,9 +1,9 @@
 /** Nothing hangs: every attempt has a timeout, and every call can be aborted. */
 import { describe, expect, test, vi } from 'vitest'
-import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const never = () => new Promise<never>(() => {})
 const silentServer = () => startTinyServer(() => {})

@@ -1,8 +1,8 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ApiError, createPlantStoreClient, type NewPlant } from '../src/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { type ServiceUnderTest, services, startRealService } from './helpers/service-under-test.ts'
+import { ApiError, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { type ServiceUnderTest, services, startRealService } from '../helpers/service-under-test.ts'
 
 /** Starts a service before the tests; sends raw requests to it and parses the responses. */
 function useService(start: () => Promise<ServiceUnderTest>) {

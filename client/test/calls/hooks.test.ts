@@ -1,8 +1,8 @@
 /** Hooks and the logger see every attempt, and no secrets. */
 import { describe, expect, test, vi } from 'vitest'
-import { type Attempt, createPlantStoreClient, type Hooks, PlantStoreError, RequestError } from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
+import { type Attempt, createPlantStoreClient, type Hooks, PlantStoreError, RequestError } from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
 
 function recordingHooks() {
   const events: [string, Attempt, ...unknown[]][] = []

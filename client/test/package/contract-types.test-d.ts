@@ -15,7 +15,7 @@ import type {
   OperationName,
   Plant,
   PlantStoreClient,
-} from '../src/index.ts'
+} from '../../src/index.ts'
 
 expectTypeOf<Plant>().toEqualTypeOf<ContractPlant>()
 expectTypeOf<NewPlant>().toEqualTypeOf<ContractNewPlant>()

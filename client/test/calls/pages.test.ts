@@ -1,9 +1,9 @@
 /** Paging: a page is fetched only when the loop needs it. */
 import { describe, expect, test } from 'vitest'
-import { ApiError, createPlantStoreClient, MalformedResponseError } from '../src/index.ts'
-import { createFakePlantStore } from '../src/testing/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendJson, startTinyServer } from './helpers/tiny-server.ts'
+import { ApiError, createPlantStoreClient, MalformedResponseError } from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 async function storeWith(count: number) {
   const store = createFakePlantStore()

@@ -9,9 +9,9 @@ import {
   errorCodes,
   MalformedResponseError,
   PlantStoreError,
-} from '../src/index.ts'
-import { failureOf } from './helpers/failure-of.ts'
-import { sendError, sendJson, startTinyServer } from './helpers/tiny-server.ts'
+} from '../../src/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const TOKEN = 'pst_very_secret'
 
