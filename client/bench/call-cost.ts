@@ -1,6 +1,6 @@
 /**
- * What a call through the SDK costs beside bare `fetch` with `JSON.parse`, against the same server in the same run. The
- * contenders take turns, so that what else the machine does falls on both; the medians of the rounds are compared.
+ * Measures the cost of an SDK call relative to bare `fetch` with `JSON.parse`, with the same server in the same run. The
+ * two take turns, so that other load on the machine affects both; the medians of the rounds are compared.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { createPlantStoreClient } from '@plant-store/client'
 
 const ROUNDS = 60
 const CALLS_PER_ROUND = 200
-const MAXIMUM_RATIO = 1.15
+const MAX_RATIO = 1.15
 
 const server = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('server.ts', import.meta.url))], {
   stdio: ['ignore', 'pipe', 'inherit'],
@@ -41,12 +41,12 @@ async function compare(baseUrl: string): Promise<void> {
       () => client.createPlant(plant),
     ),
   ]
-  if (Math.max(...ratios) <= MAXIMUM_RATIO) return
-  console.error(`A call costs more than ${MAXIMUM_RATIO} times bare fetch.`)
+  if (Math.max(...ratios) <= MAX_RATIO) return
+  console.error(`A call costs more than ${MAX_RATIO} times bare fetch.`)
   process.exitCode = 1
 }
 
-/** Prints and gives the ratio of what the two cost. */
+/** Prints and returns the ratio of the two costs. */
 async function measure(name: string, bare: () => Promise<unknown>, sdk: () => Promise<unknown>): Promise<number> {
   const times = { bare: [] as number[], sdk: [] as number[] }
   await timeRound(bare)
@@ -58,16 +58,16 @@ async function measure(name: string, bare: () => Promise<unknown>, sdk: () => Pr
   const [bareTime, sdkTime] = [median(times.bare), median(times.sdk)]
   const ratio = sdkTime / bareTime
   console.log(
-    `${name}: fetch ${bareTime.toFixed(1)} µs, SDK ${sdkTime.toFixed(1)} µs a call, ratio ${ratio.toFixed(3)}`,
+    `${name}: fetch ${bareTime.toFixed(1)} µs, SDK ${sdkTime.toFixed(1)} µs per call, ratio ${ratio.toFixed(3)}`,
   )
   return ratio
 }
 
-/** Microseconds a call. */
+/** Returns the microseconds per call. */
 async function timeRound(call: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now()
+  const start = performance.now()
   for (let calls = 0; calls < CALLS_PER_ROUND; calls++) await call()
-  return ((performance.now() - begin) * 1000) / CALLS_PER_ROUND
+  return ((performance.now() - start) * 1000) / CALLS_PER_ROUND
 }
 
 function median(values: number[]): number {

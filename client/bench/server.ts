@@ -1,4 +1,4 @@
-/** A server that costs as little as possible: a constant list of 100 plants, and the plant back that was sent. */
+/** A minimal server: GET responds with a constant list of 100 plants, POST with a constant plant. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -17,10 +17,10 @@ for (const [format, config] of [
   execFileSync(process.execPath, [compiler, '--project', config], { stdio: 'inherit' })
   rewriteImportsOfTypes(`dist/${format}`)
 }
-// The nearest package.json tells Node.js how to read a .js file; the package's own says ESM.
+// The package's own package.json makes .js files ESM; this one makes them CommonJS.
 writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n')
 
-/** tsc rewrites the `.ts` of relative imports in .js files, but not in .d.ts files. */
+/** Rewrites `.ts` imports in .d.ts files to `.js`; tsc does so only in .js files. */
 function rewriteImportsOfTypes(directory) {
   for (const name of readdirSync(directory, { recursive: true })) {
     if (!name.endsWith('.d.ts')) continue

@@ -1,6 +1,6 @@
 /**
- * Installs what the package is tested with beside the workspace's own: other versions of Node.js, Bun, Deno, other
- * versions of TypeScript, publint and attw. Nobody who only builds or changes the client needs them.
+ * Installs what the package is tested with: other versions of Node.js and TypeScript, Bun, Deno, publint and attw.
+ * Without them those tests are skipped.
  *
  * Usage: node client/scripts/install-runtimes.mjs FOLDER, then PLANT_STORE_RUNTIMES=FOLDER npm test
  */

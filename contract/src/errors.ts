@@ -101,7 +101,7 @@ export function statusOf(name: ErrorName): number {
   return Math.floor(errorCatalogue[name].code / 100)
 }
 
-/** The body of every error response, whatever the status and path. */
+/** The body of every error response, for any status and path. */
 export const ErrorSchema = z
   .object({
     error: z.int32().meta({
@@ -114,7 +114,7 @@ export const ErrorSchema = z
       examples: ['name: is required'],
     }),
   })
-  .meta({ id: 'Error', description: 'The body of every error response, whatever the status and path.' })
+  .meta({ id: 'Error', description: 'The body of every error response, for any status and path.' })
 
 /** The body of an error response. */
 export type ErrorBody = z.output<typeof ErrorSchema>

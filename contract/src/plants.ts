@@ -40,7 +40,7 @@ const plantFields = {
 /** A plant as the service returns it, on creation and in lists, without its `id`. */
 export const PlantSchema = z
   .object(plantFields, { error: 'must be an object' })
-  .meta({ id: 'Plant', description: 'The plant record returned by the service. It does not carry `id`.' })
+  .meta({ id: 'Plant', description: 'The plant record returned by the service. It does not include `id`.' })
 
 /** The body sent to create a plant: every field of a Plant, plus its `id`. */
 export const NewPlantSchema = z

@@ -3,7 +3,9 @@ import { ApiError, createPlantStoreClient, type NewPlant, type Plant } from '@pl
 
 const { PLANT_STORE_URL: baseUrl, PLANT_STORE_TOKEN: token } = process.env
 if (!baseUrl || !token) {
-  console.error('Set PLANT_STORE_URL and PLANT_STORE_TOKEN in the environment. README.md shows how to get a token.')
+  console.error(
+    'Set the environment variables PLANT_STORE_URL and PLANT_STORE_TOKEN. README.md shows how to create a token.',
+  )
   process.exit(2)
 }
 
@@ -11,12 +13,12 @@ try {
   const client = createPlantStoreClient({ baseUrl, token })
   const plants = await readPlants()
 
-  // Lists carry no ids, so only an account of its own can be compared. Checked before anything is added to it.
+  // Lists have no ids, so plants of another origin could not be told apart. Checked before adding anything.
   const before = await client.getPlants()
   const foreign = firstDifference(plants.slice(0, before.length), before)
-  if (foreign) throw new Error(`This account holds other plants; take a token of a new account.\n${foreign}`)
+  if (foreign) throw new Error(`This account has other plants. Use a token of a new account.\n${foreign}`)
 
-  // One at a time: plants are listed in the order in which they were added.
+  // One at a time, because plants are listed in order of creation.
   for (const plant of plants) await client.createPlant(plant)
 
   const listed = await client.getPlants()
@@ -27,12 +29,12 @@ try {
   if (difference) throw new Error(difference)
   console.log(`${plants.length} plants added, ${listed.length} listed, identical`)
 } catch (error) {
-  // The message of an ApiError already holds its status and code; the request id finds it in the server's log.
+  // The message of an ApiError has its status and code; the request id finds it in the server logs.
   console.error(error instanceof ApiError ? `${error.message} (request ${error.requestId})` : String(error))
   process.exitCode = 1
 }
 
-/** The ids are strings in the file, because JSON.parse would round 9007199254740993 to 9007199254740992. */
+/** Reads the plants. Their ids are strings, because JSON.parse would round 9007199254740993 to 9007199254740992. */
 async function readPlants(): Promise<NewPlant[]> {
   const text = await readFile(new URL('../plants.json', import.meta.url), 'utf8')
   const plants: { id: string; name: string; tag?: string }[] = JSON.parse(text)
@@ -48,7 +50,7 @@ function firstDifference(sent: NewPlant[], listed: Plant[]): string | undefined 
   return undefined
 }
 
-/** In code points as well: names that look alike can differ, as é and e + U+0301 do. */
+/** Describes a plant with its code points, because names that look the same can differ: é and e + U+0301. */
 function describe(plant: Plant | undefined): string {
   if (!plant) return 'nothing'
   const { name, tag } = plant

@@ -1,5 +1,4 @@
-import type { FailedCall } from '../errors.ts'
-import { PlantStoreError, RequestError } from '../errors.ts'
+import { type FailedCall, PlantStoreError, RequestError } from '../errors.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import { type CallOptions, readCallOptions, type Settings } from '../options.ts'
 import { type RequestInput, writeBody, writePath } from '../wire/request.ts'

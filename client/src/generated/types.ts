@@ -25,7 +25,7 @@ export interface NewPlant {
 }
 
 /**
- * The plant record returned by the service. It does not carry `id`.
+ * The plant record returned by the service. It does not include `id`.
  */
 export interface Plant {
   /**
@@ -43,7 +43,7 @@ export interface Plant {
 }
 
 /**
- * The body of every error response, whatever the status and path.
+ * The body of every error response, for any status and path.
  */
 export interface ErrorBody {
   /**

@@ -182,7 +182,7 @@ describe.each(services)('%s', (_, start) => {
     })
   })
 
-  test('a wrong base URL is a 404, whatever the token', async () => {
+  test('a wrong base URL is a 404, for any token', async () => {
     const client = service.clientOf({ path: '/shop', token: 'pst_unknown' })
     expect(await failureOf(client.getPlants(), ApiError)).toMatchObject({ kind: 'undeclared', code: 40400 })
   })
