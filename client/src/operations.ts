@@ -23,5 +23,5 @@ export type RawOperations = {
 export type IterateOperations = {
   [TName in keyof Pick<Operations, PagedOperationName>]: (
     ...parameters: Parameters<Operations[TName]>
-  ) => AsyncGenerator<Data<TName>[number], void, undefined>
+  ) => Data<TName> extends readonly (infer TItem)[] ? AsyncGenerator<TItem, void, undefined> : never
 }

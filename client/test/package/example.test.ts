@@ -8,7 +8,9 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 
 const MAIN = fileURLToPath(new URL('../../example/src/main.ts', import.meta.url))
 
-test('adding 302 plants twice lists them unchanged, with every id exact in the database', async () => {
+test('adding 302 plants twice lists them unchanged, with every id exact in the database', {
+  timeout: 120_000,
+}, async () => {
   await using server = await startTestServer()
   const { token } = await server.createToken({ account: 'example' })
   for (let round = 0; round < 2; round++) {

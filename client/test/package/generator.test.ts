@@ -88,29 +88,44 @@ client.iterate.getPlant
 `
 
 const tsconfig = {
-  extends: path.join(client, '../../tsconfig.base.json'),
+  extends: path.join(client, '../tsconfig.base.json'),
   include: ['src'],
   compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
 }
+
+/** Writes the SDK with other generated files to a new folder. */
+async function createProject(generated: Record<string, string>): Promise<string> {
+  const cache = path.join(client, 'node_modules/.cache')
+  await mkdir(cache, { recursive: true })
+  const folder = temporaryFolder(cache)
+  await cp(path.join(client, 'src'), path.join(folder, 'src'), { recursive: true })
+  for (const [name, text] of Object.entries(generated)) {
+    await writeFile(path.join(folder, 'src/generated', name), text)
+  }
+  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+  return folder
+}
+
+async function expectToCompile(folder: string): Promise<void> {
+  await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
+}
+
+test('a contract without paged operations compiles', async () => {
+  const folder = await createProject(await generateFrom({ createPlant: contract.createPlant }))
+  await expectToCompile(folder)
+})
 
 describe('an operation added to the contract', () => {
   let folder: string
   let generated: Record<string, string>
   beforeAll(async () => {
     generated = await generateFrom({ ...contract, ...addedOperations })
-    const cache = path.join(client, 'node_modules/.cache')
-    await mkdir(cache, { recursive: true })
-    folder = temporaryFolder(cache)
-    await cp(path.join(client, 'src'), path.join(folder, 'src'), { recursive: true })
-    for (const [name, text] of Object.entries(generated)) {
-      await writeFile(path.join(folder, 'src/generated', name), text)
-    }
+    folder = await createProject(generated)
     await writeFile(path.join(folder, 'src/program.ts'), program)
-    await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   })
 
   test('has its types, however it is called', async () => {
-    await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
+    await expectToCompile(folder)
   })
 
   test('has its descriptions and examples', () => {
