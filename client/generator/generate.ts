@@ -6,7 +6,7 @@ import { generateTypes } from './types.ts'
 
 const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
 
-const routeImports = "import type { Route } from '../src/wire/route.ts'\n"
+const routeImports = "import type { Route } from '../wire/route.ts'\n"
 
 /** Generates the SDK files, by name. */
 export async function generate(source: Source): Promise<Record<string, string>> {
@@ -40,7 +40,7 @@ function imports(types: string, operations: string): string {
   const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations)).sort()
   return [
     "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
-    "import type { CallOptions } from '../src/options.ts'\n",
+    "import type { CallOptions } from '../options.ts'\n",
     `import type { ${used.join(', ')} } from './types.ts'\n`,
   ].join('')
 }

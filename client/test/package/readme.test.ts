@@ -35,7 +35,7 @@ describe('the README of the client', () => {
       await writeFile(path.join(folder, `snippet-${index}.ts`), written)
     }
     const typeRoots = [path.join(client, '../node_modules/@types')]
-    const tsconfig = { extends: path.join(client, '../../tsconfig.base.json'), compilerOptions: { typeRoots } }
+    const tsconfig = { extends: path.join(client, '../tsconfig.base.json'), compilerOptions: { typeRoots } }
     await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   })
   afterAll(() => server.close())
