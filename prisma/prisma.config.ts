@@ -6,23 +6,21 @@ import { loadSettingsFile } from './src/settings-file.ts'
 
 loadSettingsFile()
 
-// Prisma would download its schema engine from a host that many networks do not reach. Pointed at this executable
-// it downloads nothing. Windows cannot start it: there `generate`, `validate`, `format` and `studio` work, which
-// never run it; `migrate` needs a Unix shell such as WSL.
+// Prisma would download its schema engine from a host that many networks cannot reach. With this executable it downloads
+// nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a Unix shell
+// such as WSL.
 process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'command-line', 'schema-engine.js')
-// No question for updates and no usage report to Prisma's servers.
+// No check for updates and no usage report to Prisma's servers.
 process.env['CHECKPOINT_DISABLE'] = '1'
 
 const [, , command = ''] = process.argv
-// What only reads the schema works whatever DATABASE_URL says: the server tells what is wrong with it, not its build.
+// Commands that only read the schema ignore an invalid DATABASE_URL: the server reports it, not its build.
 const needsDatabase = !['format', 'generate', 'validate', 'version'].includes(command)
 const url = needsDatabase ? databaseUrl(process.env['DATABASE_URL']) : databaseUrl()
 
-// Studio would create an empty file and then show no tables.
+// Studio would create an empty file and show no tables.
 if (command === 'studio' && !existsSync(databaseFile(url))) {
-  console.error(
-    `There is no database at ${databaseFile(url)} yet: start the server once, or run pnpm prisma migrate deploy.`,
-  )
+  console.error(`${databaseFile(url)} does not exist yet: start the server once, or run pnpm prisma migrate deploy.`)
   process.exit(1)
 }
 

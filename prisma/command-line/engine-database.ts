@@ -9,8 +9,8 @@ import {
 import { select } from '../src/sql.ts'
 import { keepStatements } from '../src/sqlite/connection/connect.ts'
 
-// The engine takes a database for empty only if it has no tables at all or a table of migrations: this keeps that one,
-// because SQLite itself keeps its table of autoincrements.
+// SQLite keeps its table of autoincrements, so this keeps the table of migrations: without it the engine does not treat a
+// database with any table as empty.
 const DROP_STATEMENTS = `
   SELECT iif(name = '_prisma_migrations', 'DELETE FROM ', 'DROP ' || type || ' ') || '"' || replace(name, '"', '""') || '"'
     AS statement
@@ -18,7 +18,7 @@ const DROP_STATEMENTS = `
   WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
   ORDER BY type DESC`
 
-/** The database as the schema engine sees it, and what the engine's WebAssembly build leaves to others. */
+/** The database as the schema engine sees it, with what its WebAssembly build does not do itself. */
 export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
   readonly provider = 'sqlite'
   readonly adapterName: string
@@ -39,7 +39,7 @@ export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
     return adapt(keepStatements(await this.#factory.connectToShadowDb()))
   }
 
-  /** `migrate reset`: the engine's own only empties the tables, and then cannot create them again. */
+  /** Runs `migrate reset`: the engine's own only empties the tables, and then fails to create them. */
   async reset(): Promise<void> {
     const connection = this.#connection
     if (!connection) throw new Error('The schema engine has not connected yet')
@@ -54,9 +54,9 @@ function adapt(connection: SqlDriverAdapter): SqlDriverAdapter {
   const queryRaw = connection.queryRaw.bind(connection)
   const executeRaw = connection.executeRaw.bind(connection)
   return Object.assign(connection, {
-    // Asked for the applied migrations, the engine does not expect that their table is missing.
+    // The engine fails if the table of applied migrations is missing.
     queryRaw: (query: SqlQuery) => queryRaw(query).catch(noMigrationsYet),
-    // It runs whole migrations on the shadow database this way, but the adapter takes one statement only.
+    // The engine runs whole migrations on the shadow database this way, but the adapter only supports one statement.
     executeRaw: async (query: SqlQuery) => {
       if (query.args.length > 0) return executeRaw(query)
       await connection.executeScript(query.sql)

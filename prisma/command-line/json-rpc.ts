@@ -11,14 +11,14 @@ interface Request {
 }
 
 /**
- * Answers the Prisma command line: one JSON-RPC request a line on standard input, one answer a line on standard
+ * Serves the Prisma command line: one JSON-RPC request per line of standard input, one response per line of standard
  * output, until standard input ends.
  */
 export async function serveJsonRpc(url: string | undefined, datamodels: Datamodel[]): Promise<void> {
   let run: Operation | undefined
   for await (const line of createInterface({ input: process.stdin })) {
     const request = JSON.parse(line) as Request
-    // The command line confirms what it was asked to print; nobody waits for that.
+    // The command line confirms what it has printed.
     if (!request.method) continue
     try {
       run ??= await startEngine(locate(url, request.method), datamodels)
@@ -39,8 +39,8 @@ async function startEngine(location: string, datamodels: Datamodel[]): Promise<O
   const engine = await createSchemaEngine(database, datamodels)
   return async ({ method, params }) => {
     if (method === 'reset') return database.reset()
-    // These two work out what the migrations make, for which they open no shadow database. Diagnosing opens one, and
-    // the engine remembers the answer.
+    // These two need the result of the migrations but open no shadow database for it. Diagnosing does, and the engine
+    // caches the result.
     if (method === 'evaluateDataLoss' || method === 'createMigration')
       await engine.devDiagnostic(params as DevDiagnosticInput)
     const operation: unknown = Reflect.get(engine, method === 'getDatabaseVersion' ? 'version' : method)
@@ -49,18 +49,18 @@ async function startEngine(location: string, datamodels: Datamodel[]): Promise<O
   }
 }
 
-/** Comparing schema files, as `migrate diff` does, needs a database to work in, but not ours. */
+/** Returns the database to work in. `migrate diff` compares schema files, which needs any database. */
 function locate(url: string | undefined, method: string): string {
   if (url !== undefined && existsSync(databaseFile(url))) return databaseUrl(url)
   if (method === 'diff') return ':memory:'
-  throw new Error(`There is no database at ${url}`)
+  throw new Error(`The database at ${url} does not exist`)
 }
 
 function send(message: object): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 }
 
-/** The engine's errors carry a `code` such as P3018; the command line shows it with the message. */
+/** Turns an error of the engine, with a `code` such as P3018, into one that the command line prints. */
 function toRpcError(error: unknown) {
   const { message, code } = error as { message?: string; code?: string }
   return {

@@ -4,7 +4,7 @@ export interface Database {
   readonly tokens: Tokens
   /** Returns a secret of 32 random bytes, created at its first use and shared by all servers of the database. */
   secret(name: string): Promise<Buffer>
-  /** Tells whether there is neither a token nor a plant yet. */
+  /** Returns whether there is neither a token nor a plant yet. */
   isEmpty(): Promise<boolean>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to two seconds. */
   whyUnavailable(): Promise<string | undefined>

@@ -8,7 +8,7 @@ export interface ListPiece {
   readonly last: number
 }
 
-/** Reads the first plants after a `seq`, at most `limit`; undefined where there is none, or they are too long. */
+/** Reads the first plants after a `seq`, at most `limit`; undefined if none is left, or they are too long. */
 export type ReadPiece = (after: number, limit: number) => Promise<ListPiece | undefined>
 
 /** A piece has at most this many plants. */

@@ -14,11 +14,11 @@ async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   return database
 }
 
-test('a backup of an open database has what was committed, and opens as a database', async () => {
+test('a backup of an open database contains what was committed, and opens as a database', async () => {
   const { url } = await databaseWithOnePlant()
   const { plants, close } = await openDatabase(url)
   onTestFinished(close)
-  // This one is in the write-ahead log only: copying the file alone would lose it.
+  // This plant is only in the write-ahead log: a copy of the file alone would lose it.
   await plants.insert([{ account: 'alice', id: '2', name: 'Ficus', tag: null }])
 
   const copy = path.join(temporaryFolder(), 'copy.db')
@@ -29,14 +29,14 @@ test('a backup of an open database has what was committed, and opens as a databa
   expect(await migrateDatabase(`file:${copy}`)).toEqual({ applied: [] })
 })
 
-test.skipIf(process.platform === 'win32')('only its owner may read a backup', async () => {
+test.skipIf(process.platform === 'win32')('only the owner may read a backup', async () => {
   const { url } = await databaseWithOnePlant()
   const copy = path.join(temporaryFolder(), 'copy.db')
   await backupDatabase(url, copy)
   expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
 })
 
-test('a backup replaces no file', async () => {
+test('a backup does not replace a file', async () => {
   const { url } = await databaseWithOnePlant()
   const copy = path.join(temporaryFolder(), 'copy.db')
   writeFileSync(copy, 'the only copy of last year')
@@ -47,7 +47,7 @@ test('a backup replaces no file', async () => {
   expect(contentsOf(path.dirname(copy))).toEqual(before)
 })
 
-test('a file that is no database leaves nothing where its backup would be', async () => {
+test('a file that is not a database leaves nothing in place of its backup', async () => {
   const { file, url } = temporaryDatabase()
   writeFileSync(file, 'Dear diary. '.repeat(100))
   const folder = temporaryFolder()
@@ -55,7 +55,7 @@ test('a file that is no database leaves nothing where its backup would be', asyn
   expect(contentsOf(folder)).toEqual({})
 })
 
-test('where there is no database there is nothing to copy', async () => {
+test('a missing database is not backed up', async () => {
   const { file, url } = temporaryDatabase()
   await expect(backupDatabase(url, `${file}.copy`)).rejects.toThrow(
     `${file} does not exist: there is nothing to copy; run "plant-store migrate" to create it, or check DATABASE_URL`,
@@ -63,14 +63,14 @@ test('where there is no database there is nothing to copy', async () => {
   expect(contentsOf(path.dirname(file))).toEqual({})
 })
 
-test('a database that cannot be opened is the file that the error names', async () => {
+test('the error names a database that cannot be opened', async () => {
   const folder = temporaryFolder()
   await expect(backupDatabase(`file:${folder}`, path.join(temporaryFolder(), 'copy.db'))).rejects.toThrow(
     `${folder} cannot be opened`,
   )
 })
 
-test('a folder that does not exist is not created, since its disk may not be mounted', async () => {
+test('a missing folder is not created, since its disk may not be mounted', async () => {
   const { url } = await databaseWithOnePlant()
   const folder = path.join(temporaryFolder(), 'not', 'mounted')
   await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(
@@ -79,10 +79,10 @@ test('a folder that does not exist is not created, since its disk may not be mou
   expect(existsSync(path.dirname(folder))).toBe(false)
 })
 
-const mountRefusal = whyNoSmallDisk()
-if (mountRefusal) console.log(`A backup to a full disk is not tested, since none can be mounted here: ${mountRefusal}`)
+const mountError = whyNoSmallDisk()
+if (mountError) console.log(`Skipped: a backup to a full disk, because none can be mounted here: ${mountError}`)
 
-test.skipIf(mountRefusal)('a full disk is that of the copy, and nothing is left on it', async () => {
+test.skipIf(mountError)('a full disk is reported for the copy, and nothing is left on it', async () => {
   const { file, url } = await databaseWithOnePlant()
   runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
   const folder = mountSmallDisk()

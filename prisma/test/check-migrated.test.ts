@@ -7,7 +7,7 @@ import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { checkMigrated, migrateDatabase } from '../src/index.ts'
 import { contentsOf } from './helpers/contents.ts'
 
-test('a database that does not exist is not created', async () => {
+test('a missing database is not created', async () => {
   const { file } = temporaryDatabase()
   const missing = path.join(path.dirname(file), 'folder', 'plants.db')
   await expect(checkMigrated(`file:${missing}`)).rejects.toThrow(
@@ -31,7 +31,7 @@ test('a database that needs a migration is not migrated', async () => {
 test.each([
   ['a file that is not a database', 'Dear diary. '.repeat(100), 'is not a SQLite database'],
   ['an empty file', '', 'needs the migrations'],
-])('%s stays as it is', async (_, content, reason) => {
+])('%s stays unchanged', async (_, content, reason) => {
   const { file, url } = temporaryDatabase()
   writeFileSync(file, content)
   const before = contentsOf(path.dirname(file))
@@ -39,7 +39,7 @@ test.each([
   expect(contentsOf(path.dirname(file))).toEqual(before)
 })
 
-test('another process that has locked the file is waited for', async () => {
+test('a check waits for another process that has locked the file', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const other = connect(file)

@@ -7,7 +7,7 @@ import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary
 import { backupDatabase, migrateDatabase } from '../src/index.ts'
 import { startScript } from './helpers/run.ts'
 
-/** A migration that ends only with its process. */
+/** A migration that runs until its process ends. */
 const endless = {
   '1_endless':
     'CREATE TABLE Pot (x); WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SELECT count(*) FROM c;',
@@ -19,7 +19,7 @@ function until(holds: () => boolean): Promise<unknown> {
 }
 vi.setConfig({ testTimeout: 120_000 })
 
-test('the draft of a killed process is removed by the next start, that of a running one is not', async () => {
+test('a start removes the draft of a killed process, but not that of a running one', async () => {
   const { file, url } = temporaryDatabase()
   const list = () => readdirSync(path.dirname(file)).sort()
   const { child, finished } = startScript('migrate.ts', [url, onlyMigrations(endless)])
@@ -45,7 +45,7 @@ test('drafts without a lock file are removed, files with similar names are not',
   expect(readdirSync(path.dirname(file)).sort()).toEqual([file, ...others].map((name) => path.basename(name)).sort())
 })
 
-test('a migration that a signal ends leaves nothing, not even a folder', async () => {
+test('an aborted migration leaves nothing, not even a folder', async () => {
   const folder = path.join(temporaryFolder(), 'data')
   const ending = new AbortController()
   const migrating = migrateDatabase(`file:${folder}/plants.db`, onlyMigrations(endless), {
@@ -59,7 +59,7 @@ test('a migration that a signal ends leaves nothing, not even a folder', async (
   expect(existsSync(folder)).toBe(false)
 })
 
-test('waiting for a database that another process has locked ends with the signal', async () => {
+test('a signal ends the wait for a database that another process has locked', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   connect(file).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
@@ -69,7 +69,7 @@ test('waiting for a database that another process has locked ends with the signa
   await expect(migrating).rejects.toThrow('the end')
 })
 
-test('a backup that a signal ends leaves nothing, and the next one removes what a killed one has left', async () => {
+test('an aborted backup leaves nothing, and the next one removes the draft of a killed one', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const locker = connect(file)
@@ -89,19 +89,19 @@ test('a backup that a signal ends leaves nothing, and the next one removes what 
   expect(readdirSync(folder)).toEqual(['copy.db'])
 })
 
-test('a migration in a process of its own fails with the same message as in this one', async () => {
+test('a migration in a separate process fails with the same message as in this one', async () => {
   const { file, url } = temporaryDatabase()
   const folder = onlyMigrations({ '1_pots': 'CREATE TABLE Pot (x);', '2_broken': 'INSERT INTO Nothing VALUES (1);' })
   const failure = await migrateDatabase(url, folder).catch((error) => error)
-  expect(failure.message).toContain(`${file} was not migrated and is as it was: the migration 2_broken failed`)
+  expect(failure.message).toContain(`${file} was not migrated and is unchanged: the migration 2_broken failed`)
   const names: string[] = []
-  const apart = migrateDatabase(url, folder, { onPending: (pending) => names.push(...pending) })
-  await expect(apart).rejects.toMatchObject({ name: failure.name, message: failure.message })
+  const separate = migrateDatabase(url, folder, { onPending: (pending) => names.push(...pending) })
+  await expect(separate).rejects.toMatchObject({ name: failure.name, message: failure.message })
   expect(names).toEqual(['1_pots', '2_broken'])
   expect(readdirSync(path.dirname(file))).toEqual([])
 })
 
-test('with nothing pending, no process is started', async () => {
+test('no process is started when nothing is pending', async () => {
   const { url } = temporaryDatabase()
   await migrateDatabase(url)
   const onPending = vi.fn()

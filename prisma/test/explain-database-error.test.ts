@@ -15,7 +15,7 @@ test('an error of Prisma on a locked database is one sentence that names the fil
   }
 })
 
-test('any other error of Prisma is one line without the call', async () => {
+test('any other error of Prisma is one line, without the call', async () => {
   const { file, url, prisma } = await openNewClient()
   runSql(file, 'DROP TABLE "Token"')
   const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
@@ -25,7 +25,7 @@ test('any other error of Prisma is one line without the call', async () => {
   expect((explained as Error).message).not.toContain('invocation')
 })
 
-test('an error that is not of the database stays as it is', () => {
+test('an error that is not from the database stays unchanged', () => {
   const error = new TypeError('x is not a function')
   expect(explainDatabaseError(error, 'file:/plants.db')).toBe(error)
 })

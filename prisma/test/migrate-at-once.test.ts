@@ -17,7 +17,7 @@ async function migrateInProcesses(count: number, url: string, folder: string): P
   })
 }
 
-test('of processes that make the same new database at once, one makes it', async () => {
+test('of processes that create the same database at the same time, one creates it', async () => {
   const { file, url } = temporaryDatabase()
   const folder = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
   const applied = await migrateInProcesses(3, url, folder)
@@ -28,7 +28,7 @@ test('of processes that make the same new database at once, one makes it', async
   expect(query(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
 })
 
-test('of processes that migrate the same old database at once, one does', async () => {
+test('of processes that migrate the same database at the same time, one migrates it', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const folder = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
@@ -38,7 +38,7 @@ test('of processes that migrate the same old database at once, one does', async 
   expect(query(file, APPLIED_TWICE)).toEqual([{ rows: 0 }])
 })
 
-test('migrating waits for another process that writes, without stopping the event loop', async () => {
+test('migrating waits for another process that writes, without blocking the event loop', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const other = connect(file)
@@ -51,7 +51,7 @@ test('migrating waits for another process that writes, without stopping the even
   expect(await migrating).toEqual({ applied: ['90000101000000_pots'] })
 })
 
-test('a newer version that is faster wins', async () => {
+test('a newer version that migrates first wins', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const newer = connect(file)
@@ -60,16 +60,16 @@ test('a newer version that is faster wins', async () => {
   newer.exec(
     `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', 0)`,
   )
-  const refused = expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
-  // The first look, without the lock, is at a database in which there is something to do.
+  const rejected = expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
+  // The check before the lock finds something pending.
   await new Promise((resolve) => setTimeout(resolve, 100))
   newer.exec('COMMIT')
 
-  await refused
+  await rejected
   expect(query(file, `SELECT name FROM sqlite_schema WHERE name = 'Pot'`)).toEqual([])
 })
 
-test('two calls in one process do not get into each other’s way', async () => {
+test('two calls in one process do not interfere', async () => {
   const { url } = temporaryDatabase()
   const both = await Promise.all([migrateDatabase(url), migrateDatabase(url)])
   expect(both.filter(({ applied }) => applied.length > 0)).toHaveLength(1)

@@ -21,7 +21,7 @@ test('a new database gets all migrations, and Prisma agrees that it is up to dat
   expect(status).toMatchObject({ code: 0, stdout: expect.stringContaining('Database schema is up to date!') })
 })
 
-test('a second time there is nothing to do, and the schema engine is not even loaded', async () => {
+test('a second migration applies nothing, and does not load the schema engine', async () => {
   const { url } = temporaryDatabase()
   await migrateDatabase(url)
 
@@ -30,7 +30,7 @@ test('a second time there is nothing to do, and the schema engine is not even lo
   expect(JSON.parse(stdout)).toEqual({ applied: [], engineLoaded: false })
 })
 
-test('only what is new is applied to a database that has plants, and they stay', async () => {
+test('only new migrations are applied to a database with plants, which stay', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', 'Monstera')`)
@@ -64,40 +64,40 @@ test('a migration that replaces a table keeps the rows that refer to it', async 
   expect(query(file, 'SELECT plant FROM Leaf')).toEqual([{ plant: 1 }])
 })
 
-test('a migration is the same with the line endings of Windows', async () => {
+test('line endings do not change a migration', async () => {
   const { url } = temporaryDatabase()
   await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\n(size INTEGER);\n' }))
   const windows = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\r\n(size INTEGER);\r\n' })
   expect(await migrateDatabase(url, windows)).toEqual({ applied: [] })
 })
 
-test('missing folders are made, and nothing is left beside the database', async () => {
+test('missing folders are created, and nothing is left next to the database', async () => {
   const folder = temporaryFolder()
   await migrateDatabase(`file:${folder}/some/where/plants.db`)
   expect(readdirSync(folder, { recursive: true })).toEqual(['some', 'some/where', 'some/where/plants.db'])
 })
 
-test.skipIf(process.platform === 'win32')('only its owner may read a new database', async () => {
+test.skipIf(process.platform === 'win32')('only the owner may read a new database', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
 })
 
-test('an empty file is taken for a new database', async () => {
+test('an empty file is migrated like a new database', async () => {
   const { file, url } = temporaryDatabase()
   runSql(file, '')
   expect(existsSync(path.dirname(file))).toBe(true)
   expect(await migrateDatabase(url)).toEqual({ applied: ours })
 })
 
-test('the schema and the migrations say the same', async () => {
+test('the migrations match the schema', async () => {
   const comparison = ['--from-migrations', 'migrations', '--to-schema', 'schema.prisma', '--exit-code']
   const { code, stdout } = await runPrisma(['migrate', 'diff', ...comparison], temporaryDatabase().url)
   expect(stdout).toContain('No difference detected')
   expect(code).toBe(0)
 })
 
-test('the order of creation is the rowid of SQLite, and never used twice', async () => {
+test('the order of creation is SQLite’s rowid and is never reused', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const insert = `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', 'Monstera');`

@@ -9,11 +9,11 @@ import { migrationsFolder } from '../src/migration/migrations.ts'
 import { contentsOf } from './helpers/contents.ts'
 import { runScript } from './helpers/run.ts'
 
-const NOBODY = 65534
+const OTHER_USER = 65534
 const isRoot = process.getuid?.() === 0
 
-/** Migrating is refused with this one line, and nothing on disk is different afterwards. */
-async function expectRefusal(file: string, message: RegExp, folder?: string): Promise<void> {
+/** Expects that migrating fails with this one line and changes nothing on disk. */
+async function expectRejection(file: string, message: RegExp, folder?: string): Promise<void> {
   const before = contentsOf(path.dirname(file))
   const error = await migrateDatabase(`file:${file}`, folder).catch((error: unknown) => error)
   expect(error).toBeInstanceOf(DatabaseError)
@@ -23,27 +23,27 @@ async function expectRefusal(file: string, message: RegExp, folder?: string): Pr
   expect(contentsOf(path.dirname(file))).toEqual(before)
 }
 
-test('a database of a newer version', async () => {
+test('a database of a newer version is rejected', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url, migrationsWith({ '90000101000000_future': 'CREATE TABLE Future (x);' }))
-  await expectRefusal(file, /written by a newer version, which added the migration 90000101000000_future: start that/)
+  await expectRejection(file, /written by a newer version, which added the migration 90000101000000_future: start that/)
 })
 
-test('a database that another text of the same migration made', async () => {
+test('a database that was migrated with another text of a migration is rejected', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
   const changed = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (y);' })
-  await expectRefusal(file, /another migration 90000101000000_pots than the one here: restore/, changed)
+  await expectRejection(file, /migrated with a different version of 90000101000000_pots: restore/, changed)
 })
 
-test('a database that a migration left half way', async () => {
+test('a database whose migration was interrupted is rejected', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   runSql(file, 'UPDATE _prisma_migrations SET finished_at = NULL')
-  await expectRefusal(file, /left half way by the migration \d+_initial: put a backup/)
+  await expectRejection(file, /incomplete because the migration \d+_initial was interrupted: put a backup/)
 })
 
-test('a migration that was rolled back counts as not there', async () => {
+test('a migration that was rolled back is applied again', async () => {
   const { file, url } = temporaryDatabase()
   const folder = onlyMigrations({ '1_pots': 'CREATE TABLE Pot (x);' })
   await migrateDatabase(url, folder)
@@ -51,56 +51,56 @@ test('a migration that was rolled back counts as not there', async () => {
   expect(await migrateDatabase(url, folder)).toEqual({ applied: ['1_pots'] })
 })
 
-test('the database of another program', async () => {
+test('the database of another program is rejected', async () => {
   const { file } = temporaryDatabase()
   runSql(file, 'CREATE TABLE bookmarks (url)')
-  await expectRefusal(file, /belongs to another program.*point DATABASE_URL at another file/)
+  await expectRejection(file, /belongs to another program.*point DATABASE_URL at another file/)
 })
 
-test('a file that is not a database', async () => {
+test('a file that is not a database is rejected', async () => {
   const { file } = temporaryDatabase()
   writeFileSync(file, 'Dear diary, today I watered the Monstera. '.repeat(100))
-  await expectRefusal(file, /is not a SQLite database: point DATABASE_URL at another file/)
+  await expectRejection(file, /is not a SQLite database: point DATABASE_URL at another file/)
 })
 
-test('a folder in place of the file', async () => {
+test('a folder in place of the file is rejected', async () => {
   const folder = temporaryFolder()
   mkdirSync(`${folder}/plants.db`)
-  await expectRefusal(`${folder}/plants.db`, /cannot be opened: it has to be a file/)
+  await expectRejection(`${folder}/plants.db`, /cannot be opened: it must be a file/)
 })
 
-test('a file where a folder would have to be', async () => {
+test('a file in place of the folder is rejected', async () => {
   const folder = temporaryFolder()
   writeFileSync(`${folder}/data`, '')
-  await expectRefusal(`${folder}/data/plants.db`, /cannot be opened/)
+  await expectRejection(`${folder}/data/plants.db`, /cannot be opened/)
 })
 
-test('a failing migration on a new database: not even the folders remain', async () => {
+test('a failing migration of a new database leaves nothing, not even folders', async () => {
   const folder = temporaryFolder()
   const failing = onlyMigrations({ '1_good': 'CREATE TABLE Good (x);', '2_bad': 'CREATE TABLE B (x); CREATE TABEL C;' })
-  await expectRefusal(
+  await expectRejection(
     `${folder}/some/where/plants.db`,
-    /was not migrated and is as it was: the migration 2_bad failed with: near "TABEL": syntax error$/,
+    /was not migrated and is unchanged: the migration 2_bad failed with: near "TABEL": syntax error$/,
     failing,
   )
   expect(contentsOf(folder)).toEqual({})
 })
 
-test('a failing migration on a database with plants: neither it nor the one before it is there', async () => {
+test('a failing migration of a database with plants undoes the ones before it', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', 'Monstera')`)
   const failing = migrationsWith({ '9_good': 'DELETE FROM Plant;', '9_worse': 'INSERT INTO Nowhere VALUES (1);' })
-  await expectRefusal(file, /the migration 9_worse failed with: no such table: Nowhere$/, failing)
+  await expectRejection(file, /the migration 9_worse failed with: no such table: Nowhere$/, failing)
 })
 
-test('a migration after which rows refer to nothing', async () => {
+test('a migration that leaves rows referring to nothing is rejected', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const breaking = migrationsWith({
     '9_leaf': 'CREATE TABLE Leaf (plant INTEGER REFERENCES Plant (seq)); INSERT INTO Leaf VALUES (7);',
   })
-  await expectRefusal(file, /rows of Leaf would refer to rows that are missing/, breaking)
+  await expectRejection(file, /rows of Leaf would refer to missing rows/, breaking)
 })
 
 test.skipIf(process.platform === 'win32').each([
@@ -108,28 +108,28 @@ test.skipIf(process.platform === 'win32').each([
   ['a file that may not be written', 0o400, 0o700],
   ['a folder that may not be written', 0o600, 0o500],
   ['a folder that may not be entered', 0o600, 0o000],
-])('%s', async (_, fileMode, folderMode) => {
+])('%s is rejected', async (_, fileMode, folderMode) => {
   const folder = path.join(temporaryFolder(), 'data')
   mkdirSync(folder)
   const file = path.join(folder, 'plants.db')
   await migrateDatabase(`file:${file}`)
   chmodSync(path.dirname(folder), 0o755)
   chmodSync(file, fileMode)
-  // Root may do everything: somebody else has to try.
-  if (isRoot) for (const each of [file, folder]) chownSync(each, NOBODY, NOBODY)
+  // Root may do anything, so another user has to try.
+  if (isRoot) for (const each of [file, folder]) chownSync(each, OTHER_USER, OTHER_USER)
   chmodSync(folder, folderMode)
   const before = isRoot ? contentsOf(folder) : undefined
 
-  // Where whoever runs the script may read them, wherever this repository is.
+  // This repository may be where that user may not read it.
   const migrations = path.join(path.dirname(folder), 'migrations')
   cpSync(migrationsFolder, migrations, { recursive: true })
   const { stdout } = await runScript('migrate.ts', [`file:${file}`, migrations], {
-    env: { ...process.env, ...(isRoot && { RUN_AS_USER: String(NOBODY) }) },
+    env: { ...process.env, ...(isRoot && { RUN_AS_USER: String(OTHER_USER) }) },
   })
   chmodSync(folder, 0o700)
   expect(JSON.parse(stdout)).toMatchObject({
     name: 'DatabaseError',
-    message: `${file} cannot be opened: it has to be a file, and this user has to be allowed to read and write it and its folder`,
+    message: `${file} cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to`,
   })
   if (before) expect(contentsOf(folder)).toEqual(before)
 })

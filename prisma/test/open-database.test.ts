@@ -34,7 +34,7 @@ test('every int64 is an id, exactly', async () => {
   )
 })
 
-test('an id is taken once in each account', async () => {
+test('an id is unique within an account', async () => {
   const { prisma } = await openNewClient()
   const create = (account: string) => prisma.plant.create({ data: { account, id: '1', name: 'Monstera' } })
   await create('alice')
@@ -46,11 +46,11 @@ test('an id is taken once in each account', async () => {
 test.each([
   ['empty', ''],
   ['blanks', '  \t\r\n '],
-  ['two ways to write an accent', 'Cafe\u0301 Caf\u00e9'],
+  ['two forms of an accent', 'Cafe\u0301 Caf\u00e9'],
   ['a hybrid', 'Citrus × limon ‘Lisbon’'],
   ['many scripts', 'гераньфикус・モンステラ 龟背竹 صبار'],
   ['an emoji of several code points', '👩🏽‍🌾🪴\ufe0f'],
-  ['controls and the end of the plane', '\u0001\u007f\u0085\u2028\ufeff\uffff\u{10ffff}'],
+  ['control and last characters', '\u0001\u007f\u0085\u2028\ufeff\uffff\u{10ffff}'],
   ['a quote and a comment', `'; DROP TABLE "Plant"; -- /*`],
   ['a number', '007'],
   ['a date', '2026-01-01T00:00:00Z'],
@@ -71,7 +71,7 @@ test('no tag is null, and an empty tag is a tag', async () => {
   ])
 })
 
-test('the order of creation is exact beyond the int32 that Prisma calls Int', async () => {
+test('the order of creation is exact beyond int32, which Prisma calls Int', async () => {
   const { prisma } = await openNewClient()
   const seq = 2 ** 52
   await prisma.plant.create({ data: { seq, account: 'alice', id: '1', name: 'Monstera' } })
@@ -81,7 +81,7 @@ test('the order of creation is exact beyond the int32 that Prisma calls Int', as
   ])
 })
 
-test('a token keeps its moments to the millisecond', async () => {
+test('the times of a token are exact to the millisecond', async () => {
   const { prisma } = await openNewClient()
   const expiresAt = new Date('2031-02-03T04:05:06.789Z')
   const data = { id: 'k1', hash: 'ab'.repeat(32), account: 'alice', scopes: 'read write', expiresAt }
@@ -97,13 +97,13 @@ test('a failing query quotes no source code', async () => {
   expect((error as Error).message).not.toContain('open-database.test')
 })
 
-test('another process sees at once what is written', async () => {
+test('another process sees what is written immediately', async () => {
   const { prisma, file } = await openNewClient()
   await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
   expect(connect(file).prepare('SELECT name FROM Plant').all()).toEqual([{ name: 'Monstera' }])
 })
 
-test('closing writes the log back into the file and leaves nothing beside it', async () => {
+test('closing writes the log back into the file and leaves nothing next to it', async () => {
   const { prisma, file, close } = await openNewClient()
   const other = connect(file)
   await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
@@ -139,7 +139,7 @@ test('a database is migrated while it is open, and stays usable', async () => {
   ])
 })
 
-test('opening makes no database', async () => {
+test('opening does not create a database', async () => {
   const { file, url } = temporaryDatabase()
   await expect(openDatabase(url)).rejects.toThrow(DatabaseError)
   await expect(openDatabase(url)).rejects.toThrow(
@@ -148,7 +148,7 @@ test('opening makes no database', async () => {
   expect(existsSync(file)).toBe(false)
 })
 
-test('a file that is not a database is refused in one line', async () => {
+test('a file that is not a database is rejected in one line', async () => {
   const { file, url } = temporaryDatabase()
   writeFileSync(file, 'Dear diary. '.repeat(100))
   await expect(openDatabase(url)).rejects.toThrow(

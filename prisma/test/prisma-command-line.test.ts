@@ -23,7 +23,7 @@ test('generate in a fresh clone needs no database and compiles nothing', async (
   expect(existsSync(file)).toBe(false)
 })
 
-test('migrate status tells a missing database, a new one and an old one apart', async () => {
+test('migrate status distinguishes a missing, a new and a migrated database', async () => {
   const { url, file } = temporaryDatabase()
   expect(await runPrisma(['migrate', 'status'], url)).toMatchObject({
     code: 1,
@@ -43,7 +43,7 @@ test('migrate status tells a missing database, a new one and an old one apart', 
   })
 })
 
-test('what migrate deploy makes is what the server makes', async () => {
+test('migrate deploy creates the same database as the server', async () => {
   const deployed = temporaryDatabase()
   const migrated = temporaryDatabase()
   expect(await runPrisma(['migrate', 'deploy'], deployed.url)).toMatchObject({ code: 0 })
@@ -55,7 +55,7 @@ test('what migrate deploy makes is what the server makes', async () => {
   expect(await migrateDatabase(deployed.url)).toEqual({ applied: [] })
 })
 
-test('migrate reset empties a database that the server made', async () => {
+test('migrate reset empties a database that the server created', async () => {
   const { url, file } = temporaryDatabase()
   await migrateDatabase(url)
   runSql(
@@ -69,24 +69,24 @@ test('migrate reset empties a database that the server made', async () => {
   expect(await migrateDatabase(url)).toEqual({ applied: [] })
 })
 
-test('a wrong DATABASE_URL is told in a line that names it, where it matters', async () => {
+test('an invalid DATABASE_URL is reported in one line by the commands that need it', async () => {
   const { code, stderr } = await runPrisma(['migrate', 'status'], 'postgresql://localhost/plants')
   expect(stderr).toContain('DATABASE_URL does not start with "file:"')
   expect(code).toBe(1)
   expect(await runPrisma(['validate'], 'postgresql://localhost/plants')).toMatchObject({ code: 0 })
 })
 
-test('studio says in one line that there is no database yet, and makes none', async () => {
+test('studio reports a missing database in one line and does not create it', async () => {
   const { url, file } = temporaryDatabase()
   expect(await runPrisma(['studio', '--browser', 'none'], url)).toEqual({
     code: 1,
     stdout: '',
-    stderr: `There is no database at ${file} yet: start the server once, or run pnpm prisma migrate deploy.\n`,
+    stderr: `${file} does not exist yet: start the server once, or run pnpm prisma migrate deploy.\n`,
   })
   expect(existsSync(file)).toBe(false)
 })
 
-test('DATABASE_URL may be in .env at the root of the repository, and the environment wins', async () => {
+test('DATABASE_URL is read from .env at the root of the repository, and the environment wins', async () => {
   const root = copyOfThePackage()
   const inFile = temporaryDatabase()
   writeFileSync(path.join(root, '.env'), `DATABASE_URL=file:./data/from-dotenv.db\n`)
@@ -98,9 +98,9 @@ test('DATABASE_URL may be in .env at the root of the repository, and the environ
   expect((await status({ ...environment, DATABASE_URL: inFile.url })).stderr).toContain(`not exist at ${inFile.file}`)
 })
 
-// `migrate dev` wants a terminal; script(1) of util-linux is one.
+// `migrate dev` needs a terminal; script(1) of util-linux provides one.
 describe.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))('migrate dev', () => {
-  test('writes and applies a migration for what has changed in the schema, and once only', async () => {
+  test('writes and applies a migration for a change of the schema, once', async () => {
     const root = copyOfThePackage()
     const cwd = path.join(root, 'prisma')
     const { url, file } = temporaryDatabase()
@@ -117,7 +117,7 @@ describe.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))(
   })
 })
 
-/** A repository with this package alone in it, which a test may change. */
+/** Creates a repository with only this package, which a test may change. */
 function copyOfThePackage(): string {
   const root = temporaryFolder()
   const folder = path.join(root, 'prisma')

@@ -20,7 +20,7 @@ test('a secret is 32 bytes, created at its first use, and the same for every con
   expect(query(file, 'SELECT * FROM Secret')).toEqual([{ name: 'cursor', value: secret?.toString('hex') }])
 })
 
-test('a secret that another server stores first is the one that is used', async () => {
+test('a secret that another server stores first is used', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const { sql } = await openClient(url)
@@ -36,7 +36,7 @@ test('a secret that another server stores first is the one that is used', async 
   expect((await readSecret(sql, 'cursor')).toString('hex')).toBe(first)
 })
 
-test('secrets of other names and of other databases differ', async () => {
+test('secrets with other names and of other databases differ', async () => {
   const databases = [temporaryDatabase(), temporaryDatabase()]
   const secrets = new Set<string>()
   for (const { url } of databases) {

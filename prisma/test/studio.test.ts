@@ -7,7 +7,7 @@ import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary
 import { migrateDatabase, openDatabase } from '../src/index.ts'
 import { packageFolder, prismaCommand } from './helpers/run.ts'
 
-/** Of the README's picture: `SCREENSHOT=FILE` writes it. */
+/** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
 test.skipIf(!hasBrowser('Prisma Studio'))(
@@ -38,7 +38,7 @@ test.skipIf(!hasBrowser('Prisma Studio'))(
   },
 )
 
-/** Starts Studio as `pnpm studio` does and returns its address once it listens. */
+/** Starts Studio as `pnpm studio` does and returns its URL once it listens. */
 async function startStudio(url: string): Promise<string> {
   const port = await freePort()
   const arguments_ = [prismaCommand, 'studio', '--port', String(port), '--browser', 'none']
@@ -54,7 +54,7 @@ async function startStudio(url: string): Promise<string> {
   return `http://127.0.0.1:${port}/`
 }
 
-/** A page in a fresh browser that reaches nothing but this machine: Studio would report its start to Prisma. */
+/** Opens a page that reaches only this machine: Studio would report its start to Prisma. */
 async function openPage(): Promise<Page> {
   const browser = await chromium.launchPersistentContext(temporaryFolder(), browserOptions)
   onTestFinished(() => browser.close())

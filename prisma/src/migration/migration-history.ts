@@ -34,7 +34,7 @@ export async function pendingMigrations(
     const migration = missing.get(String(name))
     if (finishedAt === null) {
       throw new DatabaseError(
-        `the migration ${name} of ${file} was interrupted: put a backup in its place, or fix it and run pnpm prisma migrate resolve`,
+        `${file} is incomplete because the migration ${name} was interrupted: put a backup in its place, or fix it and run pnpm prisma migrate resolve`,
       )
     }
     if (!migration) {
@@ -44,7 +44,7 @@ export async function pendingMigrations(
     }
     if (!hasChecksum(migration.script, String(checksum))) {
       throw new DatabaseError(
-        `the migration ${name} of ${file} is not the one in this version: restore its migration.sql`,
+        `${file} was migrated with a different version of ${name}: restore the original migration.sql`,
       )
     }
     missing.delete(migration.name)

@@ -23,7 +23,7 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   )
 }
 
-/** Tells whether a checksum from the database is this script's. Line endings do not count: git may rewrite them. */
+/** Returns whether a checksum from the database is this script's. Line endings do not count: git may rewrite them. */
 export function hasChecksum(script: string, checksum: string): boolean {
   const lineFeeds = script.replaceAll('\r\n', '\n')
   return [lineFeeds, lineFeeds.replaceAll('\n', '\r\n')].some((text) => sha256(text) === checksum)

@@ -12,7 +12,7 @@ import { OPEN_PATIENCE, retryWhileBusy } from './connection/retry-while-busy.ts'
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are
- * @throws {DatabaseError} if there is none, it needs a migration, or it cannot be used
+ * @throws {DatabaseError} if it does not exist, needs a migration, or cannot be used
  */
 export async function checkMigrated(url: string, folder: string = migrationsFolder): Promise<void> {
   const file = databaseFile(url)

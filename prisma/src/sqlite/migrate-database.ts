@@ -20,7 +20,7 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates a database to the newest schema, and creates it if there is none. All or nothing: if anything fails, nothing
+ * Migrates a database to the newest schema, and creates it if it does not exist. All or nothing: if anything fails, nothing
  * on disk has changed. Processes that migrate the same file at the same time wait for each other. With nothing pending it
  * takes a few milliseconds.
  *

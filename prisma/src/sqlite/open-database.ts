@@ -16,7 +16,7 @@ const REQUEST_PATIENCE = 2_000
  * Opens a database that `migrateDatabase` has created.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
- * @throws {DatabaseError} if there is none, or it cannot be used; the signal's reason
+ * @throws {DatabaseError} if it does not exist, or cannot be used; the signal's reason
  */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const file = databaseFile(url)
@@ -60,7 +60,7 @@ function createDatabase(
   }
 }
 
-/** Returns the size of a file in bytes; 0 where there is none. */
+/** Returns the size of a file in bytes; 0 if it does not exist. */
 async function sizeOf(file: string): Promise<number> {
   try {
     return (await stat(file)).size

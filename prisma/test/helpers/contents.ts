@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Every path below `folder` with its mode and its bytes, to show that nothing on disk has changed. */
+/** Returns every path below `folder` with its mode and content, to check that nothing on disk has changed. */
 export function contentsOf(folder: string): Record<string, string> {
   if (!existsSync(folder)) return {}
   if (statSync(folder).isFile()) return { '.': describe(folder) }

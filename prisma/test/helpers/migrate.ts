@@ -1,7 +1,7 @@
-// A process that migrates a database and prints what became of it as one line of JSON.
+// Migrates a database in a process of its own and prints the result as one line of JSON.
 import { migrateDatabase } from '../../src/sqlite/migrate-database.ts'
 
-// Only now, when everything is loaded: somebody else may not be allowed to read where this file is.
+// Only now that everything is loaded, since that user may not be allowed to read this file.
 const user = Number(process.env['RUN_AS_USER'])
 if (user) {
   process.setgid?.(user)
@@ -13,5 +13,5 @@ const outcome = await migrateDatabase(url, folder).catch((error: Error) => ({
   name: error.name,
   message: error.message,
 }))
-// The engine leaves this global when it is loaded.
+// Loading the engine sets this global.
 console.log(JSON.stringify({ ...outcome, engineLoaded: 'PRISMA_WASM_PANIC_REGISTRY' in globalThis }))

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
 
-/** The Prisma command line, to be run by Node.js. */
+/** The script of the Prisma command line. */
 export const prismaCommand = fileURLToPath(new URL('../../node_modules/prisma/build/index.js', import.meta.url))
 
 export interface Finished {
@@ -12,7 +12,7 @@ export interface Finished {
   stderr: string
 }
 
-/** Runs a program in the package's folder to its end. */
+/** Runs a program in the package's folder until it ends. */
 export function run(command: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
   return finish(start(command, args, options))
 }
@@ -21,12 +21,12 @@ function start(command: string, args: string[], options: SpawnOptions): ChildPro
   return spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
-/** Runs one of the scripts beside this file, TypeScript and all, in a Node.js process of its own. */
+/** Runs one of the TypeScript files next to this one in a process of its own. */
 export function runScript(name: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
   return startScript(name, args, options).finished
 }
 
-/** Starts one of the scripts beside this file. */
+/** Starts one of the TypeScript files next to this one. */
 export function startScript(
   name: string,
   args: string[],

@@ -8,7 +8,7 @@ const PATIENCE = 30_000
  * Opens the token store for one command and closes it in any case. It neither creates nor migrates a database: a mistyped
  * DATABASE_URL must not become a second one, and listing tokens must not change the one that a server uses.
  *
- * @throws DatabaseError where there is none, or it needs a migration
+ * @throws DatabaseError if it does not exist, or needs a migration
  */
 export async function withTokens<T>(databaseUrl: string, run: (tokens: TokenStore) => Promise<T>): Promise<T> {
   await checkMigrated(databaseUrl)

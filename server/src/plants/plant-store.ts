@@ -77,7 +77,7 @@ export function createPlantStore(plants: Plants): PlantStore {
   }
 }
 
-/** Stores the rows in one transaction, and tells of each whether its account has it now. */
+/** Stores the rows in one transaction, and returns for each whether its account has it now. */
 async function storeAll(plants: Plants, lists: ListCache, rows: PlantRow[]): Promise<boolean[]> {
   const accounts = new Set(rows.map(({ account }) => account))
   try {

@@ -36,7 +36,7 @@ export function keepStatements(connection: SqlDriverAdapter): SqlDriverAdapter {
     return statement
   }
 
-  // The part of a statement that the adapter uses. Its `bind` binds values once and for all, so it is not passed on.
+  // The part of a statement that the adapter uses. Binding values is permanent, so they are passed at each run instead.
   const lend = (sql: string) => ({
     bind(values: unknown[]) {
       const statement = prepared(sql)

@@ -28,12 +28,12 @@ const READINESS_SENTENCES: Sentences = [
   [/^SQLITE_READONLY/, 'The database is read-only: make its files and their disk writable.'],
 ]
 
-/** Tells whether another connection has locked the database, so that a retry may succeed. */
+/** Returns whether another connection has locked the database, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   return BUSY.test(errorCode(error))
 }
 
-/** Tells whether the disk is full, read-only or gone. */
+/** Returns whether the disk is full, read-only or gone. */
 export function isDiskFailure(error: unknown): boolean {
   return DISK_FAILURE.test(errorCode(error))
 }

@@ -107,7 +107,7 @@ export function watchWrites(connection: SqlDriverAdapter, file: string): WriteWa
   }
 }
 
-/** Tells whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
+/** Returns whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
 async function looksUnwritable(name: string): Promise<boolean> {
   try {
     const file = await realpath(name)
