@@ -1,7 +1,7 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { expect, test } from 'vitest'
-import { DatabaseError } from '../src/index.ts'
-import { checkSettings } from '../src/sqlite/connection/connection-settings.ts'
+import { DatabaseError } from '../../src/index.ts'
+import { checkSettings } from '../../src/sqlite/connection/connection-settings.ts'
 
 /** A connection with these settings. */
 function connectionWith(journalMode: string, synchronous: number, version: string): SqlDriverAdapter {

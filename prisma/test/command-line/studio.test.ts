@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { browserOptions, hasBrowser } from '../../test/helpers/browser.ts'
-import { freePort } from '../../test/helpers/free-port.ts'
-import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { migrateDatabase, openDatabase } from '../src/index.ts'
-import { packageFolder, prismaCommand } from './helpers/run.ts'
+import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { migrateDatabase, openDatabase } from '../../src/index.ts'
+import { packageFolder, prismaCommand } from '../helpers/run.ts'
 
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }

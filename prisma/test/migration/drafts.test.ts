@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { onlyMigrations } from '../../test/helpers/database/migrations.ts'
-import { connect } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { backupDatabase, migrateDatabase } from '../src/index.ts'
-import { startScript } from './helpers/run.ts'
+import { onlyMigrations } from '../../../test/helpers/database/migrations.ts'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { backupDatabase, migrateDatabase } from '../../src/index.ts'
+import { startScript } from '../helpers/run.ts'
 
 /** A migration that runs until its process ends. */
 const endless = {

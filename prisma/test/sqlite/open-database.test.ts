@@ -1,11 +1,11 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { migrationsWith } from '../../test/helpers/database/migrations.ts'
-import { connect, query } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
-import { BUSY_TIMEOUT } from '../src/sqlite/connection/client.ts'
-import { openClient, openNewClient } from './helpers/open-client.ts'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { connect, query } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
+import { BUSY_TIMEOUT } from '../../src/sqlite/connection/client.ts'
+import { openClient, openNewClient } from '../helpers/open-client.ts'
 
 test('every connection has the settings that durability needs', async () => {
   const first = await openNewClient()

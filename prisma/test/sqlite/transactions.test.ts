@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { query } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import type { PrismaClient } from '../src/generated/client.ts'
-import { migrateDatabase, openDatabase } from '../src/index.ts'
-import { openNewClient } from './helpers/open-client.ts'
+import { query } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import type { PrismaClient } from '../../src/generated/client.ts'
+import { migrateDatabase, openDatabase } from '../../src/index.ts'
+import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
 

@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { migrationsWith } from '../../test/helpers/database/migrations.ts'
-import { connect, query } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { migrateDatabase } from '../src/index.ts'
-import { runScript } from './helpers/run.ts'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { connect, query } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { migrateDatabase } from '../../src/index.ts'
+import { runScript } from '../helpers/run.ts'
 
 const APPLIED_TWICE = 'SELECT count(*) - count(DISTINCT migration_name) AS rows FROM _prisma_migrations'
 

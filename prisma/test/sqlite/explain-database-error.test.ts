@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { connect, runSql } from '../../test/helpers/database/sqlite.ts'
-import { DatabaseError, explainDatabaseError } from '../src/index.ts'
-import { openNewClient } from './helpers/open-client.ts'
+import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { DatabaseError, explainDatabaseError } from '../../src/index.ts'
+import { openNewClient } from '../helpers/open-client.ts'
 
 const token = { id: 'a', hash: 'b', account: 'alice', scopes: 'read' }
 

@@ -1,10 +1,10 @@
 import { existsSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { query } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { migrateDatabase } from '../src/index.ts'
-import { openClient, openNewClient } from './helpers/open-client.ts'
+import { query } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { migrateDatabase } from '../../src/index.ts'
+import { openClient, openNewClient } from '../helpers/open-client.ts'
 
 async function openNewDatabase() {
   const client = await openNewClient()

@@ -1,10 +1,10 @@
 import { cpSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { query, runSql } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { migrateDatabase } from '../src/index.ts'
-import { packageFolder, prismaCommand, run, runPrisma } from './helpers/run.ts'
+import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { migrateDatabase } from '../../src/index.ts'
+import { packageFolder, prismaCommand, run, runPrisma } from '../helpers/run.ts'
 
 test('validate accepts the schema', async () => {
   const { code, stdout } = await runPrisma(['validate'], temporaryDatabase().url)

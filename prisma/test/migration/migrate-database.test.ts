@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { migrationsWith } from '../../test/helpers/database/migrations.ts'
-import { query, runSql } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { migrateDatabase } from '../src/index.ts'
-import { migrationsFolder } from '../src/migration/migrations.ts'
-import { runPrisma, runScript } from './helpers/run.ts'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { migrateDatabase } from '../../src/index.ts'
+import { migrationsFolder } from '../../src/migration/migrations.ts'
+import { runPrisma, runScript } from '../helpers/run.ts'
 
 const ours = readdirSync(migrationsFolder).filter((name) => !name.endsWith('.toml'))
 

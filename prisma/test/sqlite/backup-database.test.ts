@@ -1,11 +1,11 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../test/helpers/database/small-disk.ts'
-import { query, runSql } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../src/index.ts'
-import { contentsOf } from './helpers/contents.ts'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
+import { contentsOf } from '../helpers/contents.ts'
 
 async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   const database = temporaryDatabase()

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { migrationsWith } from '../../test/helpers/database/migrations.ts'
-import { connect } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { checkMigrated, migrateDatabase } from '../src/index.ts'
-import { contentsOf } from './helpers/contents.ts'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { checkMigrated, migrateDatabase } from '../../src/index.ts'
+import { contentsOf } from '../helpers/contents.ts'
 
 test('a missing database is not created', async () => {
   const { file } = temporaryDatabase()

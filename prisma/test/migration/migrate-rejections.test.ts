@@ -1,13 +1,13 @@
 import { chmodSync, chownSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { migrationsWith, onlyMigrations } from '../../test/helpers/database/migrations.ts'
-import { runSql } from '../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { DatabaseError, migrateDatabase } from '../src/index.ts'
-import { migrationsFolder } from '../src/migration/migrations.ts'
-import { contentsOf } from './helpers/contents.ts'
-import { runScript } from './helpers/run.ts'
+import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
+import { runSql } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { DatabaseError, migrateDatabase } from '../../src/index.ts'
+import { migrationsFolder } from '../../src/migration/migrations.ts'
+import { contentsOf } from '../helpers/contents.ts'
+import { runScript } from '../helpers/run.ts'
 
 const OTHER_USER = 65534
 const isRoot = process.getuid?.() === 0

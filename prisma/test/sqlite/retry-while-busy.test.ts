@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { retryWhileBusy } from '../src/sqlite/connection/retry-while-busy.ts'
+import { retryWhileBusy } from '../../src/sqlite/connection/retry-while-busy.ts'
 
 const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })
 
