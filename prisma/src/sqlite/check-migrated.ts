@@ -3,7 +3,7 @@ import { DatabaseError } from '../database-error.ts'
 import { databaseFile } from '../database-url.ts'
 import { pendingMigrations } from '../migration/migration-history.ts'
 import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
-import { connect } from './connection/connect.ts'
+import { withConnection } from './connection/connect.ts'
 import { missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { OPEN_PATIENCE, retryWhileBusy } from './connection/retry-while-busy.ts'
 
@@ -19,16 +19,12 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   const migrations = await readMigrations(folder)
   if (!existsSync(file)) throw missingDatabase(file)
   try {
-    const connection = await connect({ url: file, fileMustExist: true, timeout: 0 })
-    try {
-      const patience = { patience: OPEN_PATIENCE }
-      const pending = await retryWhileBusy(() => pendingMigrations(connection, file, migrations), patience)
-      if (pending.length > 0) {
-        const names = pending.map(({ name }) => name).join(', ')
-        throw new DatabaseError(`${file} needs the migrations ${names}: run "plant-store migrate"`)
-      }
-    } finally {
-      await connection.dispose()
+    const pending = await withConnection(file, (connection) =>
+      retryWhileBusy(() => pendingMigrations(connection, file, migrations), { patience: OPEN_PATIENCE }),
+    )
+    if (pending.length > 0) {
+      const names = pending.map(({ name }) => name).join(', ')
+      throw new DatabaseError(`${file} needs the migrations ${names}: run "plant-store migrate"`)
     }
   } catch (error) {
     throw toDatabaseError(error, file)

@@ -6,11 +6,8 @@ import { readSecret } from '../secret.ts'
 import { createTokens } from '../tokens.ts'
 import { connectClient, type SqliteClient } from './connection/client.ts'
 import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
-import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { REQUEST_PATIENCE, retryWhileBusy } from './connection/retry-while-busy.ts'
 import { createPlants } from './plants.ts'
-
-/** How long a write of a request waits for a locked database, in milliseconds; then the response is a 503. */
-const REQUEST_PATIENCE = 2_000
 
 /**
  * Opens a database that `migrateDatabase` has created.

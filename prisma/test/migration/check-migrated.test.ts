@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
-import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { checkMigrated, migrateDatabase } from '../../src/index.ts'
 import { contentsOf } from '../helpers/contents.ts'
+import { runWhileLocked } from '../helpers/run-while-locked.ts'
 
 test('a missing database is not created', async () => {
   const { file } = temporaryDatabase()
@@ -40,13 +40,6 @@ test.each([
 })
 
 test('a check waits for another process that has locked the file', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const other = connect(file)
-  // Not in WAL mode yet, this keeps readers out too.
-  other.exec('BEGIN EXCLUSIVE')
-  const checking = checkMigrated(url)
-  expect(await Promise.race([checking, new Promise((resolve) => setTimeout(resolve, 200, 'waiting'))])).toBe('waiting')
-  other.exec('COMMIT')
-  await checking
+  // Before the file is in WAL mode, this locks readers out too.
+  await runWhileLocked('BEGIN EXCLUSIVE', checkMigrated)
 })

@@ -6,6 +6,7 @@ import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { runScript } from '../helpers/run.ts'
+import { runWhileLocked } from '../helpers/run-while-locked.ts'
 
 const APPLIED_TWICE = 'SELECT count(*) - count(DISTINCT migration_name) AS rows FROM _prisma_migrations'
 
@@ -39,16 +40,9 @@ test('of processes that migrate the same database at the same time, one migrates
 })
 
 test('migrating waits for another process that writes, without blocking the event loop', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const other = connect(file)
-  other.exec('BEGIN IMMEDIATE')
-
-  const migrating = migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
-  const first = await Promise.race([migrating, new Promise((resolve) => setTimeout(resolve, 200, 'still waiting'))])
-  expect(first).toBe('still waiting')
-  other.exec('COMMIT')
-  expect(await migrating).toEqual({ applied: ['90000101000000_pots'] })
+  const folder = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
+  const migrated = await runWhileLocked('BEGIN IMMEDIATE', (url) => migrateDatabase(url, folder))
+  expect(migrated).toEqual({ applied: ['90000101000000_pots'] })
 })
 
 test('a newer version that migrates first wins', async () => {

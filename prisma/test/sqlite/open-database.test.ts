@@ -6,6 +6,7 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { BUSY_TIMEOUT } from '../../src/sqlite/connection/client.ts'
 import { openClient, openNewClient } from '../helpers/open-client.ts'
+import { runWhileLocked } from '../helpers/run-while-locked.ts'
 
 test('every connection has the settings that durability needs', async () => {
   const first = await openNewClient()
@@ -116,14 +117,7 @@ test('closing writes the log back into the file and leaves nothing next to it', 
 })
 
 test('opening waits for another process that has locked the file', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const other = connect(file)
-  other.exec('BEGIN EXCLUSIVE')
-  const opening = openDatabase(url)
-  expect(await Promise.race([opening, new Promise((resolve) => setTimeout(resolve, 200, 'waiting'))])).toBe('waiting')
-  other.exec('COMMIT')
-  const { isEmpty, close } = await opening
+  const { isEmpty, close } = await runWhileLocked('BEGIN EXCLUSIVE', openDatabase)
   expect(await isEmpty()).toBe(true)
   await close()
 })

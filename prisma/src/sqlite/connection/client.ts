@@ -26,7 +26,7 @@ export interface SqliteClient {
  * @param signal aborts waiting for a file that another process has locked
  */
 export async function connectClient(file: string, signal?: AbortSignal): Promise<SqliteClient> {
-  const connection = await connect({ url: file, fileMustExist: true, timeout: BUSY_TIMEOUT })
+  const connection = await connect(file, BUSY_TIMEOUT)
   try {
     // Another process may be migrating, opening or recovering the file.
     const options = { patience: OPEN_PATIENCE, signal }

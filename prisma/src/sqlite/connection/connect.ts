@@ -2,15 +2,30 @@ import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { Database, Statement } from 'better-sqlite3'
 
-/** How Prisma's adapter connects. */
-export type ConnectOptions = ConstructorParameters<typeof PrismaBetterSqlite3>[0]
-
 /** Never emptied, see {@link keepStatements}. */
 const kept: object[] = []
 
-/** Connects Prisma's adapter to a SQLite file. */
-export async function connect(options: ConnectOptions): Promise<SqlDriverAdapter> {
-  return keepStatements(await new PrismaBetterSqlite3(options).connect())
+/**
+ * Connects Prisma's adapter to a SQLite file that exists.
+ *
+ * @param timeout how long a statement waits for another process's lock, in milliseconds, which blocks the event loop
+ */
+export async function connect(file: string, timeout: number = 0): Promise<SqlDriverAdapter> {
+  return keepStatements(await new PrismaBetterSqlite3({ url: file, fileMustExist: true, timeout }).connect())
+}
+
+/** Runs an operation with a connection of its own. */
+export async function withConnection<Result>(
+  file: string,
+  run: (connection: SqlDriverAdapter) => Promise<Result>,
+  timeout?: number,
+): Promise<Result> {
+  const connection = await connect(file, timeout)
+  try {
+    return await run(connection)
+  } finally {
+    await connection.dispose()
+  }
 }
 
 /**

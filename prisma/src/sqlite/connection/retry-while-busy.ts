@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isBusy } from './errors.ts'
 
+/** How long a write of a request waits for a locked database, in milliseconds; then the response is a 503. */
+export const REQUEST_PATIENCE = 2_000
 /** How long opening a database waits for another process that has locked it, in milliseconds. */
 export const OPEN_PATIENCE = 30_000
 

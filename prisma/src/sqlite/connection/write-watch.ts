@@ -5,7 +5,7 @@ import { select } from '../../sql.ts'
 import { connect } from './connect.ts'
 import { explainUnwritable, isBusy, isDiskFailure } from './errors.ts'
 import { createFileGuard } from './file-guard.ts'
-import { retryWhileBusy } from './retry-while-busy.ts'
+import { REQUEST_PATIENCE, retryWhileBusy } from './retry-while-busy.ts'
 
 /** Knows whether a write would succeed now. */
 export interface WriteWatch {
@@ -24,8 +24,6 @@ interface Probe {
 }
 
 const READ = /^\s*(?:SELECT|PRAGMA)\b/i
-/** As long as a request that creates a plant waits, in milliseconds. */
-const PATIENCE = 2_000
 /** Short, so that writers which release the lock only briefly do not look like one that never does. In milliseconds. */
 const MAX_PAUSE = 5
 /** With less space, in bytes, a write is tried for real. */
@@ -71,7 +69,7 @@ export function watchWrites(connection: SqlDriverAdapter, file: string): WriteWa
       await watch(() => connection.executeScript(script), script === write)
     }
     // Where it was locked the last time, one look is enough: only that it is free is news.
-    await retryWhileBusy(attempt, { patience: locked ? 0 : PATIENCE, maxPause: MAX_PAUSE })
+    await retryWhileBusy(attempt, { patience: locked ? 0 : REQUEST_PATIENCE, maxPause: MAX_PAUSE })
   }
 
   return {
@@ -120,7 +118,7 @@ async function looksUnwritable(name: string): Promise<boolean> {
 }
 
 async function openProbe(file: string): Promise<Probe> {
-  const connection = await connect({ url: file, fileMustExist: true, timeout: 0 })
+  const connection = await connect(file)
   try {
     await connection.executeScript('PRAGMA synchronous = FULL')
     const [header] = await select(connection, 'PRAGMA user_version')

@@ -82,7 +82,7 @@ function removeFiles(draft: string, suffixes: readonly string[]): void {
 async function lock(draft: string): Promise<(() => Promise<void>) | undefined> {
   if (!existsSync(draft + LOCK)) return undefined
   try {
-    const connection = await connect({ url: draft + LOCK, fileMustExist: true, timeout: 0 })
+    const connection = await connect(draft + LOCK)
     const unlock = () => connection.dispose()
     try {
       await connection.executeScript('BEGIN EXCLUSIVE')

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseError, errorCode } from '../../database-error.ts'
-import { select } from '../../sql.ts'
-import { connect } from '../connection/connect.ts'
+import { createSql, select } from '../../sql.ts'
+import { withConnection } from '../connection/connect.ts'
 import { toDatabaseError } from '../connection/errors.ts'
 
 /** What to copy: the database `file`, into the empty file `draft`. */
@@ -12,6 +12,8 @@ export interface Copy {
   readonly copy: string
 }
 
+/** How long to wait for another process's lock, in milliseconds. Nothing else runs in the process meanwhile. */
+const TIMEOUT = 5_000
 /** SQLite's codes for a file that cannot be written. */
 const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
@@ -36,28 +38,13 @@ export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
 }
 
 async function copyInto(file: string, draft: string): Promise<void> {
-  const connection = await connect({ url: file, fileMustExist: true })
-  try {
-    await connection.executeRaw({
-      sql: 'VACUUM INTO ?',
-      args: [draft],
-      argTypes: [{ scalarType: 'string', arity: 'scalar' }],
-    })
-  } finally {
-    await connection.dispose()
-  }
+  await withConnection(file, (connection) => createSql(connection).execute('VACUUM INTO ?', draft), TIMEOUT)
 }
 
 async function check(draft: string): Promise<void> {
-  const connection = await connect({ url: draft, fileMustExist: true })
-  try {
-    const [result] = await select(connection, 'PRAGMA integrity_check')
-    if (result?.['integrity_check'] !== 'ok') {
-      throw new DatabaseError(`${draft} would be a damaged copy (${result?.['integrity_check']}): check the database`)
-    }
-  } finally {
-    await connection.dispose()
-  }
+  const [result] = await withConnection(draft, (connection) => select(connection, 'PRAGMA integrity_check'))
+  const problem = result?.['integrity_check']
+  if (problem !== 'ok') throw new DatabaseError(`the copy ${draft} is damaged (${problem}): check the database`)
 }
 
 function sync(draft: string): void {

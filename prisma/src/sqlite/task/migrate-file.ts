@@ -4,7 +4,7 @@ import { applyMigrations } from '../../migration/apply-migrations.ts'
 import { pendingMigrations } from '../../migration/migration-history.ts'
 import type { Migration } from '../../migration/migrations.ts'
 import { select } from '../../sql.ts'
-import { connect } from '../connection/connect.ts'
+import { withConnection } from '../connection/connect.ts'
 import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 
 /** How long to wait for another process that is migrating the same file, in milliseconds. */
@@ -22,13 +22,8 @@ export interface MigrationTarget {
  *
  * @throws {DatabaseError} if the database's history does not match the migrations
  */
-export async function findPending(target: MigrationTarget, signal?: AbortSignal): Promise<Migration[]> {
-  const connection = await connect({ url: target.location, fileMustExist: true, timeout: 0 })
-  try {
-    return await selectPending(connection, target, signal)
-  } finally {
-    await connection.dispose()
-  }
+export function findPending(target: MigrationTarget, signal?: AbortSignal): Promise<Migration[]> {
+  return withConnection(target.location, (connection) => selectPending(connection, target, signal))
 }
 
 /**
@@ -37,9 +32,8 @@ export async function findPending(target: MigrationTarget, signal?: AbortSignal)
  * @returns the names of the migrations that were applied
  * @throws {DatabaseError} as {@link findPending} does, or where a migration fails
  */
-export async function migrateFile(target: MigrationTarget): Promise<string[]> {
-  const connection = await connect({ url: target.location, fileMustExist: true, timeout: 0 })
-  try {
+export function migrateFile(target: MigrationTarget): Promise<string[]> {
+  return withConnection(target.location, async (connection) => {
     const pending = await selectPending(connection, target)
     if (pending.length === 0) return []
 
@@ -54,9 +48,7 @@ export async function migrateFile(target: MigrationTarget): Promise<string[]> {
       await rollback(connection)
       throw error
     }
-  } finally {
-    await connection.dispose()
-  }
+  })
 }
 
 async function migrateLocked(connection: SqlDriverAdapter, { file, migrations }: MigrationTarget): Promise<string[]> {
