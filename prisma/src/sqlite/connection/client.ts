@@ -40,20 +40,20 @@ export async function connectClient(file: string, signal?: AbortSignal): Promise
 }
 
 async function createClient(connection: SqlDriverAdapter, file: string): Promise<SqliteClient> {
-  const { connection: watched, whyUnwritable, close } = watchWrites(connection, file)
+  const watch = watchWrites(connection, file)
   const { provider, adapterName } = connection
-  const adapter = { provider, adapterName, connect: async () => ({ ...watched, startTransaction }) }
+  const adapter = { provider, adapterName, connect: async () => ({ ...watch.connection, startTransaction }) }
   // The default format quotes the source code around the call.
   const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
   await prisma.$connect()
-  const sql = createSql(watched)
+  const sql = createSql(watch.connection)
   return {
     prisma,
     sql,
-    whyUnwritable,
+    whyUnwritable: watch.whyUnwritable,
     async close() {
       // The last connection to close removes the write-ahead log.
-      await close()
+      await watch.close()
       try {
         await sql.query('PRAGMA wal_checkpoint(TRUNCATE)')
       } finally {
