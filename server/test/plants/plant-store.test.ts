@@ -1,0 +1,158 @@
+import type { PlantRow, Plants } from '@plant-store/prisma'
+import { expect, test } from 'vitest'
+import { createPlantStore } from '../../src/plants/plant-store.ts'
+
+const MEBIBYTE = 2 ** 20
+
+/** Plants in memory, and the batches that were inserted. */
+function createPlants(): Plants & { batches: (readonly PlantRow[])[]; lists: string[] } {
+  const stored = new Map<string, PlantRow>()
+  const batches: (readonly PlantRow[])[] = []
+  const lists: string[] = []
+  const find = (rows: readonly Pick<PlantRow, 'account' | 'id'>[]) =>
+    rows.flatMap(({ account, id }) => stored.get(`${account}/${id}`) ?? [])
+  return {
+    batches,
+    lists,
+    async insert(rows) {
+      batches.push(rows)
+      const before = stored.size
+      for (const row of rows) if (find([row]).length === 0) stored.set(`${row.account}/${row.id}`, row)
+      return stored.size - before
+    },
+    find: async (rows) => find(rows),
+    async list(account) {
+      lists.push(account)
+      const names = [...stored.values()].filter((row) => row.account === account).map(({ name }) => ({ name }))
+      return { pieces: piecesOf(JSON.stringify(names)), next: 7 }
+    },
+    version: async () => 1,
+  }
+}
+
+async function* piecesOf(...texts: string[]): AsyncGenerator<string, undefined> {
+  yield* texts
+}
+
+const plant = (id: number, name = 'Ficus', tag?: string) => ({
+  id: BigInt(id),
+  name,
+  ...(tag !== undefined && { tag }),
+})
+
+test('a plant is stored as a row and returned as it was sent', async () => {
+  const plants = createPlants()
+  const store = createPlantStore(plants)
+  expect(await store.create('alice', plant(1))).toStrictEqual({ name: 'Ficus' })
+  expect(await store.create('alice', plant(2, 'Ficus', ''))).toStrictEqual({ name: 'Ficus', tag: '' })
+  expect(plants.batches.flat()).toEqual([
+    { account: 'alice', id: '1', name: 'Ficus', tag: null },
+    { account: 'alice', id: '2', name: 'Ficus', tag: '' },
+  ])
+})
+
+test('in one batch, an id with the same content succeeds and one with other content is rejected', async () => {
+  const store = createPlantStore(createPlants())
+  await store.create('alice', plant(1))
+  const created = [
+    store.create('alice', plant(1)),
+    store.create('alice', plant(1, 'Monstera')),
+    store.create('alice', plant(1, 'Ficus', 'fig')),
+    store.create('bob', plant(1, 'Monstera')),
+  ]
+  const taken = { status: 'rejected', reason: expect.objectContaining({ reason: 'idTaken' }) }
+  expect(await Promise.allSettled(created)).toEqual([
+    { status: 'fulfilled', value: { name: 'Ficus' } },
+    taken,
+    taken,
+    { status: 'fulfilled', value: { name: 'Monstera' } },
+  ])
+})
+
+test('a cached list has what was stored since, whether the batch had conflicts or not', async () => {
+  const plants = createPlants()
+  const store = createPlantStore(plants)
+  const names = async (account: string) =>
+    JSON.parse(String((await store.list(account)).json)).map(({ name }: { name: string }) => name)
+  expect(await names('alice')).toEqual([])
+  await Promise.all([store.create('alice', plant(1, 'a')), store.create('bob', plant(1, 'of bob'))])
+  await store.create('alice', plant(2, 'b'))
+  expect(await names('alice')).toEqual(['a', 'b'])
+  expect(plants.lists).toEqual(['alice'])
+
+  await Promise.allSettled([store.create('alice', plant(1, 'other')), store.create('alice', plant(3, 'c'))])
+  expect(await names('alice')).toEqual(['a', 'b', 'c'])
+  expect(plants.lists).toEqual(['alice', 'alice'])
+})
+
+test('a list is read again after a batch of its account has failed', async () => {
+  const plants = createPlants()
+  const { insert } = plants
+  const store = createPlantStore({
+    ...plants,
+    async insert(rows) {
+      await insert(rows)
+      throw new Error('the connection broke after the commit')
+    },
+  })
+  expect(String((await store.list('alice')).json)).toBe('[]')
+  await expect(store.create('alice', plant(1))).rejects.toThrow('the connection broke')
+  expect(String((await store.list('alice')).json)).toBe('[{"name":"Ficus"}]')
+})
+
+test.each([{ limit: 1 }, { after: 1 }])('a part of a list, %o, is not cached', async (range) => {
+  const plants = createPlants()
+  const store = createPlantStore(plants)
+  for (let round = 0; round < 2; round++) expect(await store.list('alice', range)).toMatchObject({ next: 7 })
+  expect(plants.lists).toHaveLength(2)
+  expect(await store.list('alice', {})).toMatchObject({ next: undefined })
+})
+
+test('a batch has at most 500 plants and 4 MiB, of which a plant without text is 100 bytes', async () => {
+  const plants = createPlants()
+  const store = createPlantStore(plants)
+  await Promise.all(Array.from({ length: 501 }, (_, id) => store.create('alice', plant(id))))
+  expect(plants.batches.map(({ length }) => length)).toEqual([500, 1])
+
+  plants.batches.length = 0
+  const half = (id: number, extra = '') => plant(id, 'x'.repeat(MEBIBYTE - 100), 'y'.repeat(MEBIBYTE) + extra)
+  const create = (...items: ReturnType<typeof plant>[]) => Promise.all(items.map((item) => store.create('bob', item)))
+  await create(half(1), half(2), half(3, 'z'), half(4))
+  expect(plants.batches.map(({ length }) => length)).toEqual([2, 1, 1])
+})
+
+test('at most 10,000 plants wait', async () => {
+  const store = createPlantStore(createPlants())
+  const created = Array.from({ length: 10_000 }, (_, id) => store.create('alice', plant(id)))
+  expect(store.waitingWrites()).toBe(10_000)
+  await expect(store.create('alice', plant(10_000))).rejects.toMatchObject({ reason: 'unavailable' })
+  await Promise.all(created)
+  expect(store.waitingWrites()).toBe(0)
+})
+
+test('plants of at most 64 MiB wait', async () => {
+  const store = createPlantStore(createPlants())
+  const name = 'x'.repeat(MEBIBYTE - 100)
+  const created = Array.from({ length: 64 }, (_, id) => store.create('alice', plant(id, name)))
+  await expect(store.create('alice', plant(64, ''))).rejects.toMatchObject({ reason: 'unavailable' })
+  await Promise.all(created)
+  expect(await store.create('alice', plant(64, ''))).toEqual({ name: '' })
+})
+
+test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
+  const plants = createPlants()
+  const store = createPlantStore({
+    ...plants,
+    async list(account) {
+      plants.lists.push(account)
+      return { pieces: piecesOf('x'.repeat(MEBIBYTE), account === 'long' ? ']' : ''), next: undefined }
+    },
+  })
+  for (let account = 0; account < 17; account++) await store.list(`${account}`)
+  for (let account = 16; account > 0; account--) await store.list(`${account}`)
+  expect(plants.lists).toHaveLength(17)
+  await store.list('0')
+  expect(plants.lists).toHaveLength(18)
+
+  expect(Buffer.isBuffer((await store.list('long')).json)).toBe(false)
+})
