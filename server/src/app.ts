@@ -44,8 +44,8 @@ export interface AppDependencies {
 export type AppSettings = Pick<
   Settings,
   | 'bodyLimit'
-  | 'bodyMemory'
-  | 'responseMemory'
+  | 'maxBodyMemory'
+  | 'maxResponseMemory'
   | 'publicUrl'
   | 'docs'
   | 'corsOrigins'
@@ -72,9 +72,9 @@ export function createApp(
   sendJsonPlainly(app)
   app.use(receiveRequest(logger))
   if (traceRequest) app.use(traceRequest)
-  if (settings.corsOrigins.length > 0) app.use(allowOrigins(settings.corsOrigins))
+  if (settings.corsOrigins) app.use(allowOrigins(settings.corsOrigins))
   app.use(loadShedding.admit)
-  const responseMemory = createResponseMemory(settings.responseMemory)
+  const responseMemory = createResponseMemory(settings.maxResponseMemory)
   const router = createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
@@ -95,7 +95,7 @@ type OperationMiddleware = TsRestRequestHandler<typeof contract>
 
 /** Lets a request to its operation: who sends it, whether it may, how often, and then its body. */
 function admit(authenticate: Authenticate, loadShedding: LoadShedding, settings: AppSettings): OperationMiddleware {
-  const bodyMemory = createFairShare(settings.bodyMemory, SCARCE)
+  const bodyMemory = createFairShare(settings.maxBodyMemory, SCARCE)
   const countFailure = createRateLimit('auth-failures', settings.authFailureLimit)
   const countRequest = createRateLimit('rate-limit', settings.rateLimit)
   return async (request, response, next) => {

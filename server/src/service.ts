@@ -85,14 +85,14 @@ async function createServiceOver(
 
 /** Our own tokens, and those of an issuer where the settings name one; without, nothing of that is even loaded. */
 async function createAuthentication(
-  { tokenIssuer }: Settings,
+  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl }: Settings,
   tokens: TokenStore,
   logger: Logger,
 ): Promise<Authenticate> {
   const authenticateOwn = createAuthenticator(tokens)
-  if (!tokenIssuer) return authenticateOwn
+  if (!issuer || !audience || !keysUrl) return authenticateOwn
   const { acceptJsonWebTokens } = await import('./accounts/json-web-token.ts')
-  return acceptJsonWebTokens(tokenIssuer, authenticateOwn, logger)
+  return acceptJsonWebTokens({ issuer, audience, keysUrl }, authenticateOwn, logger)
 }
 
 /** Runs a function again only once its last result is older than so many milliseconds. */

@@ -17,7 +17,7 @@ function newDatabaseUrl(): string {
 /** A server over a database that others may use too. */
 async function start(url: string) {
   // A busy machine sheds no load.
-  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, maximumEventLoopDelay: 0 })
+  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, maxEventLoopDelay: 0 })
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= server.close()

@@ -17,7 +17,7 @@ const folder = temporaryFolder()
 
 describe('clients that do not read', () => {
   test('a response that waits in its socket is not in flight', async () => {
-    await using server = await startTestServer({ maximumInFlight: 2, adminPort: 0, shutdownTimeout: 100 })
+    await using server = await startTestServer({ maxRequestsInFlight: 2, adminPort: 0, shutdownTimeout: 100 })
     for (let index = 0; index < 10; index++) await openUnread(server, get(BUNDLE))
     for (let request = 0; request < 10; request++) expect((await server.call('/plants')).status).toBe(200)
     expect(await inFlight(server)).toBe(0)
@@ -69,7 +69,7 @@ describe('clients that do not read', () => {
   })
 
   test('unread lists of one account leave room for those of another', { timeout: 90_000 }, async () => {
-    await using server = await startTestServer({ responseMemory: 32 * MEBIBYTE, shutdownTimeout: 100 })
+    await using server = await startTestServer({ maxResponseMemory: 32 * MEBIBYTE, shutdownTimeout: 100 })
     const name = 'x'.repeat(900_000)
     for (let id = 0; id < 12; id++) await server.post(JSON.stringify({ id, name }))
     for (let index = 0; index < 10; index++) await openUnread(server, get('/plants', server.token))
@@ -143,7 +143,11 @@ describe('bodies', () => {
   })
 
   test('beyond their memory are rejected with 503, those of another account are not', async () => {
-    await using server = await startTestServer({ bodyLimit: MEBIBYTE, bodyMemory: 16 * MEBIBYTE, shutdownTimeout: 100 })
+    await using server = await startTestServer({
+      bodyLimit: MEBIBYTE,
+      maxBodyMemory: 16 * MEBIBYTE,
+      shutdownTimeout: 100,
+    })
     const upload = async (): Promise<Socket> => {
       const socket = await open(server.url)
       socket.write(`${head('POST', '/plants', server.token)}Content-Type: application/json\r\n`)
@@ -162,7 +166,7 @@ describe('bodies', () => {
   })
 
   test('that are ended or broken off give their memory back', async () => {
-    await using server = await startTestServer({ bodyMemory: MEBIBYTE })
+    await using server = await startTestServer({ maxBodyMemory: MEBIBYTE })
     for (let round = 0; round < 3; round++) {
       const socket = await open(server.url)
       socket.write(`${head('POST', '/plants', server.token)}Content-Type: application/json\r\n`)
@@ -188,7 +192,7 @@ describe('shares', () => {
   })
 
   test('one account does not take everything that may be in flight', async () => {
-    await using server = await startTestServer({ maximumInFlight: 20, shutdownTimeout: 100 })
+    await using server = await startTestServer({ maxRequestsInFlight: 20, shutdownTimeout: 100 })
     for (let index = 0; index < 30; index++) {
       const socket = await open(server.url)
       socket.write(`${head('POST', '/plants', server.token)}Content-Type: application/json\r\n`)
@@ -202,7 +206,7 @@ describe('shares', () => {
   })
 
   test('one address does not take all connections', async () => {
-    await using server = await startTestServer({ maximumConnections: 20, shutdownTimeout: 100 })
+    await using server = await startTestServer({ maxConnections: 20, shutdownTimeout: 100 })
     const sockets: Socket[] = []
     for (let index = 0; index < 30; index++) sockets.push(await open(server.url, '127.0.0.2'))
     await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 11)

@@ -21,7 +21,9 @@ beforeAll(async () => {
   key = await createKey('first')
   keyServer = await startKeyServer(key)
   server = await startTestServer({
-    tokenIssuer: { issuer: ISSUER, audience: AUDIENCE, keysUrl: keyServer.url },
+    jwtIssuer: ISSUER,
+    jwtAudience: AUDIENCE,
+    jwtJwksUrl: keyServer.url,
     rateLimit: { requests: 3, seconds: 3_600 },
   })
 })

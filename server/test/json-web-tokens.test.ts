@@ -32,7 +32,7 @@ const logger = pino(
 )
 
 function startPlantStore(keyServer: KeyServer): Promise<TestServer> {
-  return startTestServer({ tokenIssuer: { issuer: ISSUER, audience: AUDIENCE, keysUrl: keyServer.url } }, { logger })
+  return startTestServer({ jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl: keyServer.url }, { logger })
 }
 
 async function resultOf(response: Response): Promise<{ status: number; error: number | undefined }> {
@@ -429,12 +429,13 @@ describe('the settings of an issuer', () => {
   const complete = { JWT_ISSUER: ISSUER, JWT_AUDIENCE: AUDIENCE, JWT_JWKS_URL: 'https://login.example.com/jwks.json' }
 
   test('are off by default and read together', () => {
-    expect(readSettings({}).tokenIssuer).toBeUndefined()
-    expect(readSettings({ JWT_ISSUER: '', JWT_AUDIENCE: '', JWT_JWKS_URL: '' }).tokenIssuer).toBeUndefined()
-    expect(readSettings(complete).tokenIssuer).toEqual({
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      keysUrl: complete.JWT_JWKS_URL,
+    const off = { jwtIssuer: undefined, jwtAudience: undefined, jwtJwksUrl: undefined }
+    expect(readSettings({})).toMatchObject(off)
+    expect(readSettings({ JWT_ISSUER: '', JWT_AUDIENCE: '', JWT_JWKS_URL: '' })).toMatchObject(off)
+    expect(readSettings(complete)).toMatchObject({
+      jwtIssuer: ISSUER,
+      jwtAudience: AUDIENCE,
+      jwtJwksUrl: complete.JWT_JWKS_URL,
     })
   })
 
@@ -454,7 +455,7 @@ describe('the settings of an issuer', () => {
     'http://[::1]:80/keys',
     'https://login.example.com',
   ])('take the key server %s', (url) => {
-    expect(readSettings({ ...complete, JWT_JWKS_URL: url }).tokenIssuer?.keysUrl).toBe(url)
+    expect(readSettings({ ...complete, JWT_JWKS_URL: url }).jwtJwksUrl).toBe(url)
   })
 
   test.each([

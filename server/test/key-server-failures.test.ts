@@ -45,8 +45,8 @@ const logger = pino(
 )
 
 function startPlantStore({ url }: KeyServer, settings: Partial<Settings> = {}): Promise<TestServer> {
-  const tokenIssuer = { issuer: ISSUER, audience: AUDIENCE, keysUrl: url }
-  return startTestServer({ tokenIssuer, ...settings }, { logger })
+  const issuer = { jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl: url }
+  return startTestServer({ ...issuer, ...settings }, { logger })
 }
 
 /** A token that names another key. */

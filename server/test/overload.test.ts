@@ -9,7 +9,7 @@ import { errorOf, sendRaw, statusOf } from './helpers/send-raw.ts'
 
 describe('requests in flight', () => {
   test('beyond the limit a request is answered 503 with Retry-After at once; one that ends makes room', async () => {
-    await using server = await startTestServer({ maximumInFlight: 2 })
+    await using server = await startTestServer({ maxRequestsInFlight: 2 })
     const slow = [await beginUpload(server, 1), await beginUpload(server, 2)] as const
 
     const refused = await server.call('/plants')
@@ -24,7 +24,7 @@ describe('requests in flight', () => {
   })
 
   test('a caller that goes away makes room', async () => {
-    await using server = await startTestServer({ maximumInFlight: 1 })
+    await using server = await startTestServer({ maxRequestsInFlight: 1 })
     const { socket } = await beginUpload(server, 1)
     expect((await server.call('/plants')).status).toBe(503)
     socket.destroy()
@@ -33,7 +33,7 @@ describe('requests in flight', () => {
 })
 
 test('while the event loop is late because of its own work, requests are answered 503; then 200 again', async () => {
-  await using server = await startTestServer({ maximumEventLoopDelay: 50, shutdownTimeout: 100 })
+  await using server = await startTestServer({ maxEventLoopDelay: 50, shutdownTimeout: 100 })
   // Where little is in flight, shedding would not help.
   for (let id = 1; id <= 20; id++) await beginUpload(server, id)
   let busy = true
@@ -52,7 +52,7 @@ test('while the event loop is late because of its own work, requests are answere
 })
 
 test('a single long task sheds nothing', async () => {
-  await using server = await startTestServer({ maximumEventLoopDelay: 250 })
+  await using server = await startTestServer({ maxEventLoopDelay: 250 })
   await sleep(600)
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
   const statuses = []
@@ -64,7 +64,7 @@ test('a single long task sheds nothing', async () => {
 })
 
 test('connections beyond the limit are closed as they come, and those that are open go on', async () => {
-  await using server = await startTestServer({ maximumConnections: 2, shutdownTimeout: 100 })
+  await using server = await startTestServer({ maxConnections: 2, shutdownTimeout: 100 })
   const first = await open(server.url)
   await open(server.url)
   const third = await open(server.url)

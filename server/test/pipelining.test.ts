@@ -46,7 +46,7 @@ describe('pipelined requests', () => {
   })
 
   test('those of a connection that closes are not in flight, and do not begin', async () => {
-    await using server = await startTestServer({ adminPort: 0, maximumInFlight: 100 })
+    await using server = await startTestServer({ adminPort: 0, maxRequestsInFlight: 100 })
     const requests = [
       listRequest(server.token),
       listRequest('wrong'),

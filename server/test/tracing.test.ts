@@ -108,5 +108,5 @@ test('a protocol that is not spoken is told at the start', async () => {
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
   })
   expect(exitCode).toBe(2)
-  expect(stderr).toBe('plant-store: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json\n')
+  expect(stderr).toContain('\n  OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json\n')
 })

@@ -16,7 +16,7 @@ const DEMO_DAYS = 7
 export async function greet(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
   if (isOutputClosed()) return
   try {
-    if (process.env['NODE_ENV'] === 'production') print(explainTokens(settings))
+    if (settings.nodeEnv === 'production') print(explainTokens(settings))
     else await greetWithToken(server, settings, logger)
   } catch (error) {
     if (!(error instanceof OutputError)) throw error

@@ -41,7 +41,7 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
-  const tracing = await startTracing(process.env, logger)
+  const tracing = await startTracing(settings, logger)
   const endLogOfRejections = logRejections(logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
   const close = async () => {

@@ -1,17 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { NextFunction, Request, Response } from 'express'
 import { Failure } from '../failure.ts'
+import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey } from './address-key.ts'
 import { createFairShare } from './fair-share.ts'
 
-/** How much the process takes on. */
-export interface LoadLimits {
-  /** How many requests may be in flight. */
-  maximumInFlight: number
-  /** How late the event loop may be on average because of the process's own work, in milliseconds; 0: no limit. */
-  maximumEventLoopDelay: number
-}
+type LoadLimits = Pick<Settings, 'maxRequestsInFlight' | 'maxEventLoopDelay'>
 
 /** Rejects requests that the process would answer too late. */
 export interface LoadShedding {
@@ -44,8 +39,8 @@ const MINIMUM_IN_FLIGHT = 16
  * In flight is what the process works on or waits for. A response that only waits for its client to read it is not, so
  * that slow readers keep no one else out.
  */
-export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: LoadLimits): LoadShedding {
-  const share = createFairShare(maximumInFlight)
+export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: LoadLimits): LoadShedding {
+  const share = createFairShare(maxRequestsInFlight)
   const clients = new Map<Response, string>()
   const delay = createOwnDelay()
 
@@ -56,7 +51,7 @@ export function createLoadShedding({ maximumInFlight, maximumEventLoopDelay }: L
   }
 
   function isLate(): boolean {
-    return maximumEventLoopDelay > 0 && clients.size > MINIMUM_IN_FLIGHT && delay.mean() > maximumEventLoopDelay
+    return maxEventLoopDelay > 0 && clients.size > MINIMUM_IN_FLIGHT && delay.mean() > maxEventLoopDelay
   }
 
   function release(this: Response): void {

@@ -1,14 +1,8 @@
 import type { Response } from 'express'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Failure } from '../failure.ts'
+import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
-
-/** So many requests in so much time. */
-export interface RateLimit {
-  requests: number
-  /** The length of the window, in seconds: at most 2147483, which is what a timer takes. */
-  seconds: number
-}
 
 /** Counts a request of a key, such as a token or an address. */
 export type CountRequest = (key: string, response: Response) => Promise<void>
@@ -21,7 +15,7 @@ export type CountRequest = (key: string, response: Response) => Promise<void>
  * @param reason what the limit is for, named in the headers and the metrics
  * @returns a function that throws a Failure (429) where the limit is passed
  */
-export function createRateLimit(reason: 'rate-limit' | 'auth-failures', limit: RateLimit | undefined): CountRequest {
+export function createRateLimit(reason: 'rate-limit' | 'auth-failures', limit: Settings['rateLimit']): CountRequest {
   if (limit === undefined) return async () => {}
   const { requests, seconds } = limit
   const limiter = new RateLimiterMemory({ points: requests, duration: seconds })

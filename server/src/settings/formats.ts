@@ -1,21 +1,17 @@
-import { isIP } from 'node:net'
 import { DatabaseError, databaseUrl } from '@plant-store/prisma'
 import bytes from 'bytes'
 import * as z from 'zod'
-import type { RateLimit } from '../limits/rate-limit.ts'
 import { parseDuration } from './duration.ts'
 
 /**
- * The longest time of a setting. The timers of Node.js take 2^31 - 1 ms, 24.8 days, and fire immediately if given more;
- * what is left of the last day is room for what Node.js adds to a time.
+ * The longest time. The timers of Node.js take 2^31 - 1 ms, 24.8 days, and fire immediately if given more; the rest of
+ * the last day is room for what Node.js adds to a time.
  */
 const MAX_TIME = '24d'
 const MAX_COUNT = 999_999_999
-const MAXIMUM_SIZE = 64 * 2 ** 20
-const MINIMUM_MEMORY = 2 ** 20
-const MAXIMUM_MEMORY = 16 * 2 ** 30
+const MEBIBYTE = 2 ** 20
 
-/** A setting whose text a function reads, or gives nothing where it is none. */
+/** A format that a function reads; it returns undefined for invalid text. */
 function readWith<T>(read: (text: string) => T | undefined, error: string) {
   return z.string().transform((text, context): T => {
     const value = read(text)
@@ -29,63 +25,63 @@ function parseCount(text: string): number | undefined {
   return /^[1-9]\d*$/.test(text) && Number(text) <= MAX_COUNT ? Number(text) : undefined
 }
 
-function isSubnet(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  if (family === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+/** Splits text at commas; undefined unless every part is valid. */
+function parseList(text: string, isValid: (part: string) => boolean): string[] | undefined {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.every(isValid) ? parts : undefined
 }
 
-export const PortSchema = z
-  .string()
-  .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, {
-    error: 'must be a port number, 0 to 65535 (0: any free one)',
-  })
-  .transform(Number)
+function parseSize(text: string, min: number, max: number): number | undefined {
+  const size = bytes.parse(text) ?? 0
+  return size >= min && size <= max ? size : undefined
+}
 
-/** Gives an absolute `file:` URL, the default one where there is none. */
-export const DatabaseUrlSchema = z
-  .string()
-  .optional()
-  .transform((value, context): string => {
-    try {
-      return databaseUrl(value)
-    } catch (error) {
-      if (!(error instanceof DatabaseError)) throw error
-      context.addIssue({ code: 'custom', message: error.message.replace(/^DATABASE_URL /, '') })
-      return z.NEVER
-    }
-  })
+export const TextSchema = z.string()
 
-/** Gives bytes. */
+export const PortSchema = readWith(
+  (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
+  'must be a port number, 0 to 65535 (0: any free one)',
+)
+
+/** Reads an absolute or relative `file:` URL as an absolute one. */
+export const DatabaseUrlSchema = z.string().transform((text, context): string => {
+  try {
+    return databaseUrl(text)
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    context.addIssue({ code: 'custom', message: error.message.replace(/^DATABASE_URL /, '') })
+    return z.NEVER
+  }
+})
+
+/** Reads bytes. */
 export const SizeSchema = z
   .string()
   .regex(/^\d+(?:\.\d+)?(?:b|kb|mb)$/i, { error: 'must be a size such as 512kb or 1mb' })
-  .transform((size) => bytes.parse(size) ?? 0)
-  .refine((size) => size >= 1 && size <= MAXIMUM_SIZE, { error: 'must be between 1b and 64mb' })
+  .pipe(readWith((text) => parseSize(text, 1, 64 * MEBIBYTE), 'must be between 1b and 64mb'))
 
-/** Gives bytes. */
+/** Reads bytes. */
 export const MemorySchema = z
   .string()
   .regex(/^\d+(?:\.\d+)?(?:mb|gb)$/i, { error: 'must be a size such as 64mb or 1gb' })
-  .transform((size) => bytes.parse(size) ?? 0)
-  .refine((size) => size >= MINIMUM_MEMORY && size <= MAXIMUM_MEMORY, { error: 'must be between 1mb and 16gb' })
+  .pipe(readWith((text) => parseSize(text, MEBIBYTE, 16 * 1024 * MEBIBYTE), 'must be between 1mb and 16gb'))
 
 export const CountSchema = readWith(parseCount, `must be a whole number between 1 and ${MAX_COUNT}`)
 
-/** Gives milliseconds. */
+/** Reads milliseconds. */
 export const TimeoutSchema = readWith(
   (text) => parseDuration(text, MAX_TIME),
   `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
 )
 
-/** Gives milliseconds; 0 is allowed, and needs no unit. */
+/** Reads milliseconds; 0 needs no unit. */
 export const TimeoutOrNoneSchema = readWith(
   (text) => (text === '0' ? 0 : parseDuration(text, MAX_TIME)),
   `must be 0 or a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
 )
 
-export const RateLimitSchema = readWith((text): RateLimit | undefined => {
+/** Reads how many requests in how many seconds. */
+export const RateLimitSchema = readWith((text) => {
   const [count = '', time = '', ...rest] = text.split('/')
   const requests = parseCount(count)
   const duration = parseDuration(time, MAX_TIME)
@@ -93,18 +89,21 @@ export const RateLimitSchema = readWith((text): RateLimit | undefined => {
   return { requests, seconds: duration / 1_000 }
 }, `must be a number of requests between 1 and ${MAX_COUNT} and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`)
 
-export const OriginsSchema = readWith((text) => {
-  const origins = text.split(',').map((origin) => origin.trim())
-  return origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin) ? origins : undefined
-}, 'must be origins with commas between, such as https://app.example.com,http://localhost:5173; "*" is not taken')
+export const OriginsSchema = readWith(
+  (text) => parseList(text, (origin) => URL.canParse(origin) && new URL(origin).origin === origin),
+  'must be origins separated by commas, such as https://app.example.com,http://localhost:5173; "*" is not supported',
+)
 
-export const TrustProxySchema = readWith((text) => {
-  if (/^[1-9]\d?$/.test(text)) return Number(text)
-  const subnets = text.split(',').map((subnet) => subnet.trim())
-  return subnets.every(isSubnet) ? subnets : undefined
-}, 'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1')
+const SubnetSchema = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
 
-/** Gives the URL without a trailing slash. */
+/** Reads how many proxies a request passes, or their addresses. */
+export const TrustProxySchema = readWith(
+  (text) =>
+    /^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, (subnet) => SubnetSchema.safeParse(subnet).success),
+  'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
+)
+
+/** Reads a URL without its trailing slashes. */
 export const PublicUrlSchema = z
   .url({ protocol: /^https?$/, error: 'must be an http or https URL, such as https://plants.example.com' })
   .refine((url) => !/[?#]/.test(url), { error: 'must not have a query or a fragment' })
@@ -115,7 +114,7 @@ export const KeysUrlSchema = readWith(
   'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
 )
 
-/** Whether nobody on the way can change what is fetched from a URL. */
+/** Whether what is fetched from a URL cannot be changed on its way. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, username, password } = new URL(text)

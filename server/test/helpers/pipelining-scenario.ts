@@ -21,7 +21,7 @@ type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end'
 const LONG_BODY = Buffer.alloc(2 ** 20, 'x')
 const MILLISECONDS = { settle: 20_000, poll: 20, longest: 5 }
 
-const loadShedding = createLoadShedding({ maximumInFlight: 1_000, maximumEventLoopDelay: 0 })
+const loadShedding = createLoadShedding({ maxRequestsInFlight: 1_000, maxEventLoopDelay: 0 })
 let started = 0
 let ended = 0
 const spans = { started: 0, ended: 0 }
@@ -71,7 +71,7 @@ app.use((_request, response) => {
 
 const minute = 60_000
 const { server, use } = createHttpServer({
-  maximumConnections: 1_000,
+  maxConnections: 1_000,
   headersTimeout: minute,
   requestTimeout: minute,
   keepAliveTimeout: minute,

@@ -28,7 +28,7 @@ export async function startTestServer(
   await writeNewDatabase(file)
   // A busy machine must not decide a test: no request is shed, no connection closed while a test computes.
   // A connection that `fetch` has opened and not used would hold a shutdown up for its whole time.
-  const limits = { maximumEventLoopDelay: 0, keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }
+  const limits = { maxEventLoopDelay: 0, keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }
   const defaults = { port: 0, databaseUrl, shutdownDelay: 0, ...limits }
   const server = await startServer({ ...defaults, ...settings }, observers)
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })

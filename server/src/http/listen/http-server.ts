@@ -5,6 +5,7 @@ import type { Express, Request, Response } from 'express'
 import { Failure } from '../../failure.ts'
 import { addressKey } from '../../limits/address-key.ts'
 import { createFairShare } from '../../limits/fair-share.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { setCommonHeaders } from '../response/common-headers.ts'
 import { answerFailure } from '../response/send-failure.ts'
@@ -13,19 +14,10 @@ import { createExpressPrototypes } from './express-prototypes.ts'
 import { createPipelining } from './pipelining.ts'
 import { refuseTunnel, refuseUnparsed } from './reject-unparsed.ts'
 
-/** What a caller may take of the server; times in milliseconds. */
-export interface ConnectionLimits {
-  /** How many connections may be open at once. */
-  maximumConnections: number
-  /** How long the headers of a request may take to arrive, also the first ones of a silent connection. */
-  headersTimeout: number
-  /** How long a whole request may take to arrive. */
-  requestTimeout: number
-  /** How long a connection may be idle between two requests. */
-  keepAliveTimeout: number
-  /** How long a caller may leave an answer unread. */
-  stallTimeout: number
-}
+type ConnectionLimits = Pick<
+  Settings,
+  'maxConnections' | 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'stallTimeout'
+>
 
 const MAXIMUM_HEADER_BYTES = 16 * 1024
 /** How often Node.js looks for requests that are late, at most, in milliseconds. Its own default is 30 s. */
@@ -62,7 +54,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   }
 
   const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, handle)
-  server.maxConnections = limits.maximumConnections
+  server.maxConnections = limits.maxConnections
   server.timeout = limits.stallTimeout
   // All of them: the app refuses a request with too many, instead of a part of them being dropped in silence.
   server.maxHeadersCount = 0
@@ -72,7 +64,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.on('checkExpectation', handle)
   server.on('clientError', refuseUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
-  server.on('connection', shareConnections(limits.maximumConnections))
+  server.on('connection', shareConnections(limits.maxConnections))
   server.on('connect', (_request, socket) => refuseTunnel(socket))
   return {
     server,

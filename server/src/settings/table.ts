@@ -1,0 +1,237 @@
+import { DEFAULT_DATABASE_URL } from '@plant-store/prisma'
+import * as z from 'zod'
+import {
+  CountSchema,
+  DatabaseUrlSchema,
+  KeysUrlSchema,
+  MemorySchema,
+  OriginsSchema,
+  PortSchema,
+  PublicUrlSchema,
+  RateLimitSchema,
+  SizeSchema,
+  TextSchema,
+  TimeoutOrNoneSchema,
+  TimeoutSchema,
+  TrustProxySchema,
+} from './formats.ts'
+
+const ProtocolSchema = z.enum(['http/protobuf', 'http/json'], { error: 'must be http/protobuf or http/json' })
+
+/** A setting: its format, and what `.env.example` and the README say about it. */
+export interface SettingEntry {
+  /** Reads the text of the environment. */
+  format: z.ZodType<unknown, string>
+  /** As text, as in the environment. */
+  default?: string
+  /** What applies while a setting without a default is not set. */
+  unset?: string
+  /** A value for `.env.example`, for a setting without a default. */
+  example?: string
+  description: string
+}
+
+/** Every setting by its environment variable; in code, `MAX_CONNECTIONS` is `maxConnections`. */
+export const settingsTable = {
+  HOST: {
+    format: TextSchema,
+    default: '127.0.0.1',
+    description: 'Address to listen on, unless systemd passes a socket.',
+  },
+  PORT: {
+    format: PortSchema,
+    default: '3000',
+    description: 'Port to listen on; 0 takes any free port and prints it.',
+  },
+  DATABASE_URL: {
+    format: DatabaseUrlSchema,
+    default: DEFAULT_DATABASE_URL,
+    description: 'SQLite file; a relative path is relative to the repository root.',
+  },
+  PUBLIC_URL: {
+    format: PublicUrlSchema,
+    unset: 'as requested',
+    example: 'https://plants.example.com',
+    description: 'Base URL that clients use, for links and the OpenAPI document.',
+  },
+  LOG_LEVEL: {
+    format: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      error: 'must be one of fatal, error, warn, info, debug, trace, silent',
+    }),
+    default: 'info',
+    description: 'Log level: fatal, error, warn, info, debug (one line per request), trace or silent.',
+  },
+  NODE_ENV: {
+    format: TextSchema,
+    unset: 'none',
+    example: 'production',
+    description: 'In production the first start prints how to create a token instead of a token.',
+  },
+  DOCS: {
+    format: z.enum(['on', 'off'], { error: 'must be on or off' }).transform((docs) => docs === 'on'),
+    default: 'on',
+    description: 'Whether /docs and /openapi.json are served: on or off.',
+  },
+  BODY_LIMIT: {
+    format: SizeSchema,
+    default: '1mb',
+    description: 'Largest request body, 1b to 64mb; a larger one gets 413.',
+  },
+  HEADERS_TIMEOUT: {
+    format: TimeoutSchema,
+    default: '10s',
+    description: 'How long the headers of a request may take to arrive; then 408.',
+  },
+  REQUEST_TIMEOUT: {
+    format: TimeoutSchema,
+    default: '30s',
+    description: 'How long a whole request may take to arrive, headers included; then 408.',
+  },
+  KEEP_ALIVE_TIMEOUT: {
+    format: TimeoutSchema,
+    default: '5s',
+    description:
+      'How long a connection may be idle between two requests. Behind a proxy, longer than the idle timeout of the proxy (nginx: 60s).',
+  },
+  STALL_TIMEOUT: {
+    format: TimeoutSchema,
+    default: '40s',
+    description:
+      'How long a client may leave a response unread, and take to read each MiB of it, before its connection is closed.',
+  },
+  RATE_LIMIT: {
+    format: RateLimitSchema,
+    unset: 'unlimited',
+    example: '100/1s',
+    description:
+      'How often a token may be used, counted per process; then 429. All JSON Web Tokens of one subject count as one token.',
+  },
+  AUTH_FAILURE_LIMIT: {
+    format: RateLimitSchema,
+    unset: 'unlimited',
+    example: '20/1m',
+    description:
+      'How often an address may fail to authenticate (401, or 503 while the keys of JWT_ISSUER are unavailable); then 429. Valid tokens are still accepted.',
+  },
+  TRUST_PROXY: {
+    format: TrustProxySchema,
+    unset: 'none',
+    example: '1',
+    description:
+      'Proxies trusted to report client addresses (X-Forwarded-For): how many a request passes, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
+  },
+  CORS_ORIGINS: {
+    format: OriginsSchema,
+    unset: 'none',
+    example: 'https://app.example.com,http://localhost:5173',
+    description: 'Origins whose pages may call the service from a browser.',
+  },
+  JWT_ISSUER: {
+    format: TextSchema,
+    unset: 'none',
+    example: 'https://login.example.com/',
+    description:
+      'OpenID provider whose JSON Web Tokens are also accepted (claim iss). Set JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together.',
+  },
+  JWT_AUDIENCE: {
+    format: TextSchema,
+    unset: 'none',
+    example: 'https://plants.example.com',
+    description: 'Audience that its tokens must be for (claim aud).',
+  },
+  JWT_JWKS_URL: {
+    format: KeysUrlSchema,
+    unset: 'none',
+    example: 'https://login.example.com/.well-known/jwks.json',
+    description: 'Where it publishes its keys: an https URL, or http on this machine.',
+  },
+  MAX_CONNECTIONS: {
+    format: CountSchema,
+    default: '20000',
+    description: 'Open connections; more are closed immediately. An idle one takes about 10 kB.',
+  },
+  MAX_REQUESTS_IN_FLIGHT: {
+    format: CountSchema,
+    default: '1000',
+    description: 'Requests in flight; more get 503 with Retry-After.',
+  },
+  MAX_EVENT_LOOP_DELAY: {
+    format: TimeoutOrNoneSchema,
+    default: '250ms',
+    description:
+      'Mean delay of the event loop that the process itself may cause over half a second. While it is later, the accounts with the most requests in flight get 503. 0: no limit.',
+  },
+  MAX_BODY_MEMORY: {
+    format: MemorySchema,
+    unset: '64mb, or 4 times BODY_LIMIT if that is more',
+    example: '64mb',
+    description: 'Memory for request bodies being received, 1mb to 16gb and at least BODY_LIMIT; more get 503.',
+  },
+  MAX_RESPONSE_MEMORY: {
+    format: MemorySchema,
+    default: '64mb',
+    description: 'Memory for responses waiting to be read, 1mb to 16gb; more lists get 503.',
+  },
+  SHUTDOWN_TIMEOUT: {
+    format: TimeoutSchema,
+    default: '10s',
+    description: 'How long a shutdown (SIGTERM) may take; then requests in flight are aborted.',
+  },
+  SHUTDOWN_DELAY: {
+    format: TimeoutOrNoneSchema,
+    default: '1s',
+    description:
+      'How long of SHUTDOWN_TIMEOUT the server still serves requests while /readyz responds 503, so that a load balancer notices.',
+  },
+  ADMIN_PORT: {
+    format: PortSchema,
+    unset: 'none',
+    example: '3001',
+    description: 'Private port with /livez, /readyz and /metrics.',
+  },
+  ADMIN_HOST: {
+    format: TextSchema,
+    default: '127.0.0.1',
+    description: 'Address that the private port listens on.',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    format: TextSchema,
+    unset: 'none',
+    example: 'http://127.0.0.1:4318',
+    description: "Collector that traces are sent to. OpenTelemetry's other variables apply too.",
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    format: TextSchema,
+    unset: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    example: 'http://127.0.0.1:4318/v1/traces',
+    description: 'Collector that traces are sent to, with the path.',
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    format: ProtocolSchema,
+    default: 'http/protobuf',
+    description: 'How traces are encoded: http/protobuf or http/json.',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: {
+    format: ProtocolSchema,
+    unset: 'OTEL_EXPORTER_OTLP_PROTOCOL',
+    example: 'http/json',
+    description: 'How traces are encoded, if other signals of OpenTelemetry are encoded differently.',
+  },
+  OTEL_TRACES_EXPORTER: {
+    format: z.enum(['otlp'], { error: 'must be otlp or none' }),
+    unset: 'otlp if there is an endpoint',
+    example: 'none',
+    description: 'otlp sends traces, by default to http://localhost:4318; none sends no traces.',
+  },
+  OTEL_SDK_DISABLED: {
+    format: TextSchema,
+    unset: 'false',
+    example: 'true',
+    description: 'true sends no traces, whatever the other variables say.',
+  },
+  OTEL_BSP_MAX_QUEUE_SIZE: {
+    format: CountSchema,
+    default: '2048',
+    description: 'How many spans may wait to be sent; more are lost, and logged.',
+  },
+} as const satisfies Record<string, SettingEntry>
