@@ -1,7 +1,7 @@
 import { type Database, openDatabase } from '@plant-store/prisma'
 import type { Express } from 'express'
 import type { Logger } from 'pino'
-import { type Authenticate, createAuthenticator } from './accounts/authenticator.ts'
+import { type Authenticate, createAuthenticator } from './accounts/own-token.ts'
 import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
 import { type AppDependencies, createApp } from './app.ts'
 import { createLoadShedding } from './limits/load-shedding.ts'

@@ -2,10 +2,10 @@ import { ScopeSchema } from '@plant-store/contract'
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
 import { isAccountName } from './account-name.ts'
-import type { Authenticate, Caller, Refusal } from './authenticator.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
-import { createMemory } from './memory.ts'
+import type { Authenticate, Caller, Refusal } from './own-token.ts'
 import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+import { createMemory } from './token-cache.ts'
 
 /** Whose JSON Web Tokens are accepted. */
 export interface TokenIssuer {

@@ -1,4 +1,4 @@
-import type { Caller } from '../../accounts/authenticator.ts'
+import type { Caller } from '../../accounts/own-token.ts'
 
 // What the middleware of this server leaves on a request for those that come after it.
 declare global {

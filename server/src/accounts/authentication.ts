@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Scope } from '@plant-store/contract'
 import { Failure } from '../failure.ts'
-import type { Authenticate, Caller } from './authenticator.ts'
+import type { Authenticate, Caller } from './own-token.ts'
 
 const CHALLENGE = 'Bearer realm="plant-store"'
 

@@ -1,5 +1,5 @@
 import type { Scope } from '@plant-store/contract'
-import { createMemory } from './memory.ts'
+import { createMemory } from './token-cache.ts'
 import { hashToken, isWellFormedToken } from './token-format.ts'
 import type { Token, TokenStore } from './token-store.ts'
 
