@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 export interface Contender {
   name: string
   port: number
-  /** A token that it takes; servers without authentication take any. */
+  /** A valid token; servers without authentication accept any. */
   token: string
   /** Resident memory, in bytes. */
   memory(): number
@@ -27,7 +27,7 @@ export type ContenderName = keyof typeof SCRIPTS
 
 const PIN = '/usr/bin/taskset'
 
-/** The server gets a core of its own and the load another, where the system can do that. */
+/** Pins the server to one core and the load to another, if the system can. */
 export function pinned(core: 0 | 1, command: string, args: readonly string[]): [string, string[]] {
   return existsSync(PIN) ? [PIN, ['-c', String(core), command, ...args]] : [command, [...args]]
 }
@@ -53,7 +53,7 @@ export async function startContender(
       const url = /"url":"([^"]+)","msg":"ready"/.exec(output)?.[1]
       if (url !== undefined) resolve(Number(new URL(url).port))
     })
-    void closed.then(() => reject(new Error(`${name} ended before it was ready:\n${output}`)))
+    void closed.then(() => reject(new Error(`${name} exited before it was ready:\n${output}`)))
   })
   return {
     name,

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process'
 import { get } from 'node:http'
 import { type Contender, pinned, startContender } from './contender.ts'
 import { createDatabase } from './database.ts'
-import { median } from './rounds.ts'
-import type { Scenario } from './scenarios.ts'
+import { median, type Scenario } from './rounds.ts'
 
 const PLANTS = 1_000_000
 const ROUNDS = 3
@@ -73,7 +72,7 @@ interface Reading {
   firstByte: number
   total: number
   bytes: number
-  /** The largest resident memory while it was read. */
+  /** The largest resident memory while reading, in bytes. */
   memory: number
 }
 

@@ -1,7 +1,7 @@
 /**
- * A load generator over raw sockets, a process of its own. It writes requests that are made beforehand and reads just
- * enough of the answers to know their end, so that it is far cheaper than what it measures: a client library would be
- * the slower side, and every server would look the same.
+ * A load generator over raw sockets, in a process of its own. It writes prepared requests and reads just enough of the
+ * responses to find their end, so that it is far cheaper than what it measures: with a client library, the client would
+ * be the slower side.
  */
 import { connect, type Socket } from 'node:net'
 
@@ -12,14 +12,14 @@ export interface LoadOptions {
   token: string
   kind: Kind
   connections: number
-  /** How many requests in all. */
+  /** How many requests in total. */
   requests: number
   /** The id of the first plant that is created. */
   firstId: number
 }
 
 export interface LoadResult {
-  /** Answers with 200 a second. */
+  /** Responses with 200 per second. */
   rate: number
   /** Latencies in milliseconds. */
   p50: number
@@ -72,7 +72,7 @@ function measure({ port, token, kind, connections, requests, firstId }: LoadOpti
         socket.write(nextRequest())
       }
 
-      function answered(): void {
+      function finishOne(): void {
         latencies[done++] = performance.now() - start
         if (done === requests) finish()
         else send()
@@ -81,7 +81,7 @@ function measure({ port, token, kind, connections, requests, firstId }: LoadOpti
       socket.on('data', (chunk) => {
         if (missing > 0) {
           missing -= chunk.length
-          if (missing <= 0) answered()
+          if (missing <= 0) finishOne()
           return
         }
         received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
@@ -91,12 +91,12 @@ function measure({ port, token, kind, connections, requests, firstId }: LoadOpti
         if (!headers.startsWith('HTTP/1.1 200')) failures++
         const length = /content-length: (\d+)/i.exec(headers)?.[1]
         if (length === undefined) {
-          reject(new Error(`an answer without Content-Length:\n${headers}`))
+          reject(new Error(`a response without Content-Length:\n${headers}`))
           return
         }
         missing = Number(length) - (received.length - end - HEADERS_END.length)
         received = Buffer.alloc(0)
-        if (missing <= 0) answered()
+        if (missing <= 0) finishOne()
       })
       socket.on('error', reject)
       send()

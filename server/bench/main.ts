@@ -3,7 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { plot } from './plot.ts'
-import { type Row, scenarios } from './scenarios.ts'
+import type { Row } from './rounds.ts'
+import { scenarios } from './scenarios.ts'
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
 
@@ -20,7 +21,7 @@ function show({ what, name, value, unit, goal, passed, detail }: Row): string {
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => !(name in scenarios))
 if (unknown.length > 0) {
-  console.error(`There is no scenario ${unknown.join(', ')}. There are: ${Object.keys(scenarios).join(', ')}`)
+  console.error(`Unknown scenario: ${unknown.join(', ')}. Known: ${Object.keys(scenarios).join(', ')}`)
   process.exit(2)
 }
 

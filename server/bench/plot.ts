@@ -1,4 +1,4 @@
-import type { Row } from './scenarios.ts'
+import type { Row } from './rounds.ts'
 
 const WIDTH = 760
 const LABEL = 330

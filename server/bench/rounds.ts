@@ -6,7 +6,24 @@ import type { Kind, LoadResult } from './load.ts'
 
 const LOAD = fileURLToPath(new URL('load.ts', import.meta.url))
 
-/** What is asked of each contender, and how often. */
+/** One line of the result. */
+export interface Row {
+  /** What was measured; empty if it is that of the row above. */
+  what: string
+  /** The contender. */
+  name: string
+  value: string
+  unit: string
+  /** Such as `>= 0.50`. */
+  goal?: string
+  passed?: boolean
+  detail: string
+}
+
+/** Measures something and returns its rows. */
+export type Scenario = (progress: (line: string) => void) => Promise<Row[]>
+
+/** The load on each contender. */
 export interface Plan {
   kind: Kind
   connections: number
@@ -15,7 +32,7 @@ export interface Plan {
   rounds: number
 }
 
-/** What came of it for one contender: medians over the rounds. */
+/** The result for one contender: medians over the rounds. */
 export interface Measure {
   name: string
   rate: number
@@ -30,7 +47,7 @@ export interface Measure {
 /** Ids that no request has used yet. */
 let nextId = 1_000_000_000
 
-/** Lets the contenders answer the same load in turn, round after round, the first round not counted. */
+/** Puts the same load on each contender in turn, round after round; the first round does not count. */
 export async function playRounds(
   contenders: readonly Contender[],
   plan: Plan,

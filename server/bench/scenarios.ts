@@ -2,25 +2,8 @@ import { type ContenderName, startContender } from './contender.ts'
 import { createDatabase } from './database.ts'
 import { listMillion } from './list-million.ts'
 import type { Kind } from './load.ts'
-import { type Measure, playRounds } from './rounds.ts'
+import { type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
 import { startTime } from './start-time.ts'
-
-/** One line of the result. */
-export interface Row {
-  /** What was measured, or the empty string where it is that of the row above. */
-  what: string
-  /** Who was measured. */
-  name: string
-  value: string
-  unit: string
-  /** What the issue asks of it, such as `>= 0.50`. */
-  goal?: string
-  passed?: boolean
-  detail: string
-}
-
-/** Measures something and gives its rows. */
-export type Scenario = (progress: (line: string) => void) => Promise<Row[]>
 
 const ROUNDS = 5
 
@@ -29,9 +12,9 @@ interface Comparison {
   kind: Kind
   connections: number
   plants: number
-  /** The first is what the others are a share of. */
+  /** The rates of the others are shares of the first. */
   names: readonly ContenderName[]
-  /** The least share that the plant store must reach. */
+  /** The share that the plant store must reach. */
   goal: number
   /** How many requests a round sends to each contender; the naive wiring is so slow that it gets fewer. */
   requests: number

@@ -1,11 +1,10 @@
 import { startContender } from './contender.ts'
 import { createDatabase } from './database.ts'
-import { median } from './rounds.ts'
-import type { Scenario } from './scenarios.ts'
+import { median, type Scenario } from './rounds.ts'
 
 const ROUNDS = 5
 
-/** The start of the built server, on a database that is up to date, to its first answer. */
+/** The time from starting the built server, on a migrated database, to its first response. */
 export const startTime: Scenario = async (progress) => {
   const database = await createDatabase(100)
   const times: number[] = []
@@ -23,7 +22,7 @@ export const startTime: Scenario = async (progress) => {
   const seconds = median(times) / 1000
   return [
     {
-      what: 'start of the built server to its first answer',
+      what: 'start of the built server to its first response',
       name: 'plant-store',
       value: seconds.toFixed(2),
       unit: 's',

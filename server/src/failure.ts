@@ -1,14 +1,14 @@
 import { type ErrorBody, type ErrorName, errorCatalogue, statusOf } from '@plant-store/contract'
 
-/** What a failure carries beside its reason and message. */
+/** What a failure has besides its reason and message. */
 export interface FailureOptions {
-  /** Headers that the answer needs, such as `Allow` or `Retry-After`. */
+  /** Headers of the response, such as `Allow` or `Retry-After`. */
   headers?: Record<string, string>
-  /** What went wrong underneath. It is logged and never answered. */
+  /** The underlying error, which is logged and never sent. */
   cause?: unknown
 }
 
-/** A failure that is answered to the caller as an `Error` body: thrown anywhere, sent by the error handler. */
+/** A failure that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly reason: ErrorName
@@ -16,7 +16,7 @@ export class Failure extends Error {
 
   /**
    * @param reason the entry of the error catalogue; it decides the status and the number
-   * @param message what to mend, in one sentence that names the field; never a value that the caller sent
+   * @param message what to fix, in one sentence that names the field; never a value that the client sent
    */
   constructor(
     reason: ErrorName,

@@ -1,5 +1,4 @@
 export type { NewToken, Token, TokenStore } from './accounts/token-store.ts'
-export { type AppDependencies, createApp } from './app.ts'
+export { StartError } from './http/listen/ports.ts'
 export { type RunningServer, startServer } from './server.ts'
 export { readSettings, type Settings, SettingsError } from './settings/settings.ts'
-export { StartError } from './start-error.ts'

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// It loads nothing else at first: until signals have handlers, the first process of a container cannot be ended.
+// First, since the first process of a container ignores signals without handlers.
 import './commands/signals.ts'
 
 await import('./commands/command-line.ts')

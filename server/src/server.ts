@@ -1,31 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pino from 'pino'
-import type { TokenStore } from './accounts/token-store.ts'
+import { type Database, openDatabase } from '@plant-store/prisma'
+import type { RequestHandler } from 'express'
+import pino, { type Logger } from 'pino'
+import type { FindToken } from './accounts/authentication.ts'
+import { findOwnToken } from './accounts/own-token.ts'
+import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
+import { createApp } from './app.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
-import { createHttpServer, listen, stop } from './http/listen/http-server.ts'
-import { type InheritedSockets, listenOnInherited, stopAccepting } from './http/listen/inherited-sockets.ts'
+import { createHttpServer } from './http/listen/http-server.ts'
+import type { InheritedSockets } from './http/listen/inherited-sockets.ts'
+import { listen, stop, stopAccepting } from './http/listen/ports.ts'
+import { createLoadShedding } from './limits/load-shedding.ts'
 import { migrateAtStartup } from './migrate-at-startup.ts'
-import { createService, type Observers, type Service } from './service.ts'
+import { createCursors } from './plants/cursor.ts'
+import { createPlantStore } from './plants/plant-store.ts'
 import { readSettings, type Settings } from './settings/settings.ts'
-import { StartError } from './start-error.ts'
-import type { Metrics } from './telemetry/metrics.ts'
+import { busyRetried } from './telemetry/events.ts'
+import type { Gauges, Metrics } from './telemetry/metrics.ts'
 
-/** A server that answers. */
+/** A server that handles requests. */
 export interface RunningServer {
-  /** The address it listens on, such as `http://127.0.0.1:3000`. */
+  /** Its URL, such as `http://127.0.0.1:3000`. */
   url: string
-  /** The address of the private port; undefined where there is none. */
+  /** The URL of the private port; undefined if there is none. */
   adminUrl: string | undefined
   tokens: TokenStore
   /** Whether there is neither a token nor a plant yet. */
   isEmpty(): Promise<boolean>
-  /** Tells that it is not ready any more, lets requests under way end, then closes the database. */
+  /** Reports that it is not ready any more, waits for requests in flight, then closes the database. */
   close(): Promise<void>
 }
 
-/** What else a start may be given. */
+/** What observes the server. */
+export interface Observers {
+  /** Default: silent. */
+  logger: Logger
+  /** Makes a span per request; default: no traces. */
+  traceRequest: RequestHandler | undefined
+}
+
+/** Options of a startup. */
 export interface StartOptions {
-  /** Ends the start, which then leaves nothing behind. */
+  /** Aborts the startup, which then leaves nothing behind. */
   signal?: AbortSignal
   /** Where the migrations are; default: those of the plant store. */
   migrationsFolder?: string
@@ -33,16 +49,17 @@ export interface StartOptions {
   sockets?: InheritedSockets | undefined
 }
 
-/** How long a start leaves connections waiting in an inherited socket, in milliseconds; then it responds 503 to them. */
-const QUEUE_PATIENCE = 10_000
+/** How long a startup leaves connections waiting in an inherited socket, in milliseconds; then it responds 503. */
+const MAX_SOCKET_WAIT = 10_000
+/** How long the state of the database is cached, in milliseconds: probes may come as often as they like. */
+const READINESS_TTL = 1_000
 
 /**
- * Starts the service: takes the ports, brings the database up to date, answers. The ports come first, so that a start
- * that fails for them has changed nothing on disk.
+ * Starts the server: ports, migrations, database, app. The ports come first, so that a startup that fails because of them
+ * has changed nothing on disk.
  *
  * @param settings what differs from the defaults
- * @param observers who is told of what happens; default: nobody
- * @throws StartError, or DatabaseError where the database cannot be used; the reason of the signal
+ * @throws StartError; DatabaseError if the database cannot be used; the reason of the signal
  */
 export async function startServer(
   settings: Partial<Settings> = {},
@@ -50,103 +67,112 @@ export async function startServer(
   { signal, migrationsFolder, sockets }: StartOptions = {},
 ): Promise<RunningServer> {
   const complete = { ...readSettings({}), ...settings }
-  const completeObservers = { logger: pino({ level: 'silent' }), traceRequest: undefined, ...observers }
-  const { host, port, adminHost, adminPort } = complete
+  const { databaseUrl, host, port, adminHost, adminPort, shutdownDelay, shutdownTimeout } = complete
+  const { logger = pino({ level: 'silent' }), traceRequest } = observers
   const { server, slowReaders, use, drain } = createHttpServer(complete)
+  const loadShedding = createLoadShedding(complete)
   let admin: AdminServer | undefined
-  let service: Service | undefined
+  let database: Database | undefined
   let metrics: Metrics | undefined
+  let whyDatabaseNotReady: (() => Promise<string | undefined>) | undefined
   let notReady: string | undefined = 'The server is starting.'
   let listening: Promise<string> | undefined
-  // What waits in an inherited socket is served when the service has started, unless that takes long.
-  const impatience = setTimeout(() => void listenHere().catch(() => {}), QUEUE_PATIENCE)
+  // Connections in an inherited socket wait until the server is ready, but not for long.
+  const socketWait = setTimeout(() => void listenOnce().catch(() => {}), MAX_SOCKET_WAIT)
   try {
-    if (sockets?.http === undefined) await listenHere()
-    if (adminPort !== undefined || sockets?.admin !== undefined) admin = await startAdmin()
-    await migrateAtStartup(complete.databaseUrl, {
-      logger: completeObservers.logger,
+    if (sockets?.http === undefined) await listenOnce()
+    if (adminPort !== undefined || sockets?.admin !== undefined) {
+      const sources = { whyNotReady, metrics: () => metrics }
+      admin = await startAdminServer(sources, { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin })
+    }
+    await migrateAtStartup(databaseUrl, {
+      logger,
       migrationsFolder,
       onPending: () => {
         notReady = 'The server is migrating the database.'
       },
       signal,
     })
-    service = await createService(complete, { ...completeObservers, slowReaders }, signal)
-    if (admin) metrics = await startMetrics(service)
+    const opened = await openDatabase(databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
+    database = opened
+    const { isEmpty, failure, whyUnavailable, logSize } = opened
+    const tokens = createTokenStore(opened.tokens)
+    const plants = createPlantStore(opened.plants)
+    const cursors = createCursors(() => opened.secret('cursor'))
+    const findToken = await createFindToken(complete, tokens, logger)
+    whyDatabaseNotReady = cacheFor(READINESS_TTL, whyUnavailable)
+    const gauges = { requestsInFlight: loadShedding.inFlight, waitingWrites: plants.waitingWrites, logSize }
+    if (admin) metrics = await startMetrics(gauges)
     signal?.throwIfAborted()
-    use(service.app)
-    const url = await listenHere()
+    use(createApp({ findToken, plants, cursors, loadShedding, slowReaders, failure, logger, traceRequest }, complete))
+    const url = await listenOnce()
     notReady = undefined
-    const { tokens, isEmpty } = service
     return { url, adminUrl: admin?.url, tokens, isEmpty, close }
   } catch (error) {
-    metrics?.close()
-    await Promise.all([stop(server, 0), admin?.close(), service?.close()])
+    await closeAll(0)
     throw error
   } finally {
-    clearTimeout(impatience)
+    clearTimeout(socketWait)
   }
 
-  function listenHere(): Promise<string> {
-    listening ??=
-      sockets?.http === undefined
-        ? takePort('', host, port, () => listen(server, port, host))
-        : listenOnInherited(server, sockets.http)
+  function listenOnce(): Promise<string> {
+    listening ??= listen(server, { host, port, descriptor: sockets?.http })
     return listening
   }
 
-  function startAdmin(): Promise<AdminServer> {
-    const sources = { whyNotReady, metrics: () => metrics }
-    const descriptor = sockets?.admin
-    return descriptor === undefined
-      ? takePort('ADMIN_', adminHost, adminPort ?? 0, () =>
-          startAdminServer(sources, (adminServer) => listen(adminServer, adminPort ?? 0, adminHost)),
-        )
-      : startAdminServer(sources, (adminServer) => listenOnInherited(adminServer, descriptor))
-  }
-
   async function whyNotReady(): Promise<string | undefined> {
-    return notReady ?? (await service?.whyNotReady())
+    return notReady ?? (await whyDatabaseNotReady?.())
   }
 
   async function close(): Promise<void> {
-    notReady = 'The server is closing.'
+    notReady = 'The server is shutting down.'
     drain()
     const begin = performance.now()
-    const delay = Math.min(complete.shutdownDelay, complete.shutdownTimeout)
-    const closed = sockets?.http === undefined ? [] : [stopAccepting(server)]
-    await Promise.race([sleep(delay), ...closed])
-    await stop(server, Math.max(0, complete.shutdownTimeout - (performance.now() - begin)))
-    await service?.close()
+    const accepting = sockets?.http === undefined ? [] : [stopAccepting(server)]
+    await Promise.race([sleep(Math.min(shutdownDelay, shutdownTimeout)), ...accepting])
+    await closeAll(Math.max(0, shutdownTimeout - (performance.now() - begin)))
+  }
+
+  /** Closes what has been opened: the private port last, so that probes see the shutdown. */
+  async function closeAll(timeout: number): Promise<void> {
+    await stop(server, timeout)
+    loadShedding.close()
+    await database?.close()
     metrics?.close()
     await admin?.close()
   }
 }
 
-/** Without a port that shows them, nothing of metrics is even loaded. */
-async function startMetrics({ gauges }: Service): Promise<Metrics> {
+/** Looks up the server's own tokens, and those of an issuer if the settings name one; otherwise nothing of that is loaded. */
+async function createFindToken(
+  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl }: Settings,
+  tokens: TokenStore,
+  logger: Logger,
+): Promise<FindToken> {
+  const findOwn = findOwnToken(tokens)
+  if (!issuer || !audience || !keysUrl) return findOwn
+  const { verifyJsonWebToken } = await import('./accounts/json-web-token.ts')
+  const verify = verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
+  // Own tokens have no dots, JSON Web Tokens have two.
+  return (token) => (token.includes('.') ? verify(token) : findOwn(token))
+}
+
+/** Loads metrics only if a port shows them. */
+async function startMetrics(gauges: Gauges): Promise<Metrics> {
   const { createMetrics } = await import('./telemetry/metrics.ts')
   return createMetrics(gauges)
 }
 
-/** Takes a port, or says which setting to change. */
-async function takePort<T>(prefix: '' | 'ADMIN_', host: string, port: number, take: () => Promise<T>): Promise<T> {
-  try {
-    return await take()
-  } catch (error) {
-    throw new StartError(explainListenError(error, prefix, host, port), { cause: error })
+/** Caches the result of a function, from its end, for a time in milliseconds. */
+function cacheFor<T>(ttl: number, run: () => Promise<T>): () => Promise<T> {
+  let cached: Promise<T> | undefined
+  let staleAt = Number.POSITIVE_INFINITY
+  return () => {
+    if (cached && performance.now() <= staleAt) return cached
+    staleAt = Number.POSITIVE_INFINITY
+    cached = run().finally(() => {
+      staleAt = performance.now() + ttl
+    })
+    return cached
   }
-}
-
-function explainListenError(error: unknown, prefix: string, host: string, port: number): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const [hostSetting, portSetting] = [`${prefix}HOST`, `${prefix}PORT`]
-  if (code === 'EADDRINUSE') {
-    return `${portSetting} ${port} on ${host} is taken by another program. Stop that one or set another ${portSetting}.`
-  }
-  if (code === 'EACCES') return `${portSetting} ${port} may not be used by this user. Set a ${portSetting} above 1023.`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return `${hostSetting} ${host} is no address of this machine. Set ${hostSetting} to one that is.`
-  }
-  return `The server cannot listen on ${hostSetting} ${host}, ${portSetting} ${port}: ${code ?? error}.`
 }

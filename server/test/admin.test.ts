@@ -58,7 +58,7 @@ test('a private port that is taken is one clear line that names the setting', as
     await expect(
       startServer({ port: 0, adminPort: port, databaseUrl: 'file:/nowhere/plant-store.db' }),
     ).rejects.toThrow(
-      `ADMIN_PORT ${port} on 127.0.0.1 is taken by another program. Stop that one or set another ADMIN_PORT.`,
+      `ADMIN_PORT ${port} on 127.0.0.1 is already in use. Stop the other program or set another ADMIN_PORT.`,
     )
   } finally {
     other.close()

@@ -66,7 +66,7 @@ describe('serve', () => {
     other.close()
     expect(exitCode).toBe(1)
     expect(stderr).toBe(
-      `plant-store: PORT ${port} on 127.0.0.1 is taken by another program. Stop that one or set another PORT.\n`,
+      `plant-store: PORT ${port} on 127.0.0.1 is already in use. Stop the other program or set another PORT.\n`,
     )
     expect(await readdir(folder)).toEqual([])
   })

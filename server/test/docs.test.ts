@@ -236,7 +236,7 @@ describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }
     await stopped.close()
     await getPlants.execute()
     expect(await getPlants.answer.textContent()).toContain(
-      `No answer came from ${stopped.url}. Check that the server runs and that this machine reaches it`,
+      `No response from ${stopped.url}. Check that the server is running and reachable`,
     )
   })
 })

@@ -18,7 +18,7 @@ describe('told to end (SIGTERM)', () => {
 
     const ended = server.end()
     await until(async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503)
-    expect(await (await fetch(`${server.adminUrl}/readyz`)).text()).toBe('The server is closing.\n')
+    expect(await (await fetch(`${server.adminUrl}/readyz`)).text()).toBe('The server is shutting down.\n')
     expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200)
     const late = await list(server, token)
     expect(late.status).toBe(200)

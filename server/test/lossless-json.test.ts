@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { JsonSyntaxError, MAXIMUM_DEPTH, parseLosslessJson } from '../src/http/request/lossless-json.ts'
+import { JsonSyntaxError, MAX_DEPTH, parseLosslessJson } from '../src/http/request/lossless-json.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
@@ -76,7 +76,7 @@ test('a JSON text that is changed somewhere is refused exactly where JSON.parse 
         const read = lossless(changed)
         // Repeated keys are refused here and kept there: the one difference that a change can make.
         if (read === JsonSyntaxError && builtIn(changed) !== JsonSyntaxError) {
-          expect(() => parseLosslessJson(changed)).toThrow(/given twice/)
+          expect(() => parseLosslessJson(changed)).toThrow(/duplicate key/)
         } else {
           expect(read === JsonSyntaxError).toBe(builtIn(changed) === JsonSyntaxError)
         }
@@ -136,8 +136,8 @@ test.each([
   '{"a":{"b":1,"b":2}}',
   '[{"":1,"":1}]',
   '{"__proto__":1,"__proto__":2}',
-])('a key given twice is refused: %s', (text) => {
-  expect(() => parseLosslessJson(text)).toThrow(/a key is given twice/)
+])('a duplicate key is rejected: %s', (text) => {
+  expect(() => parseLosslessJson(text)).toThrow(/duplicate key/)
 })
 
 test('a key __proto__ is a key and changes no prototype', () => {
@@ -148,8 +148,8 @@ test('a key __proto__ is a key and changes no prototype', () => {
 
 test('nesting is read up to the limit and refused beyond it, however deep', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
-  expect(parseLosslessJson(nested(MAXIMUM_DEPTH))).toEqual(JSON.parse(nested(MAXIMUM_DEPTH)))
-  for (const depth of [MAXIMUM_DEPTH + 1, 50_000]) {
+  expect(parseLosslessJson(nested(MAX_DEPTH))).toEqual(JSON.parse(nested(MAX_DEPTH)))
+  for (const depth of [MAX_DEPTH + 1, 50_000]) {
     expect(() => parseLosslessJson(nested(depth))).toThrow(/nested deeper/)
     expect(() => parseLosslessJson('{"a":'.repeat(depth))).toThrow(/nested deeper/)
   }
@@ -159,5 +159,5 @@ test('the message says where, and never what was there', () => {
   expect(() => parseLosslessJson('{"secret" "x"}')).toThrow('expected a colon at character 11')
   expect(() => parseLosslessJson('')).toThrow('expected a JSON value, but the text ends')
   expect(() => parseLosslessJson('{} {}')).toThrow('expected the end of the text at character 4')
-  expect(() => parseLosslessJson('["\\x"]')).toThrow('expected only valid escapes in the string at character 2')
+  expect(() => parseLosslessJson('["\\x"]')).toThrow('invalid escape in the string at character 2')
 })

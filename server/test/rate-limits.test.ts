@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../src/index.ts'
-import { addressKey } from '../src/limits/address-key.ts'
+import { addressKey } from '../src/limits/fair-share.ts'
 
 describe('per token', () => {
   test('beyond the limit 429 with Retry-After and the headers of the draft; another token is not affected', async () => {

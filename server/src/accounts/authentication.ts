@@ -1,44 +1,90 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Scope } from '@plant-store/contract'
+import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
+import type { TsRestRequestHandler } from '@ts-rest/express'
 import { Failure } from '../failure.ts'
-import type { Authenticate, Caller } from './own-token.ts'
+import { addressKey } from '../limits/fair-share.ts'
+import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
+import { createTokenCache } from './token-cache.ts'
 
-const CHALLENGE = 'Bearer realm="plant-store"'
-
-/** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
-const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
-const MAXIMUM_LENGTH = 4096
-
-/**
- * Tells who sends a request, by its bearer token (RFC 6750), and that the token has the scope that is needed.
- *
- * @throws Failure 401 or 403 with the `WWW-Authenticate` header that RFC 6750 section 3 asks for: `error` is named only
- * where a token was sent.
- */
-export async function authenticateBearer(
-  headers: IncomingHttpHeaders,
-  scope: Scope,
-  authenticate: Authenticate,
-): Promise<Caller> {
-  const { authorization } = headers
-  if (authorization === undefined || !/^bearer\b/i.test(authorization)) {
-    throw new Failure('tokenMissing', undefined, { headers: { 'WWW-Authenticate': CHALLENGE } })
-  }
-  const token = authorization.length <= MAXIMUM_LENGTH ? BEARER.exec(authorization)?.[1] : undefined
-  const caller = token === undefined ? 'tokenInvalid' : await authenticate(token)
-  if (typeof caller === 'string') {
-    throw new Failure(caller, undefined, { headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` } })
-  }
-  if (!caller.scopes.includes(scope)) throw insufficientScope(scope)
-  return caller
+/** Who sends a request. */
+export interface Identity {
+  /** The account whose plants it sees and creates. */
+  account: string
+  /** What its requests are counted under: the id of an own token, or the issuer and subject of a JSON Web Token. */
+  rateLimitKey: string
+  scopes: readonly Scope[]
 }
 
+/** A valid token. */
+export interface ValidToken {
+  identity: Identity
+  /** In milliseconds since 1970; `Infinity`: never. */
+  expiresAt: number
+}
+
+/** Why a token is rejected. */
+export type InvalidToken = 'tokenInvalid' | 'tokenEnded'
+
+/** Looks a token up. */
+export type FindToken = (token: string) => Promise<ValidToken | InvalidToken>
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** Who sends the request: set before an operation is called. */
+      identity: Identity
+    }
+  }
+}
+
+const CHALLENGE = 'Bearer realm="plant-store"'
+/** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
+const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
+const MAX_HEADER_LENGTH = 4096
+
 /**
- * Whether {@link authenticateBearer} has failed to tell who sends a request. A 503, for want of the key of a token, is
- * one as well: a client chooses which key its token names.
+ * Identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
+ *
+ * @param failureLimit how often an address may fail
+ * @throws Failure 401, 403, 429, or 503 while the key of a token is unavailable
  */
-export function isFailedAuthentication(error: unknown): boolean {
-  return error instanceof Failure && (error.status === 401 || error.status === 503)
+export function authenticate(
+  findToken: FindToken,
+  failureLimit: RateLimit | undefined,
+): TsRestRequestHandler<typeof contract> {
+  const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
+  const cache = createTokenCache<ValidToken>()
+
+  async function identify(headers: IncomingHttpHeaders): Promise<Identity> {
+    const { authorization } = headers
+    if (authorization === undefined || !/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
+    const token = authorization.length <= MAX_HEADER_LENGTH ? BEARER.exec(authorization)?.[1] : undefined
+    if (token === undefined) throw rejected('tokenInvalid', ', error="invalid_token"')
+    const cached = cache.get(token)
+    if (cached) return cached.identity
+    const found = await findToken(token)
+    if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
+    cache.set(token, found)
+    return found.identity
+  }
+
+  return async (request, response, next) => {
+    const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
+    try {
+      request.identity = await identify(request.headers)
+    } catch (error) {
+      // A 503 counts too: a client chooses which key its token names.
+      if (error instanceof Failure) await countFailure?.(addressKey(request.ip ?? ''), response)
+      throw error
+    }
+    if (!request.identity.scopes.includes(scope)) throw insufficientScope(scope)
+    next()
+  }
+}
+
+/** RFC 6750 section 3: `error` is named only where a token was sent. */
+function rejected(reason: InvalidToken | 'tokenMissing', error: string): Failure {
+  return new Failure(reason, undefined, { headers: { 'WWW-Authenticate': CHALLENGE + error } })
 }
 
 function insufficientScope(scope: Scope): Failure {

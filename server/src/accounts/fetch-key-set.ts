@@ -1,22 +1,24 @@
 import { createLocalJWKSet, errors, type JWK } from 'jose'
-import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
+
+/** Signatures by private keys only: an HMAC could be made with the public key, and `none` by any client. */
+export const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
 /** How long the key server may take for its whole response, in milliseconds. */
 const FETCH_TIMEOUT = 3_000
-/** The largest response of the key server that is read, in bytes. */
-const MAXIMUM_SIZE = 256 * 1024
+/** The largest response that is accepted, in bytes. */
+const MAX_SIZE = 256 * 1024
 
 /** The keys that an issuer publishes. */
 export interface KeySet {
   keys: JWK[]
-  /** The `kid` of each key that cannot be read; undefined for one without. */
+  /** The `kid` of each malformed key; undefined if it has none. */
   malformed: unknown[]
 }
 
 /**
- * Fetches a JSON Web Key Set (RFC 7517) and leaves out the keys that cannot be read, so that they do not affect others.
+ * Fetches a JSON Web Key Set (RFC 7517) and drops malformed keys, so that they do not affect others.
  *
- * @throws Error where the response is not a key set, or not one of its keys can be read
+ * @throws Error if the response is not a key set, or has malformed keys only
  */
 export async function fetchKeySet(url: string): Promise<KeySet> {
   const published = await fetchKeys(url)
@@ -27,7 +29,7 @@ export async function fetchKeySet(url: string): Promise<KeySet> {
   return { keys, malformed }
 }
 
-/** Whether a key can be imported for each algorithm that it says it is for. */
+/** Whether a key can be imported for each algorithm that it claims. */
 async function isReadable(key: unknown): Promise<boolean> {
   if (typeof (key as JWK | null)?.kty !== 'string') return false
   for (const alg of SIGNATURE_ALGORITHMS) {
@@ -59,7 +61,7 @@ function parseKeys(text: string): unknown {
   try {
     return JSON.parse(text)?.keys
   } catch {
-    // Without the cause, which quotes what may be anything.
+    // Without the cause, which quotes the response.
     throw new Error('the response of the key server is not JSON')
   }
 }
@@ -69,7 +71,7 @@ async function readText(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    if (size > MAXIMUM_SIZE) throw new Error(`the response of the key server has more than ${MAXIMUM_SIZE} bytes`)
+    if (size > MAX_SIZE) throw new Error(`the response of the key server has more than ${MAX_SIZE} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -2,83 +2,67 @@ import { ScopeSchema } from '@plant-store/contract'
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
 import { isAccountName } from './account-name.ts'
+import type { FindToken, Identity, InvalidToken } from './authentication.ts'
+import { SIGNATURE_ALGORITHMS } from './fetch-key-set.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
-import type { Authenticate, Caller, Refusal } from './own-token.ts'
-import { SIGNATURE_ALGORITHMS } from './signature-algorithms.ts'
-import { createMemory } from './token-cache.ts'
 
-/** Whose JSON Web Tokens are accepted. */
+/** An issuer whose JSON Web Tokens are accepted. */
 export interface TokenIssuer {
-  /** What the claim `iss` must be. */
+  /** The claim `iss`. */
   issuer: string
-  /** What the claim `aud` must be or hold. */
+  /** The claim `aud`, or one of its values. */
   audience: string
-  /** Where the issuer publishes its keys, as a JSON Web Key Set. */
+  /** Where the issuer publishes its JSON Web Key Set. */
   keysUrl: string
 }
 
 /** How far the issuer's clock and ours may differ, in seconds. */
-const CLOCK_LEEWAY = 5
-/** How long a token that was verified is believed, in milliseconds; never beyond its `exp`. */
-const BELIEVED_FOR = 500
+const CLOCK_TOLERANCE = 5
 
 /**
- * Makes an authenticator that accepts the JSON Web Tokens of an issuer (RFC 7519, RFC 8725) and leaves all other tokens
- * to another. The claim `sub` is the account and `scope` the scopes; whoever issues the tokens is trusted with both.
+ * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account and `scope` the scopes:
+ * the issuer is trusted with both.
  */
-export function acceptJsonWebTokens(
-  { issuer, audience, keysUrl }: TokenIssuer,
-  authenticateOther: Authenticate,
-  logger: Logger,
-): Authenticate {
+export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
   const findKey = createIssuerKeys(keysUrl, logger)
   const options: JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
     issuer,
     audience,
     requiredClaims: ['exp'],
-    clockTolerance: CLOCK_LEEWAY,
-  }
-  const memory = createMemory<{ caller: Caller; expiresAt: number }>(BELIEVED_FOR)
-
-  async function verify(token: string): Promise<Caller | Refusal> {
-    if (!isCanonical(token)) return 'tokenInvalid'
-    const payload = await readClaims(token)
-    if (typeof payload === 'string') return payload
-    const { sub, exp = 0 } = payload
-    if (typeof sub !== 'string' || !isAccountName(sub)) return 'tokenInvalid'
-    const caller = { account: sub, rateLimitKey: `${issuer} ${sub}`, scopes: readScopes(payload) }
-    memory.remember(token, { caller, expiresAt: exp * 1000 })
-    return caller
+    clockTolerance: CLOCK_TOLERANCE,
   }
 
-  async function readClaims(token: string): Promise<JWTPayload | Refusal> {
+  async function readClaims(token: string): Promise<JWTPayload | InvalidToken> {
     try {
       return (await jwtVerify(token, findKey, options)).payload
     } catch (error) {
       if (error instanceof errors.JWTExpired) return 'tokenEnded'
-      // Which of the rules was broken would only help whoever forges tokens; and the error holds the claims.
+      // Which rule a token breaks would only help forgers; and the error holds its claims.
       if (error instanceof errors.JOSEError) return 'tokenInvalid'
       throw error
     }
   }
 
   return async (token) => {
-    // Our own tokens have no dots, JSON Web Tokens have two.
-    if (!token.includes('.')) return authenticateOther(token)
-    const known = memory.recall(token)
-    return known && Date.now() < known.expiresAt ? known.caller : verify(token)
+    if (!isCanonical(token)) return 'tokenInvalid'
+    const claims = await readClaims(token)
+    if (typeof claims === 'string') return claims
+    const { sub, exp = 0 } = claims
+    if (typeof sub !== 'string' || !isAccountName(sub)) return 'tokenInvalid'
+    const identity = { account: sub, rateLimitKey: `${issuer} ${sub}`, scopes: readScopes(claims) }
+    return { identity, expiresAt: exp * 1000 }
   }
 }
 
-function readScopes({ scope }: JWTPayload): Caller['scopes'] {
+function readScopes({ scope }: JWTPayload): Identity['scopes'] {
   const named = typeof scope === 'string' ? scope.split(' ') : []
   return ScopeSchema.options.filter((known) => named.includes(known))
 }
 
 /**
- * Whether each part is base64url as RFC 7515 section 2 writes it: decoders also take padding, the letters of plain
- * base64 and any value of the unused last bits, so that one token would have many texts and fill the cache.
+ * Whether each part is base64url as in RFC 7515 section 2. Decoders also accept padding, the alphabet of plain base64 and
+ * any value of the unused last bits, so that one token would have many spellings and fill the cache.
  */
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Token } from './token-store.ts'
 
-/** Logs that a token was created or revoked, for an audit: which one and what it may do, never the token or its hash. */
+/** Logs that a token was created or revoked, for audits: its id and what it may do, never the token or its hash. */
 export function logTokenEvent(
   logger: Logger,
   event: 'token created' | 'token revoked',

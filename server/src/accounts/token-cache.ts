@@ -1,34 +1,37 @@
-/** How many tokens are remembered at once; the oldest is forgotten first. */
-const REMEMBERED = 10_000
+/** How many tokens are cached; the oldest is evicted first. */
+const MAX_TOKENS = 10_000
+/** How long a token is cached, in milliseconds: revocation takes effect within one second in every process. */
+const TTL = 500
 
-/** What is known of tokens, for a while. */
-export interface Memory<Value> {
-  /** What is known of a token; nothing once its time is over. */
-  recall(token: string): Value | undefined
-  remember(token: string, value: Value): void
+/** Caches what is known of valid tokens. */
+export interface TokenCache<Value> {
+  /** Returns the value of a token, unless it is stale or the token has expired. */
+  get(token: string): Value | undefined
+  set(token: string, value: Value): void
 }
 
 /**
- * Makes a memory that believes what it was told for so many milliseconds. It finds tokens in a map, by hash and not by
- * comparing prefixes, so that the time tells nothing. Whoever remembers only tokens that are good keeps a flood of
- * wrong ones from filling it.
+ * Creates a cache, so that a busy client costs neither a database query nor a signature check per request. Only valid
+ * tokens are cached: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so
+ * the time that a lookup takes reveals nothing of them.
  */
-export function createMemory<Value>(believedFor: number): Memory<Value> {
-  const memory = new Map<string, { value: Value; until: number }>()
+export function createTokenCache<Value extends { expiresAt: number }>(): TokenCache<Value> {
+  const cache = new Map<string, { value: Value; staleAt: number }>()
   return {
-    recall(token) {
-      const entry = memory.get(token)
-      if (!entry || entry.until > performance.now()) return entry?.value
-      memory.delete(token)
+    get(token) {
+      const entry = cache.get(token)
+      if (!entry) return undefined
+      if (performance.now() < entry.staleAt && Date.now() < entry.value.expiresAt) return entry.value
+      cache.delete(token)
       return undefined
     },
 
-    remember(token, value) {
-      // What is set again goes to the end: the first is the oldest.
-      memory.delete(token)
-      const [oldest] = memory.keys()
-      if (memory.size >= REMEMBERED && oldest !== undefined) memory.delete(oldest)
-      memory.set(token, { value, until: performance.now() + believedFor })
+    set(token, value) {
+      // Deleted first, so that the order of the map is that of the age.
+      cache.delete(token)
+      const [oldest] = cache.keys()
+      if (cache.size >= MAX_TOKENS && oldest !== undefined) cache.delete(oldest)
+      cache.set(token, { value, staleAt: performance.now() + TTL })
     },
   }
 }

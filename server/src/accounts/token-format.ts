@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /**
- * A token is `pst_`, 32 random bytes in base62 and the CRC-32 of what stands before it in base62: a mistyped or cut one
- * is refused without asking the database, leak scanners can find it, and a double click selects it whole. GitHub's
- * tokens are made the same way (https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/).
+ * A token is `pst_`, 32 random bytes in base62, and the CRC-32 of that in base62: a mistyped or truncated one is rejected
+ * without the database, leak scanners find it, and a double click selects all of it. GitHub's tokens are similar
+ * (https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/).
  */
 const PREFIX = 'pst_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -15,21 +15,19 @@ const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 
-/** Makes a new token. */
+/** Generates a token. */
 export function generateToken(): string {
   const secret = BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`)
   const unchecked = PREFIX + base62(secret, SECRET_LENGTH)
   return unchecked + checksum(unchecked)
 }
 
-/** Whether a text can be a token of this service: its shape and checksum are right. */
+/** Whether text has the shape and checksum of a token of this service. */
 export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
 }
 
-/**
- * The SHA-256 of a token, in hexadecimal: all that is ever stored of it. A token is random, so no slow hash is needed.
- */
+/** Hashes a token with SHA-256: only this is stored. A token is random, so a slow hash is not needed. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }

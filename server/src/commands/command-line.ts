@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
+import { StartError } from '../http/listen/ports.ts'
 import { readSettings, type Settings, SettingsError } from '../settings/settings.ts'
-import { StartError } from '../start-error.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { backup } from './backup.ts'
 import { migrate } from './migrate.ts'
@@ -15,7 +15,7 @@ const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
 
 const program = new Command('plant-store')
-  .description('Runs the plant store and looks after its tokens and its database.')
+  .description('Runs the plant store and manages its tokens and its database.')
   .showSuggestionAfterError()
   .addHelpText(
     'after',
@@ -27,13 +27,13 @@ const program = new Command('plant-store')
 
 program
   .command('serve')
-  .description('serve the API until the process is told to end (SIGTERM, SIGINT)')
+  .description('serve the API until SIGTERM or SIGINT')
   .addHelpText('after', examples('plant-store serve', 'PORT=8080 LOG_LEVEL=debug plant-store serve'))
   .action(() => {
-    // As in a shutdown later on: a service manager that stops a server while it starts sees no failure.
+    // Exit code 0 as in a later shutdown: stopping a server during startup is not a failure.
     onEndingSignal(() => process.exit(0))
     return withSettings(async (settings) => {
-      // The other commands start without the server's parts.
+      // The other commands do not load the server.
       const { serve } = await import('./serve.ts')
       await serve(settings, await createLogger(settings.logLevel))
     })
@@ -41,11 +41,11 @@ program
 
 const token = program
   .command('token')
-  .description('make, list and revoke the tokens of accounts')
+  .description('create, list and revoke the tokens of accounts')
   .addHelpText('after', examples('plant-store token create --account me', 'plant-store token list'))
 token
   .command('create')
-  .description('make a token; standard output is the token alone')
+  .description('create a token; standard output is the token alone')
   .requiredOption('--account <name>', 'the account that the token belongs to')
   .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
   .option('--expires <time>', 'when it expires: 30s, 15m, 12h, 90d (default: never)')
@@ -60,7 +60,7 @@ token
   .action((options: CreateTokenOptions) => withSettings((settings) => createToken(settings, options)))
 token
   .command('list')
-  .description('list tokens; never the tokens themselves, which are not stored')
+  .description('list tokens, without their secrets, which are not stored')
   .option('--account <name>', 'only those of this account')
   .option('--json', 'as JSON, for programs')
   .addHelpText('after', examples('plant-store token list', 'plant-store token list --account me --json'))
@@ -68,20 +68,20 @@ token
 token
   .command('revoke')
   .argument('<id>', 'the id that "token list" shows')
-  .description('revoke a token; it is refused within one second')
+  .description('revoke a token; it is rejected within one second')
   .addHelpText('after', examples('plant-store token revoke ID'))
   .action((id: string) => withSettings((settings) => revokeToken(settings, id)))
 
 program
   .command('migrate')
-  .description('create the database, or bring it up to date')
+  .description('create the database, or apply the migrations that it lacks')
   .addHelpText('after', examples('plant-store migrate'))
   .action(() => withSettings((settings) => untilSignal((signal) => migrate(settings, signal))))
 
 program
   .command('backup')
-  .argument('<file>', 'where the copy goes; it must not exist')
-  .description('copy the database, consistent, also while the server writes to it')
+  .argument('<file>', 'where to write the copy; the file must not exist')
+  .description('copy the database consistently, even while the server writes to it')
   .addHelpText('after', examples('plant-store backup "plants-$(date +%F).db"'))
   .action((file: string) => withSettings((settings) => untilSignal((signal) => backup(settings, file, signal))))
 
@@ -96,7 +96,7 @@ function readVersion(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }
 
-/** Runs a command with the settings of the environment. Whatever the database fails with is a DatabaseError. */
+/** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
 async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
   const settings = readSettings(process.env)
   try {
@@ -106,14 +106,14 @@ async function withSettings(run: (settings: Settings) => Promise<void>): Promise
   }
 }
 
-/** The end of a command's help: lines that work as they stand. */
+/** Formats the examples at the end of a command's help. */
 function examples(...lines: string[]): string {
   return `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}\n`
 }
 
-/** Tells people what went wrong and gives the exit code. */
+/** Prints an error and returns the exit code. */
 function report(error: unknown): number {
-  // Commander has printed its own.
+  // Commander has printed its own errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
   if (error instanceof SettingsError || error instanceof UsageError) {
     console.error(`plant-store: ${error.message}`)

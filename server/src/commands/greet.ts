@@ -6,12 +6,12 @@ import type { Settings } from '../settings/settings.ts'
 import { isOutputClosed, OutputError, print } from './output.ts'
 
 const DAY = 86_400_000
-/** For how many days the token of a first start is valid. */
+/** How many days the token of the first startup is valid. */
 const DEMO_DAYS = 7
 
 /**
- * Greets whoever starts the server on an empty database: with a token and calls that work as pasted, or in production,
- * whose log is kept and read by others, with the commands that make a token.
+ * Prints how to begin on an empty database: a token and calls that work as pasted. In production, where others read the
+ * output, it prints the commands that create a token instead.
  */
 export async function greet(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
   if (isOutputClosed()) return
@@ -20,13 +20,13 @@ export async function greet(server: RunningServer, settings: Settings, logger: L
     else await greetWithToken(server, settings, logger)
   } catch (error) {
     if (!(error instanceof OutputError)) throw error
-    console.error(`plant-store: no token was shown: ${error.message}`)
+    console.error(`plant-store: no token was printed: ${error.message}`)
   }
 }
 
 async function greetWithToken({ url, tokens }: RunningServer, { docs }: Settings, logger: Logger): Promise<void> {
   const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
-  const created = await tokens.create({ account: 'demo', label: 'printed at the first start', expiresAt })
+  const created = await tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
   logTokenEvent(logger, 'token created', created)
   try {
     print(explainCalls(url, created.token, docs))
@@ -39,7 +39,7 @@ async function greetWithToken({ url, tokens }: RunningServer, { docs }: Settings
 
 function explainCalls(url: string, token: string, docs: boolean): string {
   return `
-The plant store is empty. This token of the account "demo" is shown once, and expires in ${DEMO_DAYS} days:
+The plant store is empty. This token of the account "demo" is shown only once and expires in ${DEMO_DAYS} days:
 
   ${token}
 
@@ -51,17 +51,17 @@ ${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
 }
 
 function explainTokens({ databaseUrl }: Settings): string {
-  // The shell in which the command is pasted does not have the settings of the server.
+  // The shell that the command is pasted into does not have the server's settings.
   const setting = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL) ? '' : `DATABASE_URL=${quote(databaseUrl)} `
   return `
-The plant store is empty. Create a token, in the folder of the plant store or with its command installed:
+The plant store is empty. Create a token, in the repository or with the command installed:
 
   ${setting}npm run --silent plant-store -- token create --account me
   ${setting}plant-store token create --account me
 `
 }
 
-/** A text as one word of a POSIX shell. */
+/** Quotes text as one word for a POSIX shell. */
 function quote(text: string): string {
   return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -5,10 +5,10 @@ const STANDARD_OUTPUT = 1
 const ACCESS_MODE = 0b11
 const READ_AND_WRITE = 0b10
 
-/** Standard output cannot be written. The message is one sentence that says what to do. */
+/** Standard output cannot be written. The message says in one sentence what to do. */
 export class OutputError extends Error {
   override readonly name = 'OutputError'
-  /** Whether a reader such as `head` has closed the pipe, because it has what it wants: no reason for a message. */
+  /** Whether a reader such as `head` has closed the pipe, which needs no message. */
   readonly isReaderGone: boolean
 
   constructor(message: string, isReaderGone = false) {
@@ -18,21 +18,21 @@ export class OutputError extends Error {
 }
 
 /**
- * Prints a line that the command was called for.
+ * Prints the result of a command.
  *
- * @throws OutputError where it cannot be shown
+ * @throws OutputError if standard output is closed or cannot be written
  */
 export function print(line: string): void {
   const code = isOutputClosed() ? 'EBADF' : tryToWrite(line)
   if (!code) return
-  throw new OutputError(`standard output cannot be written (${code}): send it elsewhere and retry`, code === 'EPIPE')
+  throw new OutputError(`standard output cannot be written (${code}): redirect it and retry`, code === 'EPIPE')
 }
 
 /**
- * Prints what a command has done. It is done, shown or not: that standard output is closed is no error here, since
- * nothing tells it from output that was discarded on purpose.
+ * Prints what a command has done. A closed standard output is not an error here: it looks like output that is discarded
+ * on purpose.
  *
- * @throws OutputError with the line, where it cannot be shown
+ * @throws OutputError that includes the line
  */
 export function announce(line: string): void {
   const code = tryToWrite(line)
@@ -41,8 +41,8 @@ export function announce(line: string): void {
 }
 
 /**
- * Whether standard output was closed when the process started. Node.js then opens /dev/null in its place, to read and to
- * write, as `stdio: 'ignore'` does; a redirection to /dev/null only writes.
+ * Whether standard output was closed when the process started. Node.js then opens /dev/null in its place for reading and
+ * writing, as `stdio: 'ignore'` does; a redirection to /dev/null only writes.
  */
 export function isOutputClosed(): boolean {
   try {
@@ -55,7 +55,7 @@ export function isOutputClosed(): boolean {
   }
 }
 
-/** Gives the code of the error, or nothing. */
+/** Returns the code of an error, or undefined. */
 function tryToWrite(line: string): string | undefined {
   try {
     writeAll(STANDARD_OUTPUT, `${line}\n`)

@@ -10,23 +10,23 @@ import { greet } from './greet.ts'
 import { onEndingSignal } from './signals.ts'
 
 /**
- * Left to itself, V8 lets the heap grow to several times what is in use before it collects what a long list leaves
- * behind: a list of a million plants then takes 130 MB over idle, and 40 MB with this, in the same time (Node.js 20).
+ * By default V8 lets the heap grow to several times what is in use before it collects garbage: a list of a million plants
+ * then takes 130 MB over idle, and 40 MB with this, in the same time (Node.js 20).
  */
 const HEAP_GROWTH = '--heap-growing-percent=50'
 
 /**
- * Serves until the process is told to end. On an empty database it says how to begin.
+ * Serves until a signal. On an empty database it prints how to begin.
  *
- * @throws StartError, or an error of the database: then it has let go of everything
+ * @throws StartError, or an error of the database, with everything closed
  */
 export async function serve(settings: Settings, logger: Logger): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
   const startup = new AbortController()
   const starting = start(settings, logger, startup.signal)
-  endInOrder(async () => {
+  shutDownOnSignal(async () => {
     startup.abort()
-    // A start that is ended, or fails, has closed what it had opened.
+    // A startup that fails, or is aborted, has closed everything.
     const close = await starting.catch(() => undefined)
     await close?.()
   }, logger)
@@ -37,20 +37,20 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
   }
 }
 
-/** Starts everything and gives what closes it. */
+/** Starts everything and returns a function that closes it. */
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const tracing = await startTracing(settings, logger)
-  const endLogOfRejections = logRejections(logger)
+  const stopLoggingRejections = logRejections(logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
   const close = async () => {
     await server.close()
-    endLogOfRejections()
+    stopLoggingRejections()
     await tracing?.close()
   }
   try {
-    await Promise.race([greetFirst(server, settings, logger), abortion(signal)])
+    await Promise.race([greetIfEmpty(server, settings, logger), rejectOnAbort(signal)])
   } catch (error) {
     await close()
     throw error
@@ -59,27 +59,27 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   return close
 }
 
-async function greetFirst(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
+async function greetIfEmpty(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
   if (await server.isEmpty()) await greet(server, settings, logger)
 }
 
-/** Rejects with the reason of a signal once it is aborted. */
-function abortion(signal: AbortSignal): Promise<never> {
+/** Rejects once a signal is aborted. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason))
   })
 }
 
 /**
- * Ends the process in order: when it is told to, with 0; after an error that nobody has caught, with 1, since nobody
- * knows what state it has left behind. Told a second time, it ends at once.
+ * Shuts the process down: on a signal, with exit code 0; after an uncaught exception, with 1, since it leaves an unknown
+ * state. A second signal ends the process immediately.
  */
-function endInOrder(close: () => Promise<void>, logger: Logger): void {
-  let ending = false
+function shutDownOnSignal(close: () => Promise<void>, logger: Logger): void {
+  let closing = false
   const hasTerminal = isatty(0)
-  const end = async (exitCode: number): Promise<void> => {
-    if (ending) process.exit(1)
-    ending = true
+  const shutDown = async (exitCode: number): Promise<void> => {
+    if (closing) process.exit(1)
+    closing = true
     try {
       await close()
       process.exitCode = exitCode
@@ -87,22 +87,22 @@ function endInOrder(close: () => Promise<void>, logger: Logger): void {
       logger.fatal({ err: error }, 'closing failed')
       process.exitCode = 1
     }
-    // Whatever else is open holds the process no longer.
+    // What is still open must not keep the process running.
     process.exit()
   }
   onEndingSignal((signal) => {
-    // Where no terminal can close, it is sent by who expects settings to be read again, not the service to end.
+    // Without a terminal that can close, SIGHUP usually means that settings should be read again.
     if (signal === 'SIGHUP' && !hasTerminal) {
       logger.info({ signal }, 'signal ignored: restart the server to change its settings')
       return
     }
-    // There is nothing left to write to: to try would be an error that nobody catches.
+    // The terminal is gone, so writing to it would be an uncaught error.
     if (signal === 'SIGHUP') logger.level = 'silent'
     logger.info({ signal }, 'closing')
-    void end(0)
+    void shutDown(0)
   })
   process.on('uncaughtException', (error) => {
-    logger.fatal({ err: error }, 'an error that nobody has caught: closing')
-    if (!ending) void end(1)
+    logger.fatal({ err: error }, 'uncaught exception, shutting down')
+    if (!closing) void shutDown(1)
   })
 }

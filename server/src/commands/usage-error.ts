@@ -1,4 +1,4 @@
-/** A command was called in a way that it does not take. The message says what it takes. */
+/** A command was called with invalid arguments. The message says which are valid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

@@ -3,7 +3,7 @@ import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import type { StaticResource } from './static-resource.ts'
 
-/** The page loads and calls nothing but this server, and runs no script that stands in the page itself. */
+/** The page loads from and calls only this server, and runs no inline script. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -15,11 +15,11 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-// Always those beside the sources: the compiler copies only what it compiles.
+// Always from src: the compiler does not copy these files to dist.
 const PAGE_FOLDER = new URL('../../src/docs/page/', import.meta.url)
 const SWAGGER_UI_FOLDER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
-/** The OpenAPI document, and the page that shows it and calls the service. */
+/** Creates the OpenAPI document, and the page that shows it and calls the service. */
 export function createDocsResources(publicUrl: string | undefined): StaticResource[] {
   const document = JSON.stringify(createOpenApiDocument({ serverUrl: publicUrl }))
   return [

@@ -1,20 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Express } from 'express'
 
-/** Something that is answered to `GET` with the same bytes to everybody, without a token. */
+/** A resource that is the same for every client and needs no token. */
 export interface StaticResource {
   method: 'GET'
   path: string
   bytes: Buffer
   contentType: string
-  /** Default: that of every answer, which lets nothing be loaded. */
+  /** Default: that of every response, which allows nothing. */
   contentSecurityPolicy?: string
 }
 
-/**
- * Answers the resources from memory. Callers keep them and ask each time whether they are still the same, so that a new
- * version of the service is seen at once.
- */
+/** Serves resources from memory. Clients cache and revalidate them, so that they see a new version immediately. */
 export function serveStaticResources(app: Express, resources: readonly StaticResource[]): void {
   for (const { path, bytes, contentType, contentSecurityPolicy } of resources) {
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`

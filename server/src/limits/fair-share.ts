@@ -1,32 +1,31 @@
+import { isIPv6 } from 'node:net'
+
 /**
  * A capacity, such as bytes or requests in flight, that clients share.
  *
- * A client may hold up to a factor of what is still free, so that one alone never takes everything: with a factor of 8 it
- * gets 888 of 1,000, and the next one finds room. The more clients hold, the less each may hold. This is the dynamic threshold
- * of shared-memory switches (Choudhury and Hahne, 1998): it needs no list of clients and no division in advance.
+ * A client may hold a multiple of what is free, so that one alone never takes everything: with a factor of 8 it gets 888
+ * of 1,000. The more clients hold, the less each may hold. This is the dynamic threshold of shared-memory switches
+ * (Choudhury and Hahne, 1998): it needs no list of clients and no division in advance.
  */
 export interface FairShare {
-  /** Whether a client may take this much more. */
+  /** Whether a client may take so much more. */
   hasRoom(client: string, amount: number): boolean
-  /** Whether a client holds as much as the average one, or more, and more than one. */
+  /** Whether a client holds more than one, and at least the average. */
   holdsMuch(client: string): boolean
-  /** Takes it. What is in use already is counted even beyond the capacity. */
+  /** Takes it, even beyond the capacity if it is in use already. */
   take(client: string, amount: number): void
-  /** Gives back what was taken. */
   release(client: string, amount: number): void
-  /** How much all clients hold. */
-  used(): number
 }
 
-/** For capacities of many equal parts. */
+/** The factor for capacities of many equal parts. */
 const PLENTIFUL = 8
-/** For capacities of which a client may take a large part at a time: what one leaves has to be enough for the next. */
+/** The factor for capacities of which a client takes large parts: what one leaves must be enough for the next. */
 export const SCARCE = 1
 
 /**
- * Makes a capacity to share.
+ * Creates a capacity to share.
  *
- * @param factor how many times of what is still free a client may hold; default: 8
+ * @param factor how many times of what is free a client may hold; default: 8
  */
 export function createFairShare(capacity: number, factor: number = PLENTIFUL): FairShare {
   const held = new Map<string, number>()
@@ -36,7 +35,7 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
     hasRoom(client, amount) {
       const free = capacity - used
       const mine = held.get(client) ?? 0
-      // A client that holds nothing is never too large, only too late.
+      // A client that holds nothing may take all that is free.
       return amount <= free && (mine === 0 || mine + amount <= factor * free)
     },
 
@@ -56,7 +55,20 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
       if (rest > 0) held.set(client, rest)
       else held.delete(client)
     },
-
-    used: () => used,
   }
+}
+
+/**
+ * Names the client behind an address: an IPv4 address, or the first half of an IPv6 address, since one customer of a
+ * provider may use all of the other half.
+ */
+export function addressKey(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
+  const groups = head.split(':').filter(Boolean)
+  const last = tail?.split(':').filter(Boolean) ?? []
+  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - last.length) }, () => '0')
+  return `${[...groups, ...zeros, ...last].slice(0, 4).join(':')}::/64`
 }

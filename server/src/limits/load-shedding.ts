@@ -1,43 +1,44 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { NextFunction, Request, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
-import { addressKey } from './address-key.ts'
-import { createFairShare } from './fair-share.ts'
+import { addressKey, createFairShare } from './fair-share.ts'
 
 type LoadLimits = Pick<Settings, 'maxRequestsInFlight' | 'maxEventLoopDelay'>
 
-/** Rejects requests that the process would answer too late. */
+/** Sheds requests that the process would respond to too late. */
 export interface LoadShedding {
-  /** Admits a request in the name of its address. It is in flight until its response has been handed over whole. */
-  admit(request: Request, response: Response, next: NextFunction): void
   /**
-   * Counts an admitted request in the name of its account instead.
+   * Counts a request as in flight, for its address, until its response is sent.
    *
-   * @throws Failure `unavailable` where the account has its share of requests in flight, or the event loop is late and
-   *   the account has more of them than the others
+   * @throws Failure `unavailable` if the address has its share of requests in flight
    */
-  assign(response: Response, account: string): void
+  shedByAddress: RequestHandler
+  /**
+   * Counts a request for its account instead, once that is known.
+   *
+   * @throws Failure `unavailable` if the account has its share of requests in flight, or the event loop is late and the
+   *   account has at least as many as the average
+   */
+  shedByAccount(request: Pick<Request, 'identity'>, response: Response, next: NextFunction): void
   /** How many requests are in flight. */
   inFlight(): number
   close(): void
 }
 
-/** How often the delay of the event loop is read, in milliseconds: a single long task does not shed anything. */
+/** The period over which the delay is averaged, in milliseconds: a single long task sheds nothing. */
 const SAMPLING_INTERVAL = 500
-/** The precision with which the delay of the event loop is measured, in milliseconds. */
+/** The resolution of the measured delay, in milliseconds. */
 const RESOLUTION = 10
-/** With fewer requests in flight, shedding one more would not make the event loop any faster. */
-const MINIMUM_IN_FLIGHT = 16
+/** With no more requests in flight than this, shedding one would not make the event loop faster. */
+const MIN_IN_FLIGHT = 16
 
 /**
- * Responds 503 before much is spent on a request, while more are in flight or the event loop is later than the limits
- * say: a response that comes too late is useless, and the work for it delays those that could still be in time. While the
- * event loop is late, the accounts with the most requests in flight are rejected; a client with few of them goes on.
+ * Sheds requests early, because a late response is useless and delays others. While the event loop is late, only the
+ * accounts with the most requests in flight are affected.
  *
- * In flight is what the process works on or waits for. A response that only waits for its client to read it is not, so
- * that slow readers keep no one else out.
+ * A response that only waits for its client to read it is not in flight, so that slow readers do not keep others out.
  */
 export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: LoadLimits): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
@@ -51,7 +52,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
   }
 
   function isLate(): boolean {
-    return maxEventLoopDelay > 0 && clients.size > MINIMUM_IN_FLIGHT && delay.mean() > maxEventLoopDelay
+    return maxEventLoopDelay > 0 && clients.size > MIN_IN_FLIGHT && delay.mean() > maxEventLoopDelay
   }
 
   function release(this: Response): void {
@@ -62,23 +63,25 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
   }
 
   return {
-    admit(request, response, next) {
+    shedByAddress(request, response, next) {
       hold(response, `address ${addressKey(request.ip ?? '')}`)
-      // Node.js emits the first when the last byte has been handed over, and the second in any case.
+      // Node.js emits `prefinish` once the last byte is handed over, and `close` in any case.
       response.on('prefinish', release).on('close', release)
       next()
     },
 
-    assign(response, account) {
-      // Its connection may have closed while its token was looked up.
-      if (!clients.has(response)) return
-      const client = `account ${account}`
-      release.call(response)
-      hold(response, client)
-      if (isLate() && share.holdsMuch(client)) {
+    shedByAccount({ identity }, response, next) {
+      // The connection may have closed while the token was looked up.
+      if (clients.has(response)) {
+        const client = `account ${identity.account}`
         release.call(response)
-        throw overloaded('event-loop-delay')
+        hold(response, client)
+        if (isLate() && share.holdsMuch(client)) {
+          release.call(response)
+          throw overloaded('event-loop-delay')
+        }
       }
+      next()
     },
 
     inFlight: () => clients.size,
@@ -86,7 +89,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
   }
 }
 
-/** How late the event loop is because of what this process itself does. */
+/** How late the event loop is because of this process. */
 interface OwnDelay {
   /** The mean of the last half second, in milliseconds. */
   mean(): number
@@ -94,9 +97,8 @@ interface OwnDelay {
 }
 
 /**
- * Measures the delay of the event loop, weighted with the share of a core that this process had meanwhile: where other
- * programs keep it waiting for a core, the event loop is late although the process has little to do, and rejecting its
- * requests would not help.
+ * Measures the delay of the event loop, weighted with the share of a core that this process used: if other programs keep
+ * it waiting for a core, the event loop is late too, but shedding would not help.
  */
 function createOwnDelay(): OwnDelay {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION })
@@ -125,7 +127,7 @@ function createOwnDelay(): OwnDelay {
 
 function overloaded(reason: 'in-flight' | 'event-loop-delay'): Failure {
   requestRejected.publish(reason)
-  // Clients that were rejected together do not come back together.
+  // A random time, so that clients that were rejected together do not retry together.
   const retryAfter = String(1 + Math.floor(Math.random() * 3))
   return new Failure('unavailable', 'The server has more requests than it can handle. Retry later.', {
     headers: { 'Retry-After': retryAfter },

@@ -1,25 +1,38 @@
-import type { Response } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 
-/** Counts a request of a key, such as a token or an address. */
+/** How many requests in how many seconds. */
+export type RateLimit = NonNullable<Settings['rateLimit']>
+
+/** Counts a request under a key, such as a token or an address. */
 export type CountRequest = (key: string, response: Response) => Promise<void>
 
+/** Limits how often a token, or the subject of JSON Web Tokens, may send requests. */
+export function limitRate(limit: RateLimit | undefined): RequestHandler {
+  if (limit === undefined) return (_request, _response, next) => next()
+  const countRequest = createRateLimit('rate-limit', limit)
+  return async (request, response, next) => {
+    await countRequest(request.identity.rateLimitKey, response)
+    next()
+  }
+}
+
 /**
- * Makes a counter of requests; without a limit it lets all pass. Each key has a window of its own, which begins with
- * its first request. The answer says what is left, in the headers of the IETF draft
- * (draft-ietf-httpapi-ratelimit-headers-10). The count is that of this process: several share nothing.
+ * Creates a counter of requests. Each key has a window of its own, which begins with its first request. The response says
+ * what is left, in the headers of draft-ietf-httpapi-ratelimit-headers-10. Processes do not share counts.
  *
- * @param reason what the limit is for, named in the headers and the metrics
- * @returns a function that throws a Failure (429) where the limit is passed
+ * @param reason names the limit in the headers and the metrics
+ * @returns a function that throws a Failure (429) beyond the limit
  */
-export function createRateLimit(reason: 'rate-limit' | 'auth-failures', limit: Settings['rateLimit']): CountRequest {
-  if (limit === undefined) return async () => {}
-  const { requests, seconds } = limit
+export function createRateLimit(
+  reason: 'rate-limit' | 'auth-failures',
+  { requests, seconds }: RateLimit,
+): CountRequest {
   const limiter = new RateLimiterMemory({ points: requests, duration: seconds })
-  // The draft allows whole seconds only.
+  // The draft allows only whole seconds.
   const policy = `"${reason}";q=${requests};w=${Math.ceil(seconds)}`
 
   return async (key, response) => {

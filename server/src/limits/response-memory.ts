@@ -3,64 +3,68 @@ import { Failure } from '../failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { createFairShare, SCARCE } from './fair-share.ts'
 
-/** Who reads from the database for a response. */
+/** The client that a response is read for. */
 export interface Reader {
   account: string
-  /** Whether the client is still there. */
-  isWanted(): boolean
+  /** Whether it is still connected. */
+  isConnected(): boolean
 }
 
-/** The memory of responses that wait to be written, shared by all accounts. */
+/** The memory of responses that wait to be read, shared by all accounts. */
 export interface ResponseMemory {
   /**
-   * Waits until there is room for a response of this account.
+   * Waits until there is room for a response.
    *
-   * @throws Failure `unavailable` where too much waits, of this account or in all, for two seconds
+   * @throws Failure `unavailable` if there is none within two seconds
    */
   room(reader: Reader): Promise<void>
   /**
-   * Reads a piece of a response once there is room for it, which it takes while it is read.
+   * Reads a piece of a response once there is room for it, and holds the room while reading.
    *
-   * @param patience how long to wait for room, in milliseconds; default: 2000
-   * @throws Failure `unavailable` where there is none
+   * @param timeout how long to wait for room, in milliseconds; default: 2000
+   * @throws Failure `unavailable` if there is none in that time
    */
-  read<T>(reader: Reader, task: () => Promise<T>, patience?: number): Promise<T>
+  read<T>(reader: Reader, task: () => Promise<T>, timeout?: number): Promise<T>
   /**
-   * Counts what a response keeps in memory: so many bytes, or a buffer. The same buffer counts once, however many
-   * responses send it.
+   * Counts what a response keeps in memory: a number of bytes, or a buffer, which counts once however many responses
+   * send it.
    *
-   * @returns a function that ends it, to be called once
+   * @returns a function that releases it, to be called once
    */
   hold(account: string, content: Buffer | number): () => void
 }
 
 /**
- * What a piece may take until it is sent, in bytes: a list that could be cached and the piece that makes it too long, three
- * bytes a character.
+ * What a piece may take until it is sent, in bytes: a list that could be cached and the piece that makes it too long, at
+ * three bytes per character.
  */
 const READ_SIZE = 6 * 2 ** 20
-/** How much room a response needs to begin, in bytes. */
+/** The room that a response needs to begin, in bytes. */
 const EXPECTED_SIZE = 2 ** 18
-/** Small memories have room for so many readings all the same. */
-const READINGS = 4
+/** How many reads fit even into a small memory. */
+const MIN_READS = 4
 /** How long to wait for room, in milliseconds. */
-const PATIENCE = 2_000
-/** How long to wait before looking for room again, in milliseconds. */
+const TIMEOUT = 2_000
+/** How long to wait before checking for room again, in milliseconds. */
 const PAUSE = 10
 
-/** Makes a memory of so many bytes. */
+/**
+ * Creates the memory.
+ *
+ * @param capacity in bytes
+ */
 export function createResponseMemory(capacity: number): ResponseMemory {
   const share = createFairShare(capacity, SCARCE)
-  const readSize = Math.min(READ_SIZE, capacity / READINGS)
-  /** How many responses send each buffer. */
+  const readSize = Math.min(READ_SIZE, capacity / MIN_READS)
+  /** How many responses are sending each buffer. */
   const senders = new Map<Buffer, number>()
 
-  async function waitForRoom({ account, isWanted }: Reader, bytes: number, patience: number): Promise<void> {
-    const end = performance.now() + patience
+  async function waitForRoom({ account, isConnected }: Reader, bytes: number, timeout: number): Promise<void> {
+    const end = performance.now() + timeout
     while (!share.hasRoom(account, bytes)) {
       if (performance.now() > end) throw overloaded()
       await sleep(PAUSE)
-      if (!isWanted()) throw new Failure('unavailable', 'The client has disconnected.')
+      if (!isConnected()) throw new Failure('unavailable', 'The client has disconnected.')
     }
   }
 
@@ -85,10 +89,10 @@ export function createResponseMemory(capacity: number): ResponseMemory {
   }
 
   return {
-    room: (reader) => waitForRoom(reader, Math.min(EXPECTED_SIZE, readSize), PATIENCE),
+    room: (reader) => waitForRoom(reader, Math.min(EXPECTED_SIZE, readSize), TIMEOUT),
 
-    async read(reader, task, patience = PATIENCE) {
-      await waitForRoom(reader, readSize, patience)
+    async read(reader, task, timeout = TIMEOUT) {
+      await waitForRoom(reader, readSize, timeout)
       const release = holdBytes(reader.account, readSize)
       try {
         return await task()

@@ -1,6 +1,6 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
-import { serializedJson } from '../http/response/serialized-json.ts'
+import { serializedJson } from '../http/response/send-json.ts'
 import type { SlowReaders } from '../http/response/slow-readers.ts'
 import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
@@ -18,12 +18,12 @@ export interface PlantsRouterOptions {
 /** Creates the router that implements the contract's operations on plants. */
 export function createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl }: PlantsRouterOptions) {
   return initServer().router(contract, {
-    createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.caller.account, body) }),
+    createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.identity.account, body) }),
 
     getPlants: async ({ query: { limit, cursor }, req, res }) => {
-      const { account } = req.caller
+      const { account } = req.identity
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const reader = { account, isWanted: () => res.socket?.writable === true }
+      const reader = { account, isConnected: () => res.socket?.writable === true }
       await responseMemory.room(reader)
       const { json, next } = await plants.list(account, { limit, after }, (read) => responseMemory.read(reader, read))
       if (next !== undefined) {

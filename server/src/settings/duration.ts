@@ -4,8 +4,8 @@ const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
 /**
  * Reads a duration such as `250ms`, `30s`, `15m`, `12h` or `90d` as milliseconds.
  *
- * @param max the longest duration that can be honoured, written the same way
- * @returns undefined if the text is not a duration or is longer than `max`
+ * @param max the longest duration, in the same format
+ * @returns undefined if the text is not a duration, or is longer
  */
 export function parseDuration(text: string, max: string): number | undefined {
   const duration = toMilliseconds(text)

@@ -1,9 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 
-/**
- * What happens in this process that somebody may want to count: whoever does subscribes, whoever makes it happen knows
- * nothing of counting. Publishing to nobody costs nothing worth measuring.
- */
+/** An event that logs and metrics may subscribe to. Publishing costs next to nothing without subscribers. */
 export interface Event<Message> {
   readonly hasSubscribers: boolean
   publish(message: Message): void
@@ -11,16 +8,16 @@ export interface Event<Message> {
   unsubscribe(listener: (message: Message) => void): void
 }
 
-/** A request has been answered, or its connection has closed before. */
+/** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
   method: string
-  /** The path of the operation; undefined where there is none. */
+  /** The path of the operation; undefined if there is none. */
   route: string | undefined
   status: number
   seconds: number
 }
 
-/** Why a caller was turned away before its request was looked at. */
+/** Why a request or connection was rejected without being handled. */
 export type Rejection =
   | 'in-flight'
   | 'event-loop-delay'
@@ -34,9 +31,9 @@ export type Rejection =
 
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
-/** A batch of new plants was committed; the message is how many. */
+/** A batch of new plants was committed; the message is its size. */
 export const batchCommitted = event<number>('plant-store.batch-committed')
-/** A statement found the database locked by another process and is tried again. */
+/** A statement found the database locked by another process and is retried. */
 export const busyRetried = event<undefined>('plant-store.busy-retried')
 
 function event<Message>(name: string): Event<Message> {

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import { type Rejection, requestRejected } from './events.ts'
 
-/** How many milliseconds of rejections one line tells of. */
+/** The period that one line covers, in milliseconds. */
 const INTERVAL = 1_000
 
 /**
- * Logs how many callers were turned away and why, one line a second at most: a line for each would cost more than turning
- * it away, at just the time when there is no time.
+ * Logs how many requests and connections were rejected and why, at most one line per second: a line for each would cost
+ * more than rejecting it, under overload.
  *
- * @returns a function that writes the last line and ends it
+ * @returns a function that writes the last line and unsubscribes
  */
 export function logRejections(logger: Logger): () => void {
   let counts: Partial<Record<Rejection, number>> = {}
@@ -21,7 +21,7 @@ export function logRejections(logger: Logger): () => void {
 
   function write(): void {
     timer = undefined
-    logger.warn({ rejected: counts }, 'callers were turned away')
+    logger.warn({ rejected: counts }, 'requests rejected')
     counts = {}
   }
 

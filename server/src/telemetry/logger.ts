@@ -6,9 +6,9 @@ const STANDARD_OUTPUT = 1
 export const STANDARD_ERROR = 2
 
 /**
- * Makes a log of the process: lines of JSON for programs, and lines for people where it goes to a terminal.
+ * Creates a logger that writes lines of JSON, or readable lines to a terminal.
  *
- * @param descriptor where it goes; default: standard output
+ * @param descriptor the file descriptor to write to; default: standard output
  */
 export async function createLogger(level: string, descriptor: number = STANDARD_OUTPUT): Promise<Logger> {
   if (!isatty(descriptor)) return pino({ level }, { write: (line) => writeOrDrop(descriptor, line) })
@@ -22,11 +22,11 @@ export async function createLogger(level: string, descriptor: number = STANDARD_
   return pino({ level }, destination)
 }
 
-/** A log that cannot be written, such as on a full disk, stops nothing. Pino's own writer would try for ever. */
+/** Drops a line that cannot be written, for example on a full disk. Pino's own writer would retry forever. */
 function writeOrDrop(descriptor: number, line: string): void {
   try {
     writeAll(descriptor, line)
   } catch {
-    // There is no place to tell it.
+    // There is nowhere to report it.
   }
 }

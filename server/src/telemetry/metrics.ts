@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { batchCommitted, busyRetried, type Event, requestEnded, requestRejected } from './events.ts'
 
-/** What is read when the metrics are asked for. */
+/** What is read when the metrics are requested. */
 export interface Gauges {
   requestsInFlight(): number
   waitingWrites(): number
@@ -9,19 +9,19 @@ export interface Gauges {
   logSize(): Promise<number>
 }
 
-/** The metrics of this process, in the text format of Prometheus. */
+/** The metrics of this process, in Prometheus text format. */
 export interface Metrics {
   contentType: string
   text(): Promise<string>
   close(): void
 }
 
-/** The buckets that OpenTelemetry recommends for the durations of HTTP requests, in seconds. */
+/** The buckets that OpenTelemetry recommends for HTTP requests, in seconds. */
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** Counts what the events tell of. Nothing is counted, and nothing spent on it, before this is called. */
+/** Starts counting events. */
 export function createMetrics(gauges: Gauges): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -29,31 +29,31 @@ export function createMetrics(gauges: Gauges): Metrics {
 
   const durations = new Histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'From the arrival of a request to the end of its answer; status 499: the caller went away before.',
+    help: 'Duration of a request until its response is sent; status 499: the client disconnected before.',
     labelNames: ['method', 'route', 'status_code'],
     buckets: DURATION_BUCKETS,
     registers,
   })
   const rejected = new Counter({
     name: 'plant_store_rejected_total',
-    help: 'Requests, and connections, that were turned away before they were looked at.',
+    help: 'Requests and connections that were rejected without being handled.',
     labelNames: ['reason'],
     registers,
   })
   const batches = new Histogram({
     name: 'plant_store_batch_size',
-    help: 'New plants in one commit.',
+    help: 'New plants per commit.',
     buckets: BATCH_BUCKETS,
     registers,
   })
   const retries = new Counter({
     name: 'plant_store_busy_retries_total',
-    help: 'Statements that found the database locked by another process.',
+    help: 'Statements retried because another process had locked the database.',
     registers,
   })
-  gauge('http_server_active_requests', 'Requests under way.', gauges.requestsInFlight)
-  gauge('plant_store_waiting_writes', 'New plants that wait for a commit.', gauges.waitingWrites)
-  gauge('plant_store_wal_bytes', 'The size of the write-ahead log of SQLite.', gauges.logSize)
+  gauge('http_server_active_requests', 'Requests in flight.', gauges.requestsInFlight)
+  gauge('plant_store_waiting_writes', 'New plants waiting for a commit.', gauges.waitingWrites)
+  gauge('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', gauges.logSize)
 
   const subscriptions = [
     subscribe(requestEnded, ({ method, route, status, seconds }) => {

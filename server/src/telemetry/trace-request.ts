@@ -1,7 +1,7 @@
 import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { NextFunction, Request, Response } from 'express'
 
-/** Makes a span of a request, a child of the caller's where it sends `traceparent`. */
+/** Makes a span per request, a child of the client's span if it sends `traceparent`. */
 export function traceRequest(request: Request, response: Response, next: NextFunction): void {
   const parent = propagation.extract(context.active(), request.headers)
   const options = {
@@ -13,7 +13,7 @@ export function traceRequest(request: Request, response: Response, next: NextFun
   context.with(trace.setSpan(parent, span), next)
 }
 
-/** Names follow the semantic conventions for HTTP; the query is left out, since a caller may have put a token there. */
+/** Names follow the semantic conventions for HTTP. The query is left out, since it may hold a token. */
 function endSpan(span: Span, request: Request, response: Response): void {
   const route: string | undefined = request.route?.path
   if (route !== undefined) span.updateName(`${request.method} ${route}`).setAttribute('http.route', route)
@@ -22,7 +22,7 @@ function endSpan(span: Span, request: Request, response: Response): void {
     span.setAttribute('http.response.status_code', response.statusCode)
     if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
   } else {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: 'the connection was closed before the answer was whole' })
+    span.setStatus({ code: SpanStatusCode.ERROR, message: 'the connection closed before the response was complete' })
   }
   span.end()
 }

@@ -3,17 +3,17 @@ import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Settings } from '../settings/settings.ts'
 
-/** Traces of requests, sent to a collector. */
+/** Sends traces of requests to a collector. */
 export interface Tracing {
-  /** Makes a span of each request, a child of the caller's where it sends `traceparent`. */
+  /** Makes a span per request. */
   middleware: RequestHandler
-  /** Sends what has not been sent yet, for three seconds at most. */
+  /** Sends what is left, for at most three seconds. */
   close(): Promise<void>
 }
 
-/** Where OpenTelemetry sends traces unless the variables say otherwise. */
+/** OpenTelemetry's default. */
 const DEFAULT_ENDPOINT = 'http://localhost:4318'
-/** How long a shutdown waits for the collector, in milliseconds: OpenTelemetry would wait ten seconds for each batch. */
+/** How long a shutdown waits for the collector, in milliseconds; OpenTelemetry would wait ten seconds per batch. */
 const CLOSE_TIMEOUT = 3_000
 
 /**
@@ -40,21 +40,21 @@ export async function startTracing(settings: Settings, logger: Logger): Promise<
     import('./watch-export.ts'),
   ])
   const named = resources.resourceFromAttributes({ 'service.name': 'plant-store' })
-  const asked = resources.detectResources({ detectors: [resources.envDetector] })
+  const requested = resources.detectResources({ detectors: [resources.envDetector] })
   const watch = watchExport(new OTLPTraceExporter(), {
     logger,
     address: addressOf(endpoint ?? DEFAULT_ENDPOINT),
     maxWaiting: settings.otelBspMaxQueueSize,
   })
   const provider = new NodeTracerProvider({
-    resource: resources.defaultResource().merge(named).merge(asked),
+    resource: resources.defaultResource().merge(named).merge(requested),
     spanProcessors: [watch.limit(new BatchSpanProcessor(watch.exporter))],
   })
   provider.register()
   return {
     middleware: traceRequest,
     async close() {
-      // What it fails with has been logged as lost.
+      // Spans that cannot be sent are logged as lost.
       const sent = provider.shutdown().catch(() => {})
       await Promise.race([sent, sleep(CLOSE_TIMEOUT, undefined, { ref: false })])
       watch.close()

@@ -2,20 +2,20 @@ import { TraceFlags } from '@opentelemetry/api'
 import type { SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import type { Logger } from 'pino'
 
-/** Sees what becomes of the spans that are sent to a collector. */
+/** Watches whether spans reach a collector. */
 export interface ExportWatch {
   /** The exporter, watched. */
   exporter: SpanExporter
-  /** Passes spans on to a processor that uses the watched exporter, as long as not too many wait in it. */
+  /** Limits how many spans wait in a processor that uses the watched exporter. */
   limit(processor: SpanProcessor): SpanProcessor
-  /** Logs what has not been logged yet; what waits is lost from now on. */
+  /** Logs what has not been logged yet; spans that still wait count as lost. */
   close(): void
 }
 
-/** What to watch an export with. */
+/** Options of the watch. */
 export interface ExportWatchOptions {
   logger: Logger
-  /** Where the spans are sent, without credentials. */
+  /** The collector, without credentials. */
   address: string
   /** How many spans may wait; more are lost. */
   maxWaiting: number
@@ -23,12 +23,12 @@ export interface ExportWatchOptions {
 
 /** The code of success in `ExportResult` of @opentelemetry/core. */
 const SUCCESS = 0
-/** How many milliseconds of losses one line tells of. */
+/** The period that one line covers, in milliseconds. */
 const INTERVAL = 60_000
 
 /**
- * Logs how many spans are lost while a collector does not take them: the first time immediately, then one line a minute at
- * most, and one line when it takes them again. Without it, OpenTelemetry loses them silently.
+ * Logs how many spans are lost while a collector is unavailable: immediately, then at most one line per minute, and one
+ * when it accepts them again. OpenTelemetry alone would lose them silently.
  */
 export function watchExport(exporter: SpanExporter, { logger, address, maxWaiting }: ExportWatchOptions): ExportWatch {
   let waiting = 0

@@ -1,10 +1,10 @@
 import { writeSync } from 'node:fs'
 
-/** How long to wait for the reader of a pipe that is full, in milliseconds. */
+/** How long to wait before retrying to write to a full pipe, in milliseconds. */
 const PAUSE = 10
 
 /**
- * Writes a text to a file descriptor, all of it. A stream of Node.js takes a write for done that a full disk has cut off.
+ * Writes all of a text to a file descriptor. A stream of Node.js would ignore that a full disk has truncated a write.
  *
  * @throws the error of the system call, such as `ENOSPC` or `EPIPE`
  */

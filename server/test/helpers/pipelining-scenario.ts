@@ -10,7 +10,8 @@ import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import express from 'express'
 import fc from 'fast-check'
 import pino from 'pino'
-import { createHttpServer, listen } from '../../src/http/listen/http-server.ts'
+import { createHttpServer } from '../../src/http/listen/http-server.ts'
+import { listen } from '../../src/http/listen/ports.ts'
 import { receiveRequest } from '../../src/http/request/receive-request.ts'
 import { createLoadShedding } from '../../src/limits/load-shedding.ts'
 import { requestEnded } from '../../src/telemetry/events.ts'
@@ -45,7 +46,7 @@ app.use(receiveRequest(pino({ level: 'silent' })), (_request, _response, next) =
   started++
   next()
 })
-app.use(traceRequest, loadShedding.admit)
+app.use(traceRequest, loadShedding.shedByAddress)
 app.get('/short', (_request, response) => {
   response.end('short')
 })
@@ -86,7 +87,7 @@ server.on('connection', (socket) => {
   })
 })
 use(app)
-const url = new URL(await listen(server, 0, '127.0.0.1'))
+const url = new URL(await listen(server, { host: '127.0.0.1', port: 0 }))
 
 const requests = [
   ...['/short', '/late', '/long', '/pieces', '/nothing'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),

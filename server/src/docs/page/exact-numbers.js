@@ -1,5 +1,5 @@
 /**
- * Shows JSON answers with the numbers as they came. Swagger UI parses them to indent them, which turns
+ * Shows JSON responses with exact numbers. Swagger UI parses them to indent them, which turns
  * 9007199254740993 into ...992 (https://github.com/swagger-api/swagger-ui/issues/2030).
  */
 export function exactNumbers({ React, getComponent }) {
@@ -7,7 +7,7 @@ export function exactNumbers({ React, getComponent }) {
     if (typeof props.content !== 'string' || !/json/i.test(props.contentType)) {
       return React.createElement(Original, props)
     }
-    const code = { language: 'json', canCopy: true, downloadable: true, fileName: 'answer.json' }
+    const code = { language: 'json', canCopy: true, downloadable: true, fileName: 'response.json' }
     return React.createElement(
       'div',
       null,

@@ -1,12 +1,12 @@
 import { exactNumbers } from './exact-numbers.js'
 import { networkFailure } from './network-failure.js'
 
-/** Without the trailing slash, since the paths of operations begin with one. */
+/** Without the trailing slash: the paths of operations begin with one. */
 const address = new URL('.', location.href).href.replace(/\/$/, '')
 
 /**
- * Calls go to where the page came from, whatever base address the document names: the page may be opened at another,
- * and its Content-Security-Policy lets it call nothing else.
+ * Sends calls to the origin of the page, whatever base URL the document names: the page may be opened at another, and its
+ * Content-Security-Policy allows no other.
  */
 const sameServer = {
   statePlugins: {
@@ -25,6 +25,6 @@ globalThis.SwaggerUIBundle({
   deepLinking: true,
   displayOperationId: true,
   tryItOutEnabled: true,
-  // It would send the address of the document to validator.swagger.io.
+  // Otherwise the page would send the URL of the document to validator.swagger.io.
   validatorUrl: null,
 })

@@ -1,12 +1,12 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { stop } from './http-server.ts'
+import { listen, type Port, stop } from './ports.ts'
 
-/** What the admin server tells of. */
+/** What the admin server reports. */
 export interface AdminSources {
-  /** Why the service is not ready to be sent requests; undefined: it is ready. */
+  /** Why requests would fail, in a sentence; undefined: they would not. */
   whyNotReady(): Promise<string | undefined>
-  /** Undefined before there is anything to measure. */
+  /** Undefined until there is anything to measure. */
   metrics(): Metrics | undefined
 }
 
@@ -19,24 +19,20 @@ export interface AdminServer {
 /**
  * Starts the private port of probes and metrics:
  *
- * - `/livez` 200 while the process answers at all; never asks the database, whose failure no restart mends.
- * - `/readyz` 200 while a request would be served and a write accepted, otherwise 503 with the reason.
- * - `/metrics` in the text format of Prometheus.
+ * - `/livez` 200 while the process responds at all; ignores the database, whose failure a restart does not fix.
+ * - `/readyz` 200 while requests would succeed, writes too, otherwise 503 with the reason.
+ * - `/metrics` in Prometheus text format.
  *
- * @param listen takes the port and gives its address
- * @throws what `listen` throws
+ * @throws StartError if the port cannot be listened on
  */
-export async function startAdminServer(
-  sources: AdminSources,
-  listen: (server: Server) => Promise<string>,
-): Promise<AdminServer> {
+export async function startAdminServer(sources: AdminSources, port: Port): Promise<AdminServer> {
   const pages = createPages(sources)
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
-    const answer = request.method === 'GET' || request.method === 'HEAD' ? pages[request.url ?? ''] : undefined
-    if (!answer) return sendText(response, 404, 'There are /livez, /readyz and /metrics here, for GET.')
-    answer(request, response)
+    const page = request.method === 'GET' || request.method === 'HEAD' ? pages[request.url ?? ''] : undefined
+    if (!page) return sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
+    page(request, response)
   })
-  return { url: await listen(server), close: () => stop(server, 0) }
+  return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
 }
 
 function createPages({ whyNotReady, metrics }: AdminSources): Record<string, RequestListener> {

@@ -4,19 +4,18 @@ import type { Express } from 'express'
 interface ExpressPrototypes {
   /** Options of `createServer`. */
   constructors: Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>
-  /** From now on, requests and responses are those of this app. */
+  /** Gives requests and responses the prototypes of an app from now on. */
   adopt(app: Express): void
 }
 
 /**
- * Makes requests and responses that are Express's from their birth.
+ * Makes requests and responses that are created with Express's prototypes.
  *
- * With every request Express sets the prototypes of the request and of the response to its own. V8 in Node.js 20 and 22
- * gives up its optimizations for objects whose prototype changes, which costs three quarters of the throughput
- * (https://github.com/expressjs/express/issues/5998). Objects that are made with these prototypes stay as they are: the
- * prototypes are set to what they are already. `createServer` takes the constructors as options.
+ * Express replaces the prototypes of every request and response. V8 in Node.js 20 and 22 stops optimizing objects whose
+ * prototype changes, which costs three quarters of the throughput (https://github.com/expressjs/express/issues/5998).
+ * Objects that are created with these prototypes do not change.
  *
- * Node.js 24 does better without: 0.65 of a bare server for a list of 100 plants against 0.61 with this.
+ * Node.js 24 is faster without: 0.65 of a bare server for a list of 100 plants, and 0.61 with this.
  */
 export function createExpressPrototypes(): ExpressPrototypes {
   const [major] = process.versions.node.split('.')
@@ -32,7 +31,7 @@ export function createExpressPrototypes(): ExpressPrototypes {
   }
 }
 
-/** A constructor of what `Base` constructs, whose prototype can be set. A class would not let it. */
+/** Makes a constructor like `base`, but with a writable prototype, which a class does not have. */
 function inheriting<Base extends typeof IncomingMessage | typeof ServerResponse>(base: Base): Base {
   const initialize = base as unknown as (this: object, argument: unknown, options: unknown) => void
   function Inheriting(this: object, argument: unknown, options: unknown): void {

@@ -1,71 +1,75 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
 import { Failure } from '../../failure.ts'
-import { addressKey } from '../../limits/address-key.ts'
-import { createFairShare } from '../../limits/fair-share.ts'
+import { addressKey, createFairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { setCommonHeaders } from '../response/common-headers.ts'
-import { answerFailure } from '../response/send-failure.ts'
+import { sendFailure } from '../response/send-failure.ts'
 import { createSlowReaders, type SlowReaders } from '../response/slow-readers.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
 import { createPipelining } from './pipelining.ts'
-import { refuseTunnel, refuseUnparsed } from './reject-unparsed.ts'
+import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 
 type ConnectionLimits = Pick<
   Settings,
   'maxConnections' | 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'stallTimeout'
 >
 
-const MAXIMUM_HEADER_BYTES = 16 * 1024
-/** How often Node.js looks for requests that are late, at most, in milliseconds. Its own default is 30 s. */
-const LATE_CHECK_INTERVAL = 1_000
-
-/** How long an idle connection may outlive the beginning of a shutdown, in milliseconds. */
-const IDLE_CHECK_INTERVAL = 50
-
-/** An HTTP server that has no app yet. */
+/** An HTTP server. */
 export interface HttpServer {
   server: Server
   slowReaders: SlowReaders
-  /** From now on the app answers. Until then, every request is answered that the server is starting. */
+  /** Passes requests on to an app. Until then, every request is rejected because the server is starting. */
   use(app: Express): void
-  /** From now on every answer says that it is the last one of its connection. */
+  /** Makes every response the last one of its connection. */
   drain(): void
 }
 
-/** Makes an HTTP server whose own refusals (a request that cannot be parsed, or not in time) are `Error` bodies too. */
+const MAX_HEADER_BYTES = 16 * 1024
+/** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
+const LATE_CHECK_INTERVAL = 1_000
+
+/** Creates an HTTP server that responds with an `Error` body also to what cannot be parsed, or is late. */
 export function createHttpServer(limits: ConnectionLimits): HttpServer {
   const prototypes = createExpressPrototypes()
-  let listener: RequestListener = answerStarting
-  let draining = false
   const slowReaders = createSlowReaders(limits.stallTimeout)
-  const handle = createPipelining((request, response) => {
+  const enqueue = createPipelining(handle)
+  let listener: RequestListener = rejectStarting
+  let draining = false
+
+  function handle(...[request, response]: Parameters<RequestListener>): void {
     if (draining) response.setHeader('Connection', 'close')
     response.on('prefinish', watchUnread)
     listener(request, response)
-  })
+  }
 
-  /** Of a response that has been handed over whole: where its client has not read it yet, it is waited for. */
+  /** Waits for the client to read a response that has been handed over whole. */
   function watchUnread(this: ServerResponse): void {
     if (this.socket && this.socket.writableLength > 0) slowReaders.watch(this)
   }
 
-  const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, handle)
+  const receive: RequestListener = (request, response) => {
+    // Node.js gives a response its socket when it is its turn.
+    if (response.socket) handle(request, response)
+    else enqueue(request, response)
+  }
+
+  const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, receive)
   server.maxConnections = limits.maxConnections
   server.timeout = limits.stallTimeout
-  // All of them: the app refuses a request with too many, instead of a part of them being dropped in silence.
+  // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0
-  // What reads the body says that it may come, once the request has been let in.
-  server.on('checkContinue', handle)
-  // The app refuses other expectations, as it does whatever else is wrong with the headers.
-  server.on('checkExpectation', handle)
-  server.on('clientError', refuseUnparsed)
+  // The app responds with `100 Continue` once it accepts the body.
+  server.on('checkContinue', receive)
+  // The app rejects other expectations.
+  server.on('checkExpectation', receive)
+  server.on('clientError', rejectUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
   server.on('connection', shareConnections(limits.maxConnections))
-  server.on('connect', (_request, socket) => refuseTunnel(socket))
+  server.on('connect', (_request, socket) => rejectTunnel(socket))
   return {
     server,
     slowReaders,
@@ -80,8 +84,8 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
 }
 
 /** Keeps one address from taking all connections. */
-function shareConnections(maximum: number): (socket: Socket) => void {
-  const share = createFairShare(maximum)
+function shareConnections(max: number): (socket: Socket) => void {
+  const share = createFairShare(max)
   return (socket) => {
     const address = addressKey(socket.remoteAddress ?? '')
     if (!share.hasRoom(address, 1)) {
@@ -100,44 +104,17 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
     requestTimeout,
     keepAliveTimeout,
     connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout, requestTimeout),
-    maxHeaderSize: MAXIMUM_HEADER_BYTES,
-    // A request without Host is refused with the others that are malformed, as an `Error` body.
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,
   }
 }
 
-/** The app answers everything itself; without this Express would make a last resort for every request. */
+/** The app responds to everything; without this, Express would create a final handler per request. */
 function neverCalled(): void {}
 
-const answerStarting: RequestListener = (_request, response) => {
+const rejectStarting: RequestListener = (_request, response) => {
   setCommonHeaders(response, randomUUID())
   const headers = { 'Retry-After': '1', Connection: 'close' }
-  answerFailure(response, new Failure('unavailable', 'The server is starting. Send the request again.', { headers }))
-}
-
-/** Listens; resolves with the address, whose port is another than the one given where that is 0. */
-export function listen(server: Server, port: number, host: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject).listen(port, host, () => {
-      server.off('error', reject)
-      const { port: taken } = server.address() as AddressInfo
-      resolve(`http://${host.includes(':') ? `[${host}]` : host}:${taken}`)
-    })
-  })
-}
-
-/**
- * Takes no more connections, lets requests under way end for `timeout` milliseconds, then cuts them off. Idle
- * connections are closed at once and again and again: `close` alone waits for those that fall idle later.
- */
-export function stop(server: Server, timeout: number): Promise<void> {
-  return new Promise((resolve) => {
-    const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
-    const cut = setTimeout(() => server.closeAllConnections(), timeout)
-    server.close(() => {
-      clearInterval(idle)
-      clearTimeout(cut)
-      resolve()
-    })
-  })
+  sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
 }

@@ -3,48 +3,48 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Failure } from '../../failure.ts'
 import { COMMON_HEADERS } from '../response/common-headers.ts'
-import { cutLater } from '../response/lingering-close.ts'
+import { closeLater } from '../response/lingering-close.ts'
 import { JSON_CONTENT_TYPE } from '../response/send-json.ts'
 
-/** Node.js itself decides by the response that is being sent, too, where nobody listens to `clientError`. */
+/** Without a listener for `clientError`, Node.js also decides by the response that is being sent. */
 type HttpSocket = Duplex & { _httpMessage?: ServerResponse | null }
 
-/** The parser fails again with whatever comes after its first failure; that needs no second answer. */
-const refused = new WeakSet<Duplex>()
+/** After its first failure the parser fails with everything that follows, which needs no second response. */
+const rejectedSockets = new WeakSet<Duplex>()
 
-/** Answers bytes that are no request, or no request in time, with an `Error` body, and closes the connection. */
-export function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+/** Responds with an `Error` body to what is not an HTTP request, or arrives too late, and closes the connection. */
+export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET') socket.destroy()
-  else refuse(socket, toFailure(error.code))
+  else reject(socket, toFailure(error.code))
 }
 
-/** Answers what asks for a tunnel. Node.js hands it over with the bare connection, and would otherwise just hang up. */
-export function refuseTunnel(socket: Duplex): void {
-  // Node.js has taken its own listeners off the connection: a response that is still being sent would never end.
+/** Responds to CONNECT, for which Node.js would otherwise just close the connection. */
+export function rejectTunnel(socket: Duplex): void {
+  // Node.js has removed its listeners from the connection, so a response that is being sent would never end.
   if ((socket as HttpSocket)._httpMessage) {
     socket.destroy()
     return
   }
   socket.on('error', () => socket.destroy()).resume()
-  refuse(socket, new Failure('badRequest', 'CONNECT asks for a tunnel, and this is no proxy. Send another method.'))
+  reject(socket, new Failure('badRequest', 'CONNECT is not supported: this is not a proxy. Use another method.'))
 }
 
-function refuse(socket: Duplex, failure: Failure): void {
-  if (refused.has(socket)) return
-  refused.add(socket)
-  afterEarlierAnswers(socket, () => {
-    // It is closing already, after an answer that said so.
-    if (socket.writable) socket.end(toHttp(failure), () => cutLater(socket))
+function reject(socket: Duplex, failure: Failure): void {
+  if (rejectedSockets.has(socket)) return
+  rejectedSockets.add(socket)
+  afterEarlierResponses(socket, () => {
+    // Otherwise it is closing already, after a response with `Connection: close`.
+    if (socket.writable) socket.end(toHttp(failure), () => closeLater(socket))
   })
 }
 
 /**
- * Waits for the answers to requests that came whole before on the same connection: a caller takes answers in the order
- * of its requests (RFC 9112 section 9.3.2). A request that did not come whole has no answer but this one.
+ * Waits for the responses to earlier complete requests on the connection, since responses have the order of the requests
+ * (RFC 9112 section 9.3.2). An incomplete request gets no other response than this.
  */
-function afterEarlierAnswers(socket: Duplex, proceed: () => void): void {
+function afterEarlierResponses(socket: Duplex, proceed: () => void): void {
   const earlier = (socket as HttpSocket)._httpMessage
-  if (earlier?.req.complete) earlier.once('finish', () => afterEarlierAnswers(socket, proceed))
+  if (earlier?.req.complete) earlier.once('finish', () => afterEarlierResponses(socket, proceed))
   else if (earlier?.headersSent) socket.destroy()
   else proceed()
 }

@@ -1,14 +1,14 @@
 /**
- * Reads JSON without losing an integer.
+ * Parses JSON without losing an integer.
  *
- * `JSON.parse` turns 9007199254740993 into ...992, which would mix up two plants, and keeps the last of two equal keys
- * in silence. Node.js 20 gives a reviver no access to the source text, and lossless-json lets a repeated key pass when
- * its values are equal, so this is a reader of its own. It takes exactly what `JSON.parse` takes (a property test
- * compares them), but for repeated keys and for nesting deeper than {@link MAXIMUM_DEPTH}.
+ * `JSON.parse` turns 9007199254740993 into ...992, which would mix up two plants, and silently keeps the last of two
+ * duplicate keys. Node.js 20 gives a reviver no access to the source text, and lossless-json accepts duplicate keys with
+ * equal values, so this is a parser of its own. It accepts what `JSON.parse` accepts (a property test compares them),
+ * except duplicate keys and nesting deeper than {@link MAX_DEPTH}.
  */
 
-/** RFC 8259 section 9 lets a reader limit the depth; the limit keeps the recursion far from the end of the stack. */
-export const MAXIMUM_DEPTH = 100
+/** RFC 8259 section 9 allows a limit, which keeps the recursion far from the end of the stack. */
+export const MAX_DEPTH = 100
 
 /** An int64 has at most this many digits. */
 const INT64_DIGITS = 19
@@ -21,15 +21,14 @@ const WORDS = [
   ['null', null],
 ] as const
 
-/** The text is not JSON, or not JSON that this service takes. The message says where and why, never what was there. */
+/** The text is not valid JSON. The message says where and why, but never quotes the text. */
 export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError'
 }
 
 /**
- * Parses a JSON text. An integer that a `number` holds safely comes as `number`, any other integer of up to 19 digits
- * as `bigint`, everything else as `JSON.parse` would give it, except that a fraction too small to show in a `number`
- * (1.00000000000000000001) comes as NaN lest it be taken for an integer.
+ * Parses JSON text. A safe integer becomes a `number`, any other integer of up to 19 digits a `bigint`. A fraction that a
+ * `number` would round to an integer (1.00000000000000000001) becomes NaN. The rest is as with `JSON.parse`.
  *
  * @throws JsonSyntaxError
  */
@@ -53,7 +52,7 @@ export function parseLosslessJson(text: string): unknown {
     }
   }
 
-  /** Skips space and then `character`, where it comes next. */
+  /** Skips space, and `character` if it follows. */
   function take(character: string): boolean {
     skipSpace()
     if (text[at] !== character) return false
@@ -83,10 +82,14 @@ export function parseLosslessJson(text: string): unknown {
     do {
       skipSpace()
       if (text[at] !== '"') fail('expected a key in double quotes')
+      const start = at
       const key = readString()
-      if (Object.hasOwn(object, key)) fail('a key is given twice, the second time before')
+      if (Object.hasOwn(object, key)) {
+        at = start
+        fail('duplicate key')
+      }
       if (!take(':')) fail('expected a colon')
-      // Not by assignment: `__proto__` would set the prototype.
+      // Not an assignment: `__proto__` would set the prototype.
       Object.defineProperty(object, key, {
         value: readValue(depth),
         configurable: true,
@@ -109,7 +112,7 @@ export function parseLosslessJson(text: string): unknown {
   }
 
   function enter(depth: number): void {
-    if (depth > MAXIMUM_DEPTH) fail(`nested deeper than ${MAXIMUM_DEPTH} levels`)
+    if (depth > MAX_DEPTH) fail(`nested deeper than ${MAX_DEPTH} levels`)
     at++
   }
 
@@ -117,7 +120,7 @@ export function parseLosslessJson(text: string): unknown {
     const start = at
     let escaped = false
     for (at++; text[at] !== '"'; at++) {
-      if (!(text.charCodeAt(at) >= 0x20)) fail('expected a character that a string may hold, or its closing quote')
+      if (!(text.charCodeAt(at) >= 0x20)) fail('expected a valid character or the closing quote of the string')
       if (text[at] === '\\') {
         escaped = true
         at++
@@ -129,7 +132,7 @@ export function parseLosslessJson(text: string): unknown {
       return JSON.parse(text.slice(start, at))
     } catch {
       at = start
-      return fail('expected only valid escapes in the string')
+      return fail('invalid escape in the string')
     }
   }
 
@@ -162,7 +165,7 @@ function fractionalNumber(literal: string): number {
   return Number.isInteger(number) ? Number.NaN : number
 }
 
-/** In one pass: the obvious regular expression takes quadratic time. */
+/** Loops, since the obvious regular expression takes quadratic time. */
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length
   while (end > 0 && digits[end - 1] === '0') end--

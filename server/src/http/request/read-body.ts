@@ -1,31 +1,48 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { contract } from '@plant-store/contract'
+import type { TsRestRequestHandler } from '@ts-rest/express'
 import { Failure } from '../../failure.ts'
+import { createFairShare, type FairShare, SCARCE } from '../../limits/fair-share.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { requestRejected } from '../../telemetry/events.ts'
 import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
-import { type BodyLimits, readBytes, tooLarge } from './read-bytes.ts'
+
+/** How much bodies may take, in bytes. */
+interface BodyLimits {
+  limit: number
+  /** The memory of all bodies being received. */
+  memory: FairShare
+  /** Whose share of that memory a body takes. */
+  client: string
+}
 
 const BYTE_ORDER_MARK = 0xfeff
-/** No two parts of it can take the same spaces: that would take quadratic time. */
+/** No two parts match the same spaces, which would take quadratic time. */
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
+/** The first buffer of a body of unknown length, in bytes; then twice as much each time. */
+const FIRST_CAPACITY = 16 * 1024
+const EMPTY = Buffer.alloc(0)
 
 /**
- * Reads the JSON body of a request, checks first: size 413, media type 415, memory 503, text 400. A body that is declared
- * too large is rejected before a byte of it is read, and the connection closed, since the rest of it is not wanted.
- *
- * @throws Failure
+ * Reads the JSON body of an operation that takes one. The order of the checks: size 413, media type 415, memory 503, JSON
+ * 400. A body that is declared too large is rejected before it is read.
  */
-export async function readJsonBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  limits: BodyLimits,
-): Promise<unknown> {
-  const { limit } = limits
-  const length = request.headers['content-length']
-  if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
-  checkMediaType(request)
-  // A caller of HTTP/1.0 would take it for the answer (RFC 9110 section 10.1.1).
-  if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
-  return parseBody(await readBytes(request, limits))
+export function readBody({
+  bodyLimit: limit,
+  maxBodyMemory,
+}: Pick<Settings, 'bodyLimit' | 'maxBodyMemory'>): TsRestRequestHandler<typeof contract> {
+  const memory = createFairShare(maxBodyMemory, SCARCE)
+  return async (request, response, next) => {
+    if (!('body' in request.tsRestRoute)) return next()
+    if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+    checkMediaType(request)
+    // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
+    if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
+    const bytes = await readBytes(request, { limit, memory, client: request.identity.account })
+    request.body = parseBody(bytes) as never
+    next()
+  }
 }
 
 function checkMediaType({ headers }: IncomingMessage): void {
@@ -42,6 +59,70 @@ function checkMediaType({ headers }: IncomingMessage): void {
   }
 }
 
+/**
+ * Reads a body into one buffer: Node.js gives each piece a buffer of its own, which takes hundreds of bytes even for one.
+ * A body in one piece is not copied.
+ */
+async function readBytes(request: IncomingMessage, { limit, memory, client }: BodyLimits): Promise<Buffer> {
+  const declared = request.headers['content-length']
+  let buffer: Buffer = EMPTY
+  let size = 0
+  let held = 0
+
+  function append(chunk: Buffer): void {
+    const end = size + chunk.length
+    if (end > limit) throw tooLarge(limit)
+    if (chunk.length === Number(declared)) buffer = chunk
+    else {
+      if (end > buffer.length) grow(declared === undefined ? capacityFor(end) : Number(declared))
+      chunk.copy(buffer, size)
+    }
+    size = end
+  }
+
+  function capacityFor(end: number): number {
+    return Math.min(limit, Math.max(end, 2 * buffer.length, FIRST_CAPACITY))
+  }
+
+  function grow(capacity: number): void {
+    if (!memory.hasRoom(client, capacity - held)) throw overloaded()
+    memory.take(client, capacity - held)
+    held = capacity
+    const grown = Buffer.allocUnsafeSlow(capacity)
+    buffer.copy(grown, 0, 0, size)
+    buffer = grown
+  }
+
+  try {
+    await readChunks(request, append)
+    return buffer.subarray(0, size)
+  } finally {
+    memory.release(client, held)
+  }
+}
+
+function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // If the connection has closed already, no event follows.
+    if (request.destroyed && !request.complete) reject(disconnected())
+    request
+      .on('data', (chunk: Buffer) => {
+        try {
+          append(chunk)
+        } catch (error) {
+          request.removeAllListeners('data').pause()
+          reject(error)
+        }
+      })
+      .on('end', resolve)
+      // A client that disconnects is not a fault of the server.
+      .on('error', () => reject(disconnected()))
+      .on('close', () => {
+        if (!request.complete) reject(disconnected())
+      })
+  })
+}
+
 function parseBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new Failure('malformedJson', 'The body is not valid UTF-8.')
   const text = bytes.toString('utf8')
@@ -49,6 +130,24 @@ function parseBody(bytes: Buffer): unknown {
     return parseLosslessJson(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error
-    throw new Failure('malformedJson', `The body is not JSON that can be read: ${error.message}.`)
+    throw new Failure('malformedJson', `The body is not valid JSON: ${error.message}.`)
   }
+}
+
+/** The rest of the body is not read. */
+function tooLarge(limit: number): Failure {
+  return new Failure('bodyTooLarge', `The body is larger than ${limit} bytes. Send less.`, {
+    headers: { Connection: 'close' },
+  })
+}
+
+function overloaded(): Failure {
+  requestRejected.publish('body-memory')
+  return new Failure('unavailable', 'The server is receiving too many large bodies. Retry later.', {
+    headers: { 'Retry-After': '1', Connection: 'close' },
+  })
+}
+
+function disconnected(): Failure {
+  return new Failure('badRequest', 'The connection closed before the body was complete.')
 }

@@ -3,9 +3,10 @@ import { Failure } from '../../failure.ts'
 
 type ValidationError = NonNullable<RequestValidationError['body'] | RequestValidationError['query']>
 
-const MAXIMUM_ISSUES = 3
+/** How many invalid fields a message names. */
+const MAX_ISSUES = 3
 
-/** Turns what ts-rest found wrong with a request into the failure that names the fields, and never their values. */
+/** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
 export function toValidationFailure({ pathParams, query, body }: RequestValidationError): Failure {
   if (pathParams) return new Failure('notFound')
   if (query) return new Failure('invalidQuery', describe(query))
@@ -14,7 +15,7 @@ export function toValidationFailure({ pathParams, query, body }: RequestValidati
 }
 
 function describe({ issues }: ValidationError): string {
-  const sentences = issues.slice(0, MAXIMUM_ISSUES).map(({ path = [], message }) => {
+  const sentences = issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => {
     const field = path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.')
     return `${field || 'The body'}${field ? ':' : ''} ${message}`
   })

@@ -2,13 +2,11 @@ import type { Database } from '@plant-store/prisma'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
-import { answerFailure } from './send-failure.ts'
+import { sendFailure } from './send-failure.ts'
 
-/**
- * Answers every failure as an `Error` body. What is not a {@link Failure} is the server's own fault: 500, and logged.
- */
+/** Responds to every failure with an `Error` body. What is not a {@link Failure} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
-  // Express tells an error handler by its four parameters.
+  // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const failure = asFailure(error, databaseFailure)
     if (failure.status >= 500) {
@@ -18,13 +16,13 @@ export function errorHandler(logger: Logger, databaseFailure: Database['failure'
       response.destroy()
       return
     }
-    answerFailure(response, failure)
+    sendFailure(response, failure)
   }
 }
 
 function levelOf({ reason, cause }: Failure): 'error' | 'warn' | 'debug' {
   if (reason !== 'unavailable') return 'error'
-  // Who is turned away because of overload is counted, not logged one by one.
+  // Shed requests are counted instead of logged one by one.
   return cause === undefined ? 'debug' : 'warn'
 }
 

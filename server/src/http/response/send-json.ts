@@ -1,24 +1,114 @@
 import type { ServerResponse } from 'node:http'
 import type { Express } from 'express'
+import type { Reader, ResponseMemory } from '../../limits/response-memory.ts'
+import type { SlowReaders } from './slow-readers.ts'
 
-/** The media type of every answer with a body. */
+/** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
+
+/** Who reads a response, and what limits it. */
+interface SendOptions {
+  reader: Reader
+  responseMemory: ResponseMemory
+  slowReaders: SlowReaders
+}
+
+type JsonPieces = AsyncIterator<string, undefined>
+
+/** A piece that is being written takes this many bytes a character: as a string, and in UTF-8. */
+const BYTES_PER_CHARACTER = 3
+
+/** A response body that is JSON text already. */
+class SerializedJson {
+  readonly json: Buffer | JsonPieces
+  readonly options: SendOptions
+
+  constructor(json: Buffer | JsonPieces, options: SendOptions) {
+    this.json = json
+    this.options = options
+  }
+}
+
+/** Wraps JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
+export function serializedJson<T>(json: Buffer | JsonPieces, options: SendOptions): T {
+  const body: unknown = new SerializedJson(json, options)
+  return body as T
+}
+
+/**
+ * Makes `response.json` send a value or {@link serializedJson}, and do nothing else: Express's own also looks for a
+ * charset, a replacer, an ETag and freshness with every response.
+ */
+export function overrideJson(app: Express): void {
+  app.response.json = function json(body) {
+    if (!(body instanceof SerializedJson)) sendJson(this, Buffer.from(JSON.stringify(body)))
+    else if (Buffer.isBuffer(body.json)) sendWhole(this, body.json, body.options)
+    else void sendPieces(this, body.json, body.options)
+    return this
+  }
+}
 
 /** Ends a response with JSON text in UTF-8. */
 export function sendJson(response: ServerResponse, bytes: Buffer): void {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
-  // By hand, since Node.js does not count the body of an answer to HEAD.
+  // Node.js does not count the body of a response to HEAD.
   response.setHeader('Content-Length', bytes.length)
   response.end(bytes)
 }
 
-/**
- * Makes `response.json` of an app do just that. Express's own looks for a charset to add, a replacer, an ETag and a
- * fresh copy at the caller with every answer; this service has none of them.
- */
-export function sendJsonPlainly(app: Express): void {
-  app.response.json = function json(body) {
-    sendJson(this, Buffer.from(JSON.stringify(body)))
-    return this
+function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMemory }: SendOptions): void {
+  sendJson(response, bytes)
+  // Usually the operating system has taken all of it already.
+  if (response.socket && response.socket.writableLength > 0) {
+    response.once('close', responseMemory.hold(reader.account, bytes))
   }
+}
+
+/**
+ * Sends one piece after the other, each once the client has read the one before and there is room for it. A failure
+ * midway breaks the connection rather than ending in a valid shorter list; a client that disconnects ends it.
+ */
+async function sendPieces(response: ServerResponse, pieces: JsonPieces, options: SendOptions): Promise<void> {
+  const { reader, responseMemory, slowReaders } = options
+  const readNext = () => responseMemory.read(reader, () => pieces.next(), Number.POSITIVE_INFINITY)
+  response.setHeader('Content-Type', JSON_CONTENT_TYPE)
+  slowReaders.watch(response)
+  try {
+    // A response to HEAD has no body, so nothing more is read.
+    if (response.req.method === 'HEAD') response.end()
+    // The first piece has been read already.
+    else for (let piece = await pieces.next(); await sendPiece(response, piece, options); piece = await readNext());
+  } catch (error) {
+    response.destroy(error as Error)
+  } finally {
+    await pieces.return?.()
+  }
+}
+
+/** Resolves once a piece is no longer in memory: true if another may follow. */
+async function sendPiece(
+  response: ServerResponse,
+  { value: piece, done }: IteratorResult<string, undefined>,
+  { reader, responseMemory }: SendOptions,
+): Promise<boolean> {
+  if (response.closed) return false
+  if (done) {
+    response.end()
+    return false
+  }
+  if (response.write(piece)) return true
+  const release = responseMemory.hold(reader.account, BYTES_PER_CHARACTER * piece.length)
+  await drained(response)
+  release()
+  return true
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      response.off('drain', end).off('close', end)
+      resolve()
+    }
+    response.on('drain', end).on('close', end)
+  })
 }
