@@ -207,7 +207,7 @@ describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }
     await authorize(server.token)
     const createPlant = await open('createPlant')
     for (const [body, error, message] of [
-      ['{"id": 1,', 40001, 'The body is not JSON'],
+      ['{"id": 1,', 40001, 'The body is not valid JSON'],
       ['{"id": 1}', 40002, 'name: is required'],
       ['{"id": 9223372036854775808, "name": "Ficus"}', 40002, 'id: must be'],
     ] as const) {

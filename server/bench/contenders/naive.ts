@@ -9,7 +9,7 @@ import { databaseFile } from '../../../prisma/src/database-url.ts'
 import { connectClient } from '../../../prisma/src/sqlite/connection/client.ts'
 
 const { prisma } = await connectClient(databaseFile(process.env['DATABASE_URL'] ?? ''))
-const callers = new WeakMap<object, string>()
+const accounts = new WeakMap<object, string>()
 
 const authenticate: RequestHandler = async (request, response, next) => {
   const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
@@ -18,11 +18,11 @@ const authenticate: RequestHandler = async (request, response, next) => {
     response.status(401).json({ error: 40102, message: 'unknown token' })
     return
   }
-  callers.set(request, row.account)
+  accounts.set(request, row.account)
   next()
 }
 
-const accountOf = (request: object) => callers.get(request) ?? ''
+const accountOf = (request: object) => accounts.get(request) ?? ''
 
 // What is measured, and no operation that comes later.
 const { createPlant, getPlants } = contract

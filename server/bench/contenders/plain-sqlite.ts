@@ -1,4 +1,4 @@
-/** Plain better-sqlite3 with the pragmas of the plant store behind node:http: one insert, one commit, one answer. */
+/** Plain better-sqlite3 with the pragmas of the plant store behind node:http: one insert, one commit, one response. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Database from 'better-sqlite3'

@@ -227,7 +227,7 @@ export const settingsTable = {
     format: TextSchema,
     unset: 'false',
     example: 'true',
-    description: 'true sends no traces, whatever the other variables say.',
+    description: 'true sends no traces; the other variables are then ignored.',
   },
   OTEL_BSP_MAX_QUEUE_SIZE: {
     format: CountSchema,
