@@ -61,7 +61,7 @@ export function createApp(
     globalMiddleware: [
       authenticate(findToken, settings.authFailureLimit),
       loadShedding.shedByAccount,
-      limitRate(settings.rateLimit),
+      ...(settings.rateLimit ? [limitRate(settings.rateLimit)] : []),
       readBody(settings),
     ],
     requestValidationErrorHandler: (error) => {

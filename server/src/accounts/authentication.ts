@@ -4,7 +4,6 @@ import type { TsRestRequestHandler } from '@ts-rest/express'
 import { Failure } from '../failure.ts'
 import { addressKey } from '../limits/fair-share.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
-import { createTokenCache } from './token-cache.ts'
 
 /** Who sends a request. */
 export interface Identity {
@@ -41,6 +40,10 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const MAX_HEADER_LENGTH = 4096
+/** How long a valid token is cached, in milliseconds: revocation takes effect within one second in every process. */
+const TTL = 500
+/** How many tokens are cached; the oldest is evicted first. */
+const MAX_CACHED = 10_000
 
 /**
  * Identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
@@ -53,18 +56,15 @@ export function authenticate(
   failureLimit: RateLimit | undefined,
 ): TsRestRequestHandler<typeof contract> {
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
-  const cache = createTokenCache<ValidToken>()
+  const findCached = cacheTokens(findToken)
 
   async function identify(headers: IncomingHttpHeaders): Promise<Identity> {
     const { authorization } = headers
     if (authorization === undefined || !/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
     const token = authorization.length <= MAX_HEADER_LENGTH ? BEARER.exec(authorization)?.[1] : undefined
     if (token === undefined) throw rejected('tokenInvalid', ', error="invalid_token"')
-    const cached = cache.get(token)
-    if (cached) return cached.identity
-    const found = await findToken(token)
+    const found = await findCached(token)
     if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
-    cache.set(token, found)
     return found.identity
   }
 
@@ -79,6 +79,26 @@ export function authenticate(
     }
     if (!request.identity.scopes.includes(scope)) throw insufficientScope(scope)
     next()
+  }
+}
+
+/**
+ * Caches tokens, so that a busy client costs neither a database query nor a signature check per request. Only valid ones
+ * are cached: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
+ * that takes reveals nothing about them.
+ */
+function cacheTokens(findToken: FindToken): FindToken {
+  const cache = new Map<string, ValidToken & { staleAt: number }>()
+  return async (token) => {
+    const cached = cache.get(token)
+    if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
+    cache.delete(token)
+    const found = await findToken(token)
+    if (typeof found === 'string') return found
+    const [oldest] = cache.keys()
+    if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
+    cache.set(token, { ...found, staleAt: performance.now() + TTL })
+    return found
   }
 }
 

@@ -11,8 +11,7 @@ export type RateLimit = NonNullable<Settings['rateLimit']>
 export type CountRequest = (key: string, response: Response) => Promise<void>
 
 /** Limits how often a token, or the subject of JSON Web Tokens, may send requests. */
-export function limitRate(limit: RateLimit | undefined): RequestHandler {
-  if (limit === undefined) return (_request, _response, next) => next()
+export function limitRate(limit: RateLimit): RequestHandler {
   const countRequest = createRateLimit('rate-limit', limit)
   return async (request, response, next) => {
     await countRequest(request.identity.rateLimitKey, response)
