@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
-import type { TsRestRequestHandler } from '@ts-rest/express'
+import type { TsRestRequest } from '@ts-rest/express'
+import type { Response } from 'express'
 import { Failure } from '../failure.ts'
 import { addressKey } from '../limits/fair-share.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
@@ -54,7 +55,7 @@ const MAX_CACHED = 10_000
 export function authenticate(
   findToken: FindToken,
   failureLimit: RateLimit | undefined,
-): TsRestRequestHandler<typeof contract> {
+): (request: TsRestRequest<typeof contract>, response: Response) => Promise<void> {
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
   const findCached = cacheTokens(findToken)
 
@@ -68,7 +69,7 @@ export function authenticate(
     return found.identity
   }
 
-  return async (request, response, next) => {
+  return async (request, response) => {
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
     try {
       request.identity = await identify(request.headers)
@@ -78,7 +79,6 @@ export function authenticate(
       throw error
     }
     if (!request.identity.scopes.includes(scope)) throw insufficientScope(scope)
-    next()
   }
 }
 

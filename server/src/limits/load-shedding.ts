@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
@@ -21,7 +21,7 @@ export interface LoadShedding {
    * @throws Failure `unavailable` if the account has its share of requests in flight, or the event loop is late and the
    *   account has at least as many as the average
    */
-  shedByAccount(request: Pick<Request, 'identity'>, response: Response, next: NextFunction): void
+  shedByAccount(request: Pick<Request, 'identity'>, response: Response): void
   /** How many requests are in flight. */
   inFlight(): number
   close(): void
@@ -70,18 +70,16 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
       next()
     },
 
-    shedByAccount({ identity }, response, next) {
+    shedByAccount({ identity }, response) {
       // The connection may have closed while the token was looked up.
-      if (clients.has(response)) {
-        const client = `account ${identity.account}`
+      if (!clients.has(response)) return
+      const client = `account ${identity.account}`
+      release.call(response)
+      hold(response, client)
+      if (isLate() && share.holdsMuch(client)) {
         release.call(response)
-        hold(response, client)
-        if (isLate() && share.holdsMuch(client)) {
-          release.call(response)
-          throw overloaded('event-loop-delay')
-        }
+        throw overloaded('event-loop-delay')
       }
-      next()
     },
 
     inFlight: () => clients.size,

@@ -1,4 +1,4 @@
-import type { RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -11,12 +11,9 @@ export type RateLimit = NonNullable<Settings['rateLimit']>
 export type CountRequest = (key: string, response: Response) => Promise<void>
 
 /** Limits how often a token, or the subject of JSON Web Tokens, may send requests. */
-export function limitRate(limit: RateLimit): RequestHandler {
+export function limitRate(limit: RateLimit): (request: Pick<Request, 'identity'>, response: Response) => Promise<void> {
   const countRequest = createRateLimit('rate-limit', limit)
-  return async (request, response, next) => {
-    await countRequest(request.identity.rateLimitKey, response)
-    next()
-  }
+  return ({ identity }, response) => countRequest(identity.rateLimitKey, response)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { contract } from '@plant-store/contract'
-import type { TsRestRequestHandler } from '@ts-rest/express'
+import type { TsRestRequest } from '@ts-rest/express'
 import { Failure } from '../../failure.ts'
 import { createFairShare, type FairShare, SCARCE } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
@@ -31,17 +31,19 @@ const EMPTY = Buffer.alloc(0)
 export function readBody({
   bodyLimit: limit,
   maxBodyMemory,
-}: Pick<Settings, 'bodyLimit' | 'maxBodyMemory'>): TsRestRequestHandler<typeof contract> {
+}: Pick<Settings, 'bodyLimit' | 'maxBodyMemory'>): (
+  request: TsRestRequest<typeof contract>,
+  response: ServerResponse,
+) => Promise<void> {
   const memory = createFairShare(maxBodyMemory, SCARCE)
-  return async (request, response, next) => {
-    if (!('body' in request.tsRestRoute)) return next()
+  return async (request, response) => {
+    if (!('body' in request.tsRestRoute)) return
     if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
     checkMediaType(request)
     // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
     if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
     const bytes = await readBytes(request, { limit, memory, client: request.identity.account })
     request.body = parseBody(bytes) as never
-    next()
   }
 }
 
