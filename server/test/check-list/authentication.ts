@@ -89,7 +89,7 @@ export const authentication: readonly Row[] = [
     name: 'a token in the query',
     checks: [refuses('is ignored', get('/plants?access_token=<token>', { Authorization: null }), 40101, CHALLENGE)],
   },
-  { number: 42, name: 'a token is looked up by its SHA-256', coveredBy: 'token-format.test.ts' },
+  { number: 42, name: 'a token is looked up by its SHA-256', coveredBy: 'accounts/token-format.test.ts' },
   {
     number: 43,
     name: 'a stranger’s body',

@@ -116,7 +116,7 @@ export const protocol: readonly Row[] = [
       refuses('endless headers', `GET /plants HTTP/1.1\r\n${'X: x\r\n'.repeat(50_000)}`, 43100),
     ],
   },
-  { number: 54, name: 'slow callers', coveredBy: 'overload.test.ts' },
+  { number: 54, name: 'slow callers', coveredBy: 'limits/overload.test.ts' },
   {
     number: 55,
     name: 'several requests at once on a connection, answered in their order',

@@ -14,8 +14,8 @@ export const trouble: readonly Row[] = [
     name: 'callers that go away',
     checks: [{ what: 'leave no half plant, and no trouble in the log', run: goAway }],
   },
-  { number: 58, name: 'storage that is locked, full or read-only', coveredBy: 'storage-failures.test.ts' },
-  { number: 59, name: 'a failure in the middle of a list', coveredBy: 'plants.test.ts' },
+  { number: 58, name: 'storage that is locked, full or read-only', coveredBy: 'storage/storage-failures.test.ts' },
+  { number: 59, name: 'a failure in the middle of a list', coveredBy: 'plants/creating.test.ts' },
   {
     number: 60,
     name: 'input that is meant to cost',

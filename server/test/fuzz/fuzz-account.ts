@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { errorCatalogue } from '@plant-store/contract'
-import { type Connection, openConnection } from './connection.ts'
-import { mutateBody } from './mutate-body.ts'
-import { mutateHttp } from './mutate-http.ts'
+import { type Connection, openConnection } from '../helpers/wire/connection.ts'
 import type { RawAnswer } from './parse-answer.ts'
 import { answered, createPlantModel, type ModelPlant } from './plant-model.ts'
 import type { Random } from './random.ts'
 import { readBody } from './read-body.ts'
+import { mutateBody } from './requests/mutate-body.ts'
+import { mutateHttp } from './requests/mutate-http.ts'
+import { randomPlant, writeBody } from './requests/write-body.ts'
+import { createRequest, inChunks, plantsRequest, type RawRequest, writeRequest } from './requests/write-request.ts'
 import type { AccountTokens } from './start-fuzzed-server.ts'
-import { randomPlant, writeBody } from './write-body.ts'
-import { createRequest, inChunks, plantsRequest, type RawRequest, writeRequest } from './write-request.ts'
 
 /** No answer takes nearly as long, in milliseconds. */
 const LIMIT = 20_000

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import {
+  AUDIENCE,
+  createKey,
+  ISSUER,
+  type KeyServer,
+  type ProviderKey,
+  signToken,
+  startKeyServer,
+} from '../helpers/accounts/start-key-server.ts'
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** The order of the curve P-256. */
+const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+
+let key: ProviderKey
+let keyServer: KeyServer
+let server: TestServer
+beforeAll(async () => {
+  key = await createKey('first')
+  keyServer = await startKeyServer(key)
+  server = await startTestServer({
+    jwtIssuer: ISSUER,
+    jwtAudience: AUDIENCE,
+    jwtJwksUrl: keyServer.url,
+    rateLimit: { requests: 3, seconds: 3_600 },
+  })
+})
+afterAll(async () => {
+  await server.close()
+  await keyServer.stop()
+})
+
+async function statusOf(token: string): Promise<number> {
+  return (await server.call('/plants', { token })).status
+}
+
+/** Spellings of a part that lenient decoders read as the same bytes. */
+function respell(part: string): string[] {
+  const unusedBits = { 0: 0, 2: 4, 3: 2 }[part.length % 4] ?? 0
+  const last = ALPHABET.indexOf(part.at(-1) ?? '')
+  const others = Array.from({ length: 2 ** unusedBits - 1 }, (_, bits) => ALPHABET[last + bits + 1])
+  const plain = part.replaceAll('-', '+').replaceAll('_', '/')
+  return [...others.map((letter) => part.slice(0, -1) + letter), ...(plain === part ? [] : [plain])]
+}
+
+/** The signature of the same token by the same key with n - s in place of s: as valid as the first. */
+function negate(signature: string): string {
+  const bytes = Buffer.from(signature, 'base64url')
+  const negated = (ORDER - BigInt(`0x${bytes.subarray(32).toString('hex')}`)).toString(16).padStart(64, '0')
+  return Buffer.concat([bytes.subarray(0, 32), Buffer.from(negated, 'hex')]).toString('base64url')
+}
+
+test('another spelling of a part of a token responds 401', async () => {
+  // Claims of different lengths, so that there are parts with unused bits.
+  for (const note of ['', 'a', 'aa']) {
+    const parts = (await signToken(key, { sub: `spelled${note}`, note })).split('.')
+    const respelled = parts.flatMap((part, index) => respell(part).map((other) => parts.with(index, other).join('.')))
+    for (const token of [...respelled, `${parts.join('.')}=`, `${parts.join('.')}==`]) {
+      expect(await statusOf(token)).toBe(401)
+    }
+    expect(await statusOf(parts.join('.'))).toBe(200)
+  }
+})
+
+test('all tokens of a subject share one rate limit, however they are signed', async () => {
+  const first = await signToken(key, { sub: 'eve' })
+  const [header, payload, signature = ''] = first.split('.')
+  expect(await statusOf(first)).toBe(200)
+  expect(await statusOf(`${header}.${payload}.${negate(signature)}`)).toBe(200)
+  expect(await statusOf(await signToken(key, { sub: 'eve', jti: '2', scope: 'read' }))).toBe(200)
+  expect(await statusOf(first)).toBe(429)
+  expect(await statusOf(await signToken(key, { sub: 'eve', jti: '3' }))).toBe(429)
+
+  expect(await statusOf(await signToken(key, { sub: 'mallory' }))).toBe(200)
+  const own = await Promise.all([server.createToken({ account: 'eve' }), server.createToken({ account: 'eve' })])
+  for (const { token } of own) expect(await statusOf(token)).toBe(200)
+})

@@ -1,0 +1,242 @@
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { readSettings } from '../../src/index.ts'
+import { openDocsPage } from '../helpers/docs/open-docs-page.ts'
+import { errorOf, sendRaw, statusOf } from '../helpers/send-raw.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer()
+})
+afterAll(() => server.close())
+
+function get(path: string, options: RequestInit = {}): Promise<Response> {
+  return server.call(path, { token: null, ...options })
+}
+
+/** The path of the page and of everything that it loads. */
+async function pathsOfPage(): Promise<string[]> {
+  const paths = new Set(['/docs'])
+  for (const path of paths) {
+    const response = await get(path)
+    expect([path, response.status]).toEqual([path, 200])
+    const text = await response.text()
+    if (path.endsWith('swagger-ui-bundle.js')) continue
+    for (const [reference] of text.matchAll(/(?<=(?:href|src)="|from ')[^"']+/g)) {
+      paths.add(new URL(reference, server.url + path).pathname)
+    }
+  }
+  return [...paths]
+}
+
+describe('GET /openapi.json', () => {
+  test('answers the document of the contract, without a token', async () => {
+    const response = await get('/openapi.json')
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect(await response.json()).toEqual(createOpenApiDocument())
+  })
+
+  test('names PUBLIC_URL as the server', async () => {
+    await using other = await startTestServer({ publicUrl: 'https://plants.example.com/api' })
+    expect(await (await other.call('/openapi.json')).json()).toMatchObject({
+      servers: [{ url: 'https://plants.example.com/api' }],
+    })
+  })
+})
+
+describe('GET /docs', () => {
+  test('answers a page that runs no script but those of this server, without a token', async () => {
+    const response = await get('/docs')
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    const policy = response.headers.get('content-security-policy')
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
+    expect(policy).toContain("connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+    expect(policy).not.toMatch(/unsafe|http|\*/)
+    expect(await response.text()).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=/)
+  })
+
+  test('loads everything from this server', async () => {
+    const paths = await pathsOfPage()
+    expect(paths).toContain('/docs/swagger-ui-bundle.js')
+    expect(paths).toContain('/docs/network-failure.js')
+    for (const path of paths) {
+      if (path.startsWith('/docs/swagger-ui')) continue
+      const text = (await (await get(path)).text()).replaceAll('http://www.w3.org/2000/svg', '')
+      const loaded = text.replace(/\/\*.*?\*\//gs, '').replaceAll(/^ *\/\/.*$/gm, '')
+      expect([path, loaded.match(/(?:https?:)?\/\/[\w.]+/g)]).toEqual([path, null])
+    }
+  })
+
+  test('what it loads keeps the headers of every answer', async () => {
+    for (const path of await pathsOfPage()) {
+      const { headers } = await get(path)
+      if (path !== '/docs') expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; frame-anc/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-request-id')).toBeTruthy()
+    }
+  })
+})
+
+describe.each(['/openapi.json', '/docs', '/docs/page.js', '/docs/swagger-ui.css'])('%s', (path) => {
+  test('is kept by the caller, who asks each time whether it is still the same', async () => {
+    const { headers } = await get(path)
+    expect(headers.get('cache-control')).toBe('no-cache')
+    // Without the second header `fetch` says `no-cache`, as a browser does where its user reloads everything.
+    const ask = (etag: string | null) =>
+      get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })
+    expect((await ask(headers.get('etag'))).status).toBe(304)
+    expect((await ask('"other"')).status).toBe(200)
+  })
+
+  test('answers HEAD as it answers GET, without the body', async () => {
+    const [body, head] = [await get(path), await get(path, { method: 'HEAD' })]
+    for (const name of ['content-type', 'content-length', 'etag', 'cache-control', 'content-security-policy']) {
+      expect(head.headers.get(name)).toBe(body.headers.get(name))
+    }
+    expect([head.status, await head.text()]).toEqual([200, ''])
+  })
+
+  test('answers other methods 405 with Allow', async () => {
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const response = await get(path, { method })
+      expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+      expect(await response.json()).toMatchObject({ error: 40500 })
+    }
+    expect((await get(path, { method: 'OPTIONS' })).headers.get('allow')).toBe('GET, HEAD, OPTIONS')
+  })
+})
+
+test.each(['/docs/', '/docs/other.js', '/docs/..%2fapp.ts', '/docs/../app.ts', '/docs/index.html'])(
+  '%s is an unknown path',
+  async (path) => {
+    const answer = await sendRaw(server.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect([statusOf(answer), errorOf(answer).error]).toEqual([404, 40400])
+  },
+)
+
+describe('DOCS', () => {
+  test('off: the paths are unknown', async () => {
+    await using closed = await startTestServer({ docs: false })
+    for (const path of ['/docs', '/openapi.json', '/docs/page.js', '/docs/swagger-ui-bundle.js']) {
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
+        const response = await closed.call(path, { method, token: null })
+        expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 40400 })])
+      }
+    }
+    expect((await closed.call('/plants')).status).toBe(200)
+  })
+
+  test('is on or off, by default on', () => {
+    for (const environment of [{}, { DOCS: '' }, { DOCS: 'on' }]) expect(readSettings(environment).docs).toBe(true)
+    expect(readSettings({ DOCS: 'off' }).docs).toBe(false)
+    expect(() => readSettings({ DOCS: 'maybe' })).toThrow('DOCS must be on or off')
+  })
+})
+
+describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }, () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await chromium.launch(browserOptions)
+  })
+  afterAll(() => browser.close())
+
+  test('creates and lists plants; an id above 2^53 is sent exactly', async () => {
+    const { token } = await server.createToken({ account: 'browser' })
+    const { requested, problems, authorize, open, takeScreenshot } = await openDocsPage(browser, server.url)
+    await authorize(token)
+    const createPlant = await open('createPlant')
+    await createPlant.writeBody('{\n  "id": 9007199254740993,\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
+    await createPlant.execute()
+    expect(await createPlant.answerBody()).toBe('{\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
+    expect(await createPlant.element.locator('.curl').textContent()).toContain('"id": 9007199254740993,')
+    if (process.env['SCREENSHOT']) await takeScreenshot(createPlant, process.env['SCREENSHOT'])
+
+    // Its neighbour, which it would be if it were rounded, is another plant.
+    await createPlant.writeBody('{"id":9007199254740992,"name":"Ficus lyrata"}')
+    await createPlant.execute()
+    expect(await createPlant.answerBody()).toBe('{\n  "name": "Ficus lyrata"\n}')
+    const same = '{"id":9007199254740993,"name":"Monstera deliciosa","tag":"aroid"}'
+    expect((await server.post(same, { token })).status, 'the same plant again adds nothing').toBe(200)
+
+    const getPlants = await open('getPlants')
+    await getPlants.execute()
+    expect(JSON.parse(await getPlants.answerBody())).toEqual([
+      { name: 'Monstera deliciosa', tag: 'aroid' },
+      { name: 'Ficus lyrata' },
+    ])
+    expect(problems).toEqual([])
+    expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([server.url])
+  })
+
+  test('an answer is indented with its numbers and texts as they came', async () => {
+    const { page, open } = await openDocsPage(browser, server.url)
+    const getPlants = await open('getPlants')
+    for (const [body, shown] of [
+      ['[{"id":9007199254740993},{"id":-1}]', '[\n  {\n    "id": 9007199254740993\n  },\n  {\n    "id": -1\n  }\n]'],
+      ['{"a":[], "b":{},"c":[1.50,-2e+10]}', '{\n  "a": [],\n  "b": {},\n  "c": [\n    1.50,\n    -2e+10\n  ]\n}'],
+      ['["\\\\\\"{[,:]}",true,null]', '[\n  "\\\\\\"{[,:]}",\n  true,\n  null\n]'],
+      ['-9223372036854775808', '-9223372036854775808'],
+    ] as const) {
+      await page.route('**/plants', (route) => route.fulfill({ body, contentType: 'application/json' }))
+      await getPlants.execute()
+      expect(await getPlants.answerBody()).toBe(shown)
+    }
+  })
+
+  test('failures show what the service says of them', async () => {
+    const { authorize, open } = await openDocsPage(browser, server.url)
+    const getPlants = await open('getPlants')
+    await getPlants.execute()
+    expect(JSON.parse(await getPlants.answerBody())).toMatchObject({ error: 40101 })
+
+    await authorize('pst_mistyped')
+    await getPlants.execute()
+    expect(await getPlants.answer.textContent()).toContain('401')
+    expect(JSON.parse(await getPlants.answerBody())).toEqual({
+      error: 40102,
+      message: 'The token is malformed or unknown. Check that you copied the whole token.',
+    })
+  })
+
+  test('a body is sent as it stands and refused by the service', async () => {
+    const { authorize, open } = await openDocsPage(browser, server.url)
+    await authorize(server.token)
+    const createPlant = await open('createPlant')
+    for (const [body, error, message] of [
+      ['{"id": 1,', 40001, 'The body is not valid JSON'],
+      ['{"id": 1}', 40002, 'name: is required'],
+      ['{"id": 9223372036854775808, "name": "Ficus"}', 40002, 'id: must be'],
+    ] as const) {
+      await createPlant.writeBody(body)
+      await createPlant.execute()
+      expect(JSON.parse(await createPlant.answerBody())).toEqual({ error, message: expect.stringContaining(message) })
+    }
+  })
+
+  test('calls the server that it came from, whatever PUBLIC_URL says', async () => {
+    await using other = await startTestServer({ publicUrl: 'https://plants.example.com' })
+    const { authorize, open } = await openDocsPage(browser, other.url)
+    await authorize(other.token)
+    const getPlants = await open('getPlants')
+    await getPlants.execute()
+    expect(await getPlants.answerBody()).toBe('[]')
+  })
+
+  test('says that no answer came, and what to do', async () => {
+    const stopped = await startTestServer()
+    onTestFinished(() => stopped.close())
+    const { authorize, open } = await openDocsPage(browser, stopped.url)
+    await authorize(stopped.token)
+    const getPlants = await open('getPlants')
+    await getPlants.execute()
+    await stopped.close()
+    await getPlants.execute()
+    expect(await getPlants.answer.textContent()).toContain(
+      `No response from ${stopped.url}. Check that the server is running and reachable`,
+    )
+  })
+})

@@ -1,0 +1,163 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { JsonSyntaxError, MAX_DEPTH, parseLosslessJson } from '../../src/http/request/lossless-json.ts'
+
+const INT64_MIN = -(2n ** 63n)
+const INT64_MAX = 2n ** 63n - 1n
+
+/** What JSON.parse says of a text, or that it refuses it. */
+function builtIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return JsonSyntaxError
+  }
+}
+
+function lossless(text: string): unknown {
+  try {
+    return parseLosslessJson(text)
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return JsonSyntaxError
+    throw error
+  }
+}
+
+/** The value with every bigint rounded to a number, as JSON.parse rounds. */
+function rounded(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(rounded)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, rounded(member)]))
+}
+
+test('any JSON text reads as JSON.parse reads it, but for the rounding', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'), (text, space) => {
+      const spaced = JSON.stringify(JSON.parse(text), null, space)
+      expect(rounded(parseLosslessJson(spaced))).toEqual(JSON.parse(spaced))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('a JSON text that is changed somewhere is refused exactly where JSON.parse refuses it', () => {
+  const fragments = fc.constantFrom(
+    '"',
+    '\\',
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '-',
+    '.',
+    'e',
+    '0',
+    '1',
+    ' ',
+    '\n',
+    '\u0001',
+    'tru',
+    'null',
+    '\\u12',
+    '',
+  )
+  fc.assert(
+    fc.property(
+      fc.json({ maxDepth: 3 }),
+      fc.nat(),
+      fc.nat({ max: 3 }),
+      fragments,
+      (text, position, removed, inserted) => {
+        const at = position % (text.length + 1)
+        const changed = text.slice(0, at) + inserted + text.slice(at + removed)
+        const read = lossless(changed)
+        // Repeated keys are refused here and kept there: the one difference that a change can make.
+        if (read === JsonSyntaxError && builtIn(changed) !== JsonSyntaxError) {
+          expect(() => parseLosslessJson(changed)).toThrow(/duplicate key/)
+        } else {
+          expect(read === JsonSyntaxError).toBe(builtIn(changed) === JsonSyntaxError)
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
+
+test('every int64 is read exactly, as a number where that is safe and as a bigint elsewhere', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), (integer) => {
+      const read = parseLosslessJson(String(integer))
+      expect(BigInt(read as number | bigint)).toBe(integer)
+      expect(typeof read).toBe(Number.isSafeInteger(Number(integer)) ? 'number' : 'bigint')
+    }),
+  )
+  expect(parseLosslessJson('9007199254740993')).toBe(9007199254740993n)
+})
+
+test('an integer may be written with a fraction or an exponent', () => {
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+      fc.nat({ max: 30 }),
+      fc.nat({ max: 30 }),
+      (integer, shift, zeros) => {
+        const digits = String(integer < 0n ? -integer : integer).padStart(shift + 1, '0')
+        const whole = digits.slice(0, digits.length - shift)
+        const fraction = digits.slice(digits.length - shift) + '0'.repeat(zeros)
+        const literal = `${integer < 0n ? '-' : ''}${whole}${fraction ? `.${fraction}` : ''}e+${shift}`
+        expect(BigInt(parseLosslessJson(literal) as number | bigint)).toBe(integer)
+      },
+    ),
+  )
+  const read = ['1.0', '1e2', '100e-2', '-0', '0e999', '0.000e-5', '-0.0'].map((literal) => parseLosslessJson(literal))
+  expect(read.map((value) => BigInt(value as number | bigint))).toEqual([1n, 100n, 1n, 0n, 0n, 0n, 0n])
+})
+
+test.each(['1.5', '0.1', '1e-1', '1.00000000000000000001', '1e-400', '9007199254740992.5'])(
+  '%s is no integer',
+  (literal) => {
+    expect(Number.isInteger(parseLosslessJson(literal))).toBe(false)
+  },
+)
+
+test.each(['1e400', '-1e400', '1e19', '9'.repeat(20), `1${'0'.repeat(90_000)}`, '1e999999999999'])(
+  'a number far beyond int64 is no safe integer and takes no time',
+  (literal) => {
+    expect(Number.isSafeInteger(parseLosslessJson(literal))).toBe(false)
+  },
+)
+
+test.each([
+  '{"id":1,"id":1}',
+  '{"id":1,"\\u0069d":2}',
+  '{"a":{"b":1,"b":2}}',
+  '[{"":1,"":1}]',
+  '{"__proto__":1,"__proto__":2}',
+])('a duplicate key is rejected: %s', (text) => {
+  expect(() => parseLosslessJson(text)).toThrow(/duplicate key/)
+})
+
+test('a key __proto__ is a key and changes no prototype', () => {
+  const read = parseLosslessJson('{"__proto__":{"polluted":true}}')
+  expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
+  expect(Object.keys(read as object)).toEqual(['__proto__'])
+})
+
+test('nesting is read up to the limit and refused beyond it, however deep', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  expect(parseLosslessJson(nested(MAX_DEPTH))).toEqual(JSON.parse(nested(MAX_DEPTH)))
+  for (const depth of [MAX_DEPTH + 1, 50_000]) {
+    expect(() => parseLosslessJson(nested(depth))).toThrow(/nested deeper/)
+    expect(() => parseLosslessJson('{"a":'.repeat(depth))).toThrow(/nested deeper/)
+  }
+})
+
+test('the message says where, and never what was there', () => {
+  expect(() => parseLosslessJson('{"secret" "x"}')).toThrow('expected a colon at character 11')
+  expect(() => parseLosslessJson('')).toThrow('expected a JSON value, but the text ends')
+  expect(() => parseLosslessJson('{} {}')).toThrow('expected the end of the text at character 4')
+  expect(() => parseLosslessJson('["\\x"]')).toThrow('invalid escape in the string at character 2')
+})

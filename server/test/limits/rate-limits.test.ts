@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { readSettings } from '../../src/index.ts'
+import { addressKey } from '../../src/limits/fair-share.ts'
+
+describe('per token', () => {
+  test('beyond the limit 429 with Retry-After and the headers of the draft; another token is not affected', async () => {
+    await using server = await startTestServer({ rateLimit: { requests: 2, seconds: 1 } })
+    const first = await server.call('/plants')
+    expect(first.status).toBe(200)
+    expect(first.headers.get('ratelimit-policy')).toBe('"rate-limit";q=2;w=1')
+    expect(first.headers.get('ratelimit')).toBe('"rate-limit";r=1;t=1')
+    expect((await server.post('{"id": 1, "name": "Ficus"}')).status).toBe(200)
+
+    const refused = await server.post('{"id": 2, "name": "Ficus"}')
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(refused.headers.get('ratelimit')).toBe('"rate-limit";r=0;t=1')
+    expect(await refused.json()).toEqual({ error: 42900, message: 'More than 2 requests in 1 s. Wait 1 s.' })
+
+    const { token } = await server.createToken({ account: 'alice' })
+    const plants = await server.call('/plants', { token })
+    expect(await plants.json()).toEqual([{ name: 'Ficus' }])
+
+    await sleep(1_100)
+    expect((await server.call('/plants')).status).toBe(200)
+  })
+
+  test('a window of 1.5 s is a whole number of seconds in every header', async () => {
+    const rateLimit = readSettings({ RATE_LIMIT: '1/1500ms' }).rateLimit
+    await using server = await startTestServer({ rateLimit })
+    const first = await server.call('/plants')
+    expect(first.headers.get('ratelimit-policy')).toBe('"rate-limit";q=1;w=2')
+    expect(first.headers.get('ratelimit')).toBe('"rate-limit";r=0;t=2')
+  })
+
+  test('without the setting there is no limit and no header', async () => {
+    await using server = await startTestServer()
+    for (let request = 0; request < 50; request++) expect((await server.call('/plants')).status).toBe(200)
+    expect((await server.call('/plants')).headers.has('ratelimit')).toBe(false)
+  })
+})
+
+describe('failed authentication per address', () => {
+  test('beyond the limit 429 instead of 401; a valid token is served all the same', async () => {
+    await using server = await startTestServer({ authFailureLimit: { requests: 2, seconds: 60 } })
+    const fail = (token: string | null) => server.call('/plants', { token })
+    expect((await fail(null)).status).toBe(401)
+    expect((await fail('wrong')).status).toBe(401)
+    const refused = await fail('wrong')
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50)
+    expect(await refused.json()).toMatchObject({ error: 42900 })
+    expect((await server.call('/plants')).status).toBe(200)
+  })
+
+  test('a scope that is missing is no failed authentication', async () => {
+    await using server = await startTestServer({ authFailureLimit: { requests: 1, seconds: 60 } })
+    const { token } = await server.createToken({ scopes: ['write'] })
+    for (let request = 0; request < 5; request++) expect((await server.call('/plants', { token })).status).toBe(403)
+  })
+
+  test.each([
+    ['by default nobody is believed about it', undefined, [401, 429]],
+    ['with one trusted proxy, its word counts', 1, [401, 401]],
+    ['with the address of the proxy, its word counts', ['127.0.0.1'], [401, 401]],
+  ])('X-Forwarded-For: %s', async (_name, trustProxy, expected) => {
+    await using server = await startTestServer({ trustProxy, authFailureLimit: { requests: 1, seconds: 60 } })
+    const statuses = []
+    for (const address of ['192.0.2.1', '192.0.2.2']) {
+      statuses.push((await server.call('/plants', { token: null, headers: { 'x-forwarded-for': address } })).status)
+    }
+    expect(statuses).toEqual(expected)
+  })
+})
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:DB8:0:0:1::', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+])('%s is counted as %s', (address, key) => {
+  expect(addressKey(address)).toBe(key)
+})

@@ -1,0 +1,125 @@
+/** What lists and writers see of each other, within one process and across two on one file. */
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+
+let server: TestServer
+let other: ServerProcess
+beforeAll(async () => {
+  server = await startTestServer()
+  // A process of its own, so that the two share nothing but the file.
+  other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
+})
+afterAll(async () => {
+  expect(await other.end()).toBe(0)
+  await server.close()
+})
+
+async function namesAt(url: string, token: string): Promise<string[]> {
+  const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+  return ((await response.json()) as { name: string }[]).map(({ name }) => name)
+}
+
+async function createAt(url: string, token: string, id: number, name: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  return (await fetch(`${url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name }) })).status
+}
+
+test('what one process has answered is in the next list of either, at once', async () => {
+  const { token } = await server.createToken({ account: 'two processes' })
+  const urls = [server.url, other.url]
+  const names: string[] = []
+  for (let id = 0; id < 60; id++) {
+    // In no regular order, so that each process finds its kept list current, appended to, and stale.
+    const writer = urls[(id * 7 + (id >> 2)) % 2] ?? ''
+    expect(await createAt(writer, token, id, `plant ${id}`)).toBe(200)
+    names.push(`plant ${id}`)
+    for (const url of urls) expect(await namesAt(url, token)).toEqual(names)
+  }
+})
+
+test('many callers at both processes: every list has what was answered before it was asked for, in one order', async () => {
+  const { token } = await server.createToken({ account: 'many callers' })
+  const answered = new Set<string>()
+  const lists: string[][] = []
+  const writer = async (url: string, first: number) => {
+    for (let id = first; id < first + 40; id++) {
+      expect(await createAt(url, token, id, `plant ${id}`)).toBe(200)
+      answered.add(`plant ${id}`)
+    }
+  }
+  const reader = async (url: string) => {
+    for (let round = 0; round < 40; round++) {
+      const before = [...answered]
+      const names = await namesAt(url, token)
+      const listed = new Set(names)
+      expect(listed.size).toBe(names.length)
+      expect(before.filter((name) => !listed.has(name))).toEqual([])
+      lists.push(names)
+    }
+  }
+  await Promise.all([
+    ...[0, 1000, 2000].flatMap((first) => [writer(server.url, first), writer(other.url, first + 500)]),
+    ...[server.url, other.url, server.url, other.url].map(reader),
+  ])
+  const final = await namesAt(server.url, token)
+  expect(final.length).toBe(240)
+  expect(await namesAt(other.url, token)).toEqual(final)
+  for (const names of lists) expect(names).toEqual(final.slice(0, names.length))
+}, 60_000)
+
+test('a refused plant is in no list', async () => {
+  const { token } = await server.createToken({ account: 'refused' })
+  await createAt(server.url, token, 1, 'stored')
+  const attempts = Array.from({ length: 30 }, (_, index) =>
+    createAt(index % 2 ? server.url : other.url, token, 1, 'refused'),
+  )
+  const lists = Array.from({ length: 30 }, (_, index) => namesAt(index % 2 ? server.url : other.url, token))
+  expect(new Set(await Promise.all(attempts))).toEqual(new Set([400]))
+  for (const names of await Promise.all(lists)) expect(names).toEqual(['stored'])
+})
+
+test('what another program changes in the database is in the next list', async () => {
+  const { token } = await server.createToken({ account: 'another program' })
+  await createAt(server.url, token, 1, 'before')
+  expect(await namesAt(server.url, token)).toEqual(['before'])
+  runSql(fileURLToPath(server.databaseUrl), `UPDATE "Plant" SET "name" = 'after' WHERE "account" = 'another program'`)
+  expect(await namesAt(server.url, token)).toEqual(['after'])
+})
+
+test('a writer waits for the lock of another process without stopping the others', async () => {
+  const { token } = await server.createToken({ account: 'locked out' })
+  const locker = connect(fileURLToPath(server.databaseUrl))
+  locker.exec('BEGIN IMMEDIATE')
+  const written = createAt(server.url, token, 1, 'waited')
+  expect(await namesAt(server.url, token)).toEqual([])
+  locker.exec('COMMIT')
+  expect(await written).toBe(200)
+  expect(await namesAt(server.url, token)).toEqual(['waited'])
+})
+
+test('a commit that fails fails exactly the writers in it, each with a 503 or 500, and what was stored stays', async () => {
+  await using failing = await startTestServer()
+  expect((await failing.post('{"id":1,"name":"kept"}')).status).toBe(200)
+  const file = fileURLToPath(failing.databaseUrl)
+  runSql(
+    file,
+    `CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" WHEN NEW."name" = 'poison' BEGIN SELECT RAISE(FAIL, 'rejected'); END`,
+  )
+  const burst = ['a', 'poison', 'b'].map((name, index) => failing.post(JSON.stringify({ id: 10 + index, name })))
+  const statuses = (await Promise.all(burst)).map(({ status }) => status)
+  const listed = (await (await failing.call('/plants')).json()) as { name: string }[]
+  // Whether they shared a commit is a matter of time; that an answer and the list agree is not.
+  const answered = ['a', 'poison', 'b'].filter((_, index) => statuses[index] === 200)
+  expect(statuses[1]).toBe(500)
+  expect(listed.map(({ name }) => name)).toEqual(['kept', ...answered])
+  runSql(file, 'DROP TRIGGER "reject"')
+  expect((await failing.post('{"id":20,"name":"after"}')).status).toBe(200)
+})
+
+test('a token that the command line makes works at once', async () => {
+  const { stdout } = await runCommand(['token', 'create', '--account', 'new'], { DATABASE_URL: server.databaseUrl })
+  expect(await namesAt(server.url, stdout.trim())).toEqual([])
+})

@@ -1,0 +1,125 @@
+import path from 'node:path'
+import { backupDatabase, databaseUrl } from '@plant-store/prisma'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { startServer } from '../../src/index.ts'
+
+const INVALID = { error: 40004, message: 'cursor: must be taken from the Link header of an earlier page' }
+
+const folder = temporaryFolder()
+
+let databases = 0
+function newDatabaseUrl(): string {
+  return databaseUrl(`file:${path.join(folder, `${++databases}.db`)}`)
+}
+
+/** A server over a database that others may use too. */
+async function start(url: string) {
+  // A busy machine sheds no load.
+  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, maxEventLoopDelay: 0 })
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= server.close()
+    return closed
+  }
+  onTestFinished(close)
+  const call = (query: string, token: string, options: RequestInit = {}) =>
+    fetch(`${server.url}/plants${query}`, {
+      ...options,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    })
+  return {
+    close,
+    createToken: async (account: string) => (await server.tokens.create({ account })).token,
+    create: async (token: string, id: number) => {
+      const response = await call('', token, { method: 'POST', body: JSON.stringify({ id, name: `plant ${id}` }) })
+      expect(response.status).toBe(200)
+    },
+    /** The cursor of the page that follows the first `limit` plants. */
+    cursorAfter: async (token: string, limit: number) => {
+      const link = (await call(`?limit=${limit}`, token)).headers.get('link')
+      return /[?&]cursor=([^&>]*)>/.exec(link ?? '')?.[1] ?? ''
+    },
+    list: async (token: string, cursor: string) => {
+      const response = await call(`?cursor=${encodeURIComponent(cursor)}`, token)
+      return { status: response.status, body: await response.json() }
+    },
+  }
+}
+
+test('a cursor is as long for any plant, the same every time, and shows nothing of what other accounts write', async () => {
+  const server = await start(newDatabaseUrl())
+  const [token, other] = [await server.createToken('alice'), await server.createToken('bob')]
+  const cursors: string[] = []
+  for (let id = 1; id <= 12; id++) {
+    await server.create(token, id)
+    if (id % 3 === 0) await server.create(other, id)
+  }
+  for (let limit = 1; limit < 12; limit++) cursors.push(await server.cursorAfter(token, limit))
+  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{32}$/)
+  expect(await server.cursorAfter(token, 5)).toBe(cursors[4])
+
+  // No two of them have a byte at the same place in order, as a number in them would.
+  const bytes = cursors.map((cursor) => Buffer.from(cursor, 'base64url'))
+  const isOrdered = (at: number) => bytes.every((buffer, index) => (buffer[at] ?? 0) >= (bytes[index - 1]?.[at] ?? 0))
+  expect(Array.from({ length: 24 }, (_, at) => at).filter(isOrdered)).toEqual([])
+  expect(new Set(cursors).size).toBe(cursors.length)
+})
+
+test('a cursor of another account, of another database or changed by a letter responds 400', async () => {
+  const [server, elsewhere] = [await start(newDatabaseUrl()), await start(newDatabaseUrl())]
+  const token = await server.createToken('alice')
+  const bob = await server.createToken('bob')
+  const tokenElsewhere = await elsewhere.createToken('alice')
+  for (const id of [1, 2, 3]) {
+    await server.create(token, id)
+    await server.create(bob, id)
+    await elsewhere.create(tokenElsewhere, id)
+  }
+  const cursor = await server.cursorAfter(token, 1)
+  expect(await server.list(token, cursor)).toEqual({ status: 200, body: [{ name: 'plant 2' }, { name: 'plant 3' }] })
+  expect(await server.list(bob, cursor)).toEqual({ status: 400, body: INVALID })
+  expect(await elsewhere.list(tokenElsewhere, cursor)).toEqual({ status: 400, body: INVALID })
+  for (let at = 0; at < cursor.length; at++) {
+    const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
+    expect(await server.list(token, changed)).toEqual({ status: 400, body: INVALID })
+  }
+})
+
+test('any text but a cursor responds 400, before the first use of the secret and after', async () => {
+  const server = await start(newDatabaseUrl())
+  const token = await server.createToken('alice')
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }).filter((value) => value.isWellFormed()),
+    fc.base64String({ minLength: 32, maxLength: 32 }),
+    fc.string({ unit: fc.constantFrom(...'AZaz09-_'), minLength: 32, maxLength: 32 }),
+    fc.constantFrom('', 'MQ', '1', 'A'.repeat(31), 'A'.repeat(33), 'A'.repeat(10_000), `${'A'.repeat(32)}\n`),
+  )
+  const check = fc.asyncProperty(text, async (cursor) => {
+    expect(await server.list(token, cursor)).toEqual({ status: 400, body: INVALID })
+  })
+  await fc.assert(check, { numRuns: 100 })
+  for (const id of [1, 2]) await server.create(token, id)
+  expect(await server.cursorAfter(token, 1)).not.toBe('')
+  await fc.assert(check, { numRuns: 100 })
+})
+
+test('servers of one database that start together take each other’s cursors, also after a restart and a restore', async () => {
+  const url = newDatabaseUrl()
+  const [one, other] = await Promise.all([start(url), start(url)])
+  const token = await one.createToken('alice')
+  for (const id of [1, 2]) await one.create(token, id)
+  // The secret is made here, by both at the same time.
+  const [cursor, cursorOfOther] = await Promise.all([one.cursorAfter(token, 1), other.cursorAfter(token, 1)])
+  const rest = { status: 200, body: [{ name: 'plant 2' }] }
+  expect(cursorOfOther).toBe(cursor)
+  expect(await other.list(token, cursor)).toEqual(rest)
+
+  await Promise.all([one.close(), other.close()])
+  expect(await (await start(url)).list(token, cursor)).toEqual(rest)
+
+  const copy = path.join(folder, 'copy.db')
+  await backupDatabase(url, copy)
+  expect(await (await start(databaseUrl(`file:${copy}`))).list(token, cursor)).toEqual(rest)
+})

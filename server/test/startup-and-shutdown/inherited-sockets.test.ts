@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+import { Agent, get } from 'node:http'
+import { expect, test, vi } from 'vitest'
+import { openSocket } from '../../../test/helpers/server/passed-socket.ts'
+import { spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+
+/** What became of one request: a status, or the code of an error. */
+function request(url: string, agent: Agent): Promise<number | string> {
+  return new Promise((resolve) => {
+    get(url, { agent }, (response) => {
+      response.resume().on('close', () => resolve(response.statusCode ?? 0))
+    }).on('error', (error) => resolve(String(error)))
+  })
+}
+
+vi.setConfig({ testTimeout: 120_000 })
+
+test('clients notice nothing of restarts while another process holds the socket open', {
+  timeout: 90_000,
+}, async () => {
+  const { url: DATABASE_URL } = temporaryDatabase()
+  const socket = openSocket()
+  const environment = { DATABASE_URL, SHUTDOWN_DELAY: '100ms', MAX_EVENT_LOOP_DELAY: '0' }
+  const start = () => startServerProcess(environment, [socket.descriptor])
+  let server = await start()
+  expect(server.url).toBe(socket.url)
+
+  const outcomes: (number | string)[] = []
+  let ended = false
+  // A new connection for each request, as from many clients.
+  const work = async () => {
+    while (!ended) outcomes.push(await request(`${socket.url}/nowhere`, new Agent()))
+  }
+  const workers = Promise.all(Array.from({ length: 8 }, work))
+  for (let restarts = 0; restarts < 3; restarts++) {
+    const before = outcomes.length
+    await expect.poll(() => outcomes.length, { timeout: 60_000 }).toBeGreaterThan(before + 50)
+    expect(await server.end()).toBe(0)
+    server = await start()
+  }
+  ended = true
+  await workers
+  expect(new Set(outcomes)).toEqual(new Set([404]))
+  expect(await server.end()).toBe(0)
+})
+
+test('a connection that stays open gets its last response after the shutdown has begun', async () => {
+  const { url: DATABASE_URL } = temporaryDatabase()
+  const socket = openSocket()
+  const server = await startServerProcess({ DATABASE_URL, SHUTDOWN_DELAY: '20s', SHUTDOWN_TIMEOUT: '20s' }, [
+    socket.descriptor,
+  ])
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  expect(await request(`${socket.url}/nowhere`, agent)).toBe(404)
+  const ended = server.end()
+  await expect.poll(() => server.output(), { timeout: 20_000 }).toContain('"msg":"closing"')
+  expect(await request(`${socket.url}/nowhere`, agent)).toBe(404)
+  // It was the last connection: there is nothing left to wait for.
+  expect(await ended).toBe(0)
+})
+
+test('the socket named admin is the private port, whatever the order', async () => {
+  const { url: DATABASE_URL } = temporaryDatabase()
+  const [admin, http] = [openSocket(), openSocket()]
+  const server = await startServerProcess({ DATABASE_URL, LISTEN_FDNAMES: 'admin:http' }, [
+    admin.descriptor,
+    http.descriptor,
+  ])
+  expect([server.url, server.adminUrl]).toEqual([http.url, admin.url])
+  expect(await (await fetch(`${admin.url}/readyz`)).text()).toBe('ready\n')
+  expect(server.output()).toContain('listening on sockets of systemd')
+  expect(await server.end()).toBe(0)
+})
+
+test.each([
+  [{ LISTEN_FDS: '3' }, 'LISTEN_FDS must be 1 or 2.'],
+  [{ LISTEN_FDS: 'one' }, 'LISTEN_FDS must be 1 or 2.'],
+  [{ LISTEN_FDS: '2' }, 'LISTEN_FDNAMES must name one of two sockets admin.'],
+  [{ LISTEN_FDNAMES: 'http:admin' }, 'LISTEN_FDNAMES must have as many names as LISTEN_FDS.'],
+])('invalid variables %o stop the start with one sentence', async (environment, message) => {
+  const { url: DATABASE_URL } = temporaryDatabase()
+  const { descriptor } = openSocket()
+  const server = spawnCommand(['serve'], { DATABASE_URL, ...environment }, [descriptor])
+  let errors = ''
+  server.stderr?.on('data', (text) => {
+    errors += text
+  })
+  expect(await once(server, 'close')).toEqual([1, null])
+  expect(errors).toContain(`plant-store: ${message} `)
+  expect(errors).not.toContain('    at ')
+})
+
+test('variables meant for another process are ignored', async () => {
+  const { url: DATABASE_URL } = temporaryDatabase()
+  const server = await startServerProcess({ DATABASE_URL, LISTEN_PID: '1', LISTEN_FDS: '1' })
+  expect(await server.end()).toBe(0)
+})

@@ -1,0 +1,112 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { migrateDatabase } from '@plant-store/prisma'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { commandLine, spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+
+/** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
+const PATIENCE = 60_000
+vi.setConfig({ testTimeout: 2 * PATIENCE })
+
+const isolated = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+const isolationRefusal = refusalOf(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
+if (isolationRefusal) console.log(`The first process of a container is not tested: ${isolationRefusal}`)
+
+/** A database that another process has locked, so that a start waits. */
+async function lockedDatabase(): Promise<{ file: string; url: string }> {
+  const database = temporaryDatabase()
+  await migrateDatabase(database.url)
+  connect(database.file).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  return database
+}
+
+async function startWaiting(start: (environment: Record<string, string>) => ChildProcess): Promise<ChildProcess> {
+  const { url } = await lockedDatabase()
+  const port = await freePort()
+  const server = start({ DATABASE_URL: url, PORT: '0', ADMIN_PORT: String(port) })
+  onTestFinished(() => void server.kill('SIGKILL'))
+  await until(async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+    return response?.status === 503
+  }, PATIENCE)
+  return server
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s during the start ends it with 0 and prints no error', async (signal) => {
+  const server = await startWaiting((environment) => spawnCommand(['serve'], environment))
+  let errors = ''
+  server.stderr?.on('data', (text) => {
+    errors += text
+  })
+  server.kill(signal)
+  expect(await once(server, 'close')).toEqual([0, null])
+  expect(errors).toBe('')
+})
+
+test.skipIf(isolationRefusal)('the first process of a container ends on SIGTERM, also while it starts', async () => {
+  const server = await startWaiting((environment) => {
+    const [program = '', ...parameters] = [...isolated, ...commandLine(['serve'])]
+    const { PATH = '', HOME = '' } = process.env
+    return spawn(program, parameters, { env: { PATH, HOME, ...environment }, stdio: 'ignore' })
+  })
+  const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
+  process.kill(Number(children), 'SIGTERM')
+  expect(await once(server, 'close')).toEqual([0, null])
+})
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const)('%s ends a backup with %i, and nothing of it is left', async (signal, exitCode) => {
+  const { url } = await lockedDatabase()
+  const folder = temporaryFolder()
+  const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], { DATABASE_URL: url })
+  await until(() => readdirSync(folder).some((name) => name.endsWith('.new')), PATIENCE)
+  backup.kill(signal)
+  expect(await once(backup, 'close')).toEqual([exitCode, null])
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('SIGHUP without a terminal is logged and ignored; in production SIGUSR1 opens no debugger', async () => {
+  const server = await startServerProcess({ DATABASE_URL: temporaryDatabase().url, NODE_ENV: 'production' })
+  server.signal('SIGUSR1')
+  server.signal('SIGHUP')
+  await until(() => server.output().includes('signal ignored'), PATIENCE)
+  expect((await fetch(`${server.url}/nowhere`)).status).toBe(404)
+  expect(await server.end()).toBe(0)
+  expect(server.output()).not.toMatch(/debugger/i)
+})
+
+// The program `script` of other systems takes other arguments.
+test.skipIf(process.platform !== 'linux')('a terminal that closes ends the server as SIGTERM does', async () => {
+  const { file, url } = temporaryDatabase()
+  const script = spawn('script', ['--quiet', '--command', commandLine(['serve']).join(' '), '/dev/null'], {
+    env: { ...process.env, DATABASE_URL: url, PORT: '0', SHUTDOWN_DELAY: '0' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  onTestFinished(() => void script.kill('SIGKILL'))
+  let output = ''
+  script.stdout.on('data', (text) => {
+    output += text
+  })
+  await until(() => /ready/.test(output), PATIENCE)
+  expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(1)
+  script.kill('SIGKILL')
+  await until(() => readdirSync(path.dirname(file)).length === 1, PATIENCE)
+})
+
+function refusalOf(attempt: () => unknown): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (error) {
+    return (error as Error).message.trim()
+  }
+}

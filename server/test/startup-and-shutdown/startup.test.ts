@@ -1,0 +1,81 @@
+import { migrateDatabase } from '@plant-store/prisma'
+import pino from 'pino'
+import { expect, test, vi } from 'vitest'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { startServer } from '../../src/index.ts'
+
+/** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
+const PATIENCE = 60_000
+vi.setConfig({ testTimeout: 2 * PATIENCE })
+
+/** A logger, and the lines that it has written. */
+function createLog(): { logger: pino.Logger; lines: Record<string, unknown>[] } {
+  const lines: Record<string, unknown>[] = []
+  return { logger: pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) }), lines }
+}
+
+function longMigration(rows: number | 'endless'): string {
+  const end = rows === 'endless' ? '' : `LIMIT ${rows}`
+  return migrationsWith({
+    '90000101000000_long': `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c ${end}) SELECT count(*) FROM c;`,
+  })
+}
+
+/** A status and a text; undefined where nothing listens yet. */
+async function read(url: string): Promise<[number, string] | undefined> {
+  const response = await fetch(url).catch(() => undefined)
+  return response && [response.status, await response.text()]
+}
+
+test('while a migration runs, /livez responds 200, /readyz 503 with the reason, and requests 503', async () => {
+  const { url: databaseUrl } = temporaryDatabase()
+  await migrateDatabase(databaseUrl)
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const { logger, lines } = createLog()
+  const ending = new AbortController()
+  const starting = startServer(
+    { port, adminPort, databaseUrl },
+    { logger },
+    { migrationsFolder: longMigration('endless'), signal: ending.signal },
+  )
+  const ended = expect(starting).rejects.toThrow('the end')
+  const admin = `http://127.0.0.1:${adminPort}`
+  await until(async () => /migrating/.test(String(await read(`${admin}/readyz`))), PATIENCE)
+
+  expect(await read(`${admin}/readyz`)).toEqual([503, 'The server is migrating the database.\n'])
+  expect(await read(`${admin}/livez`)).toEqual([200, 'live\n'])
+  const response = await fetch(`http://127.0.0.1:${port}/plants`)
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+  expect(lines).toMatchObject([{ migrations: ['90000101000000_long'], msg: expect.stringMatching(/^migrating/) }])
+
+  ending.abort(new Error('the end'))
+  await ended
+  expect(await read(`${admin}/livez`)).toBeUndefined()
+  expect(await read(`http://127.0.0.1:${port}/plants`)).toBeUndefined()
+})
+
+test('the end of a migration is logged with its duration, and a start with nothing pending logs nothing', async () => {
+  const { url: databaseUrl } = temporaryDatabase()
+  const { logger, lines } = createLog()
+  const options = { migrationsFolder: longMigration(2_000_000) }
+  await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, { logger }, options)).close()
+  const migrations = [expect.stringMatching(/_initial$/), '90000101000000_long']
+  expect(lines.at(-1)).toMatchObject({ migrations: expect.arrayContaining(migrations), msg: 'database migrated' })
+  expect(lines.at(-1)?.['seconds']).toBeGreaterThan(0)
+
+  lines.length = 0
+  await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, { logger }, options)).close()
+  expect(lines).toEqual([])
+})
+
+test('/readyz responds 200 only once requests are served', async () => {
+  const { url: databaseUrl } = temporaryDatabase()
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 })
+  await until(async () => (await read(`http://127.0.0.1:${adminPort}/readyz`))?.[0] === 200, PATIENCE)
+  expect((await read(`http://127.0.0.1:${port}/nowhere`))?.[0]).toBe(404)
+  await (await starting).close()
+})
