@@ -61,8 +61,8 @@ test('behind nginx, restarts fail no request while another process holds the soc
   const writing = startWriting({ url: `http://127.0.0.1:${port}`, token: String(token), writers: 8 })
   try {
     for (let restarts = 0; restarts < 3; restarts++) {
-      const before = writing.answers.length
-      await until(() => writing.answers.length > before + 30, 60_000)
+      const before = writing.responses.length
+      await until(() => writing.responses.length > before + 30, 60_000)
       expect(await server.end()).toBe(0)
       server = await start()
     }
@@ -72,7 +72,7 @@ test('behind nginx, restarts fail no request while another process holds the soc
     await once(nginx, 'close')
     await server.end()
   }
-  expect(writing.answers.filter(({ status }) => status !== 200)).toEqual([])
+  expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
 })
 
 test('behind nginx: bodies of any framing, long lists, errors, the address of the caller, its request id', async ({

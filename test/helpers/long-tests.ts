@@ -1,2 +1,2 @@
-/** Whether the tests that take minutes run whole; otherwise they run in small. */
+/** Whether tests that take minutes run completely; otherwise they run in part. */
 export const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 
-/** Waits until something holds, for ten seconds, or for so many milliseconds. */
+/** Waits until a condition holds; fails after a timeout in milliseconds (default: 10,000). */
 export function until(holds: () => Promise<boolean> | boolean, timeout = 10_000): Promise<unknown> {
   return vi.waitUntil(holds, { timeout, interval: 20 })
 }

@@ -1,8 +1,14 @@
+/** Which requests are authenticated, and which scopes they need. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
-import { errorOf, sendRaw, statusOf } from '../helpers/send-raw.ts'
+import { get, NO_TOKEN, post, postHead } from '../helpers/wire/requests.ts'
+import { accepts, rejects, send } from '../helpers/wire/wire.ts'
+
+const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store"' } }
+const INVALID = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store", error="invalid_token"' } }
+const PLANT = '{"id":1,"name":"Ficus"}'
 
 let server: TestServer
 beforeAll(async () => {
@@ -10,123 +16,125 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-function withAuthorization(authorization: string): Promise<Response> {
-  return fetch(`${server.url}/plants`, { headers: { authorization } })
+function withAuthorization(...values: readonly string[]): string {
+  return get('/plants', { Authorization: values })
 }
 
-async function numberOf(response: Response): Promise<number> {
-  return ((await response.json()) as { error: number }).error
-}
+describe('credentials', () => {
+  test.each([
+    ['GET', get('/plants', NO_TOKEN)],
+    ['POST', post(PLANT, NO_TOKEN)],
+  ])('%s without a token responds 401 with a challenge that names no error', (_what, wire) =>
+    rejects(server, wire, 40101, CHALLENGE),
+  )
 
-describe.each(['GET', 'POST'])('%s /plants', (method) => {
-  test('without a token answers 401 with a challenge that names no error', async () => {
-    const response = await server.call('/plants', { method, token: null })
-    expect(response.status).toBe(401)
-    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="plant-store"')
-    expect(await numberOf(response)).toBe(40101)
+  test.each([
+    ['GET', get('/plants', { Authorization: `Bearer ${generateToken()}` })],
+    ['POST', post(PLANT, { Authorization: `Bearer ${generateToken()}` })],
+  ])('%s with an unknown token responds 401', (_what, wire) => rejects(server, wire, 40102, INVALID))
+
+  test.each(['Basic dXNlcjpwYXNz', '<token>', 'Token <token>', 'Bearer<token>', ''])(
+    '"%s" is not a bearer token',
+    (authorization) => rejects(server, withAuthorization(authorization), 40101, CHALLENGE),
+  )
+
+  test.each(['bearer <token>', 'BEARER <token>', 'Bearer <token>', 'bEaReR <token>'])(
+    'the scheme is case-insensitive: %s',
+    (authorization) => accepts(server, withAuthorization(authorization)),
+  )
+
+  test.each(['Bearer  <token>', 'Bearer    <token>', 'Bearer     <token>'])(
+    'several spaces before the token are accepted: %s',
+    (authorization) => accepts(server, withAuthorization(authorization)),
+  )
+
+  test.each([
+    ...['Bearer', 'Bearer ', 'Bearer\t<token>', 'Bearer\tabc', 'Bearer a,b', 'Bearer a b', 'Bearer <token>,<token>'],
+    ...['Bearer <token> x', 'Bearer "<token>"', 'Bearer \xfc', `Bearer ${'a'.repeat(8_000)}`],
+    `Bearer ${' '.repeat(10_000)}!`,
+  ])('a malformed token responds 401: %.40s', (authorization) =>
+    rejects(server, withAuthorization(authorization), 40102, INVALID),
+  )
+
+  test('a token with one character changed responds 401', async () => {
+    const last = server.token.at(-1) === 'a' ? 'b' : 'a'
+    await rejects(server, withAuthorization(`Bearer ${server.token.slice(0, -1)}${last}`), 40102, INVALID)
   })
 
-  test('with a well-formed token that nobody was given answers 401', async () => {
-    const response = await server.call('/plants', { method, token: generateToken() })
-    expect(response.status).toBe(401)
-    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="plant-store", error="invalid_token"')
-    expect(await numberOf(response)).toBe(40102)
+  test('unknown and malformed tokens get the same response', async () => {
+    const tokens = [generateToken(), 'x', 'pst_', `${server.token}x`, `${server.token.slice(0, -1)}!`]
+    const responses = await Promise.all(tokens.map((token) => send({ ...server, token }, get())))
+    expect(new Set(responses.map(([response]) => response?.body)).size).toBe(1)
+  })
+
+  // Without a challenge: they are rejected with all malformed headers, before authentication.
+  test.each([
+    ['the same twice', withAuthorization('Bearer <token>', 'Bearer <token>')],
+    ['a valid one first', withAuthorization('Bearer <token>', 'Bearer x')],
+    ['a valid one last', withAuthorization('Basic x', 'Bearer <token>')],
+  ])('two Authorization headers respond 400: %s', (_what, wire) => rejects(server, wire, 40000))
+
+  test('two Authorization headers with 1500 others between them respond 431', () => {
+    const wire = get('/plants', { X: Array(1500).fill(''), authorization: 'Bearer x' })
+    return rejects(server, wire.replaceAll('X: ', 'X:'), 43100)
+  })
+
+  test('a token in the query is ignored', () =>
+    rejects(server, get('/plants?access_token=<token>', NO_TOKEN), 40101, CHALLENGE))
+
+  test.each([
+    ['its body is not awaited', { 'Content-Type': 'text/plain', 'Content-Length': '1000000' }],
+    ['its chunks are not awaited', { 'Content-Type': 'text/plain', 'Transfer-Encoding': 'chunked' }],
+    ['its size and type do not matter', { 'Content-Type': 'text/plain', 'Content-Length': '9999999999' }],
+  ])('a request without a token responds 401 and closes the connection: %s', (_what, headers) =>
+    rejects(server, postHead({ ...NO_TOKEN, ...headers }), 40101, { headers: { Connection: 'close' } }),
+  )
+})
+
+describe('expiry and revocation', () => {
+  // A number of their own, so that the owner knows to get another token.
+  test('an expired token responds 401 (40103)', async () => {
+    const { token } = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
+    await rejects({ ...server, token }, get(), 40103, INVALID)
+  })
+
+  test('a revoked token responds 401 (40103)', async () => {
+    const { id, token } = await server.createToken()
+    await server.revoke(id)
+    await rejects({ ...server, token }, get(), 40103, INVALID)
+  })
+
+  test('a token expires while it is in use', async () => {
+    const expiresAt = new Date(Date.now() + 400)
+    const { token } = await server.createToken({ expiresAt })
+    expect((await server.call('/plants', { token })).status).toBe(200)
+    await sleep(expiresAt.getTime() - Date.now() + 1)
+    expect((await server.call('/plants', { token })).status).toBe(401)
+  })
+
+  test('a revoked token is rejected within one second, in every process', async () => {
+    await using other = await startTestServer({ databaseUrl: server.databaseUrl })
+    const { id, token } = await server.createToken()
+    const statuses = () =>
+      Promise.all([server, other].map(async ({ call }) => (await call('/plants', { token })).status))
+    expect(await statuses()).toEqual([200, 200])
+    await other.revoke(id)
+    await sleep(1_000)
+    expect(await statuses()).toEqual([401, 401])
   })
 })
 
-test('another scheme is no bearer token', async () => {
-  expect(await numberOf(await withAuthorization('Basic dXNlcjpwYXNz'))).toBe(40101)
-})
+describe('scopes', () => {
+  test('a token without the scope write responds 403 on POST, and 200 on GET', async () => {
+    const { token } = await server.createToken({ scopes: ['read'] })
+    const challenge = 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'
+    await rejects({ ...server, token }, post(PLANT), 40301, { headers: { 'WWW-Authenticate': challenge } })
+    await accepts({ ...server, token }, get())
+  })
 
-test.each(['bearer', 'BEARER', 'Bearer', 'bEaReR'])('the scheme %s is accepted', async (scheme) => {
-  expect((await withAuthorization(`${scheme} ${server.token}`)).status).toBe(200)
-})
-
-test('several spaces before the token are accepted', async () => {
-  expect((await withAuthorization(`Bearer    ${server.token}`)).status).toBe(200)
-})
-
-test.each(['Bearer', 'Bearer a,b', 'Bearer a b', 'Bearer ü', 'Bearer\tabc', `Bearer ${'a'.repeat(8000)}`])(
-  'the malformed %.20s answers 401',
-  async (authorization) => {
-    const response = await withAuthorization(authorization)
-    expect(response.status).toBe(401)
-    expect(await numberOf(response)).toBe(40102)
-  },
-)
-
-test('a token with one character changed answers 401', async () => {
-  const last = server.token.at(-1) === 'a' ? 'b' : 'a'
-  expect(await numberOf(await withAuthorization(`Bearer ${server.token.slice(0, -1)}${last}`))).toBe(40102)
-})
-
-test('a token in the query is ignored', async () => {
-  expect((await server.call(`/plants?access_token=${server.token}`, { token: null })).status).toBe(401)
-})
-
-test('an expired token answers 401 with its own number', async () => {
-  const { token } = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
-  const response = await server.call('/plants', { token })
-  expect(response.status).toBe(401)
-  expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"')
-  expect(await numberOf(response)).toBe(40103)
-})
-
-test('a token expires while it is in use', async () => {
-  const expiresAt = new Date(Date.now() + 400)
-  const { token } = await server.createToken({ expiresAt })
-  expect((await server.call('/plants', { token })).status).toBe(200)
-  await sleep(expiresAt.getTime() - Date.now() + 1)
-  expect((await server.call('/plants', { token })).status).toBe(401)
-})
-
-test('a revoked token is refused within one second, in every process', async () => {
-  await using other = await startTestServer({ databaseUrl: server.databaseUrl })
-  const { id, token } = await server.createToken()
-  const statuses = () => Promise.all([server, other].map(async ({ call }) => (await call('/plants', { token })).status))
-  expect(await statuses()).toEqual([200, 200])
-  await other.revoke(id)
-  await sleep(1_000)
-  expect(await statuses()).toEqual([401, 401])
-})
-
-test('a token without the scope write answers 403 on POST, and may GET', async () => {
-  const { token } = await server.createToken({ scopes: ['read'] })
-  const refused = await server.post('{"id":1,"name":"Ficus"}', { token })
-  expect(refused.status).toBe(403)
-  expect(refused.headers.get('www-authenticate')).toBe(
-    'Bearer realm="plant-store", error="insufficient_scope", scope="write"',
-  )
-  expect(await numberOf(refused)).toBe(40301)
-  expect((await server.call('/plants', { token })).status).toBe(200)
-})
-
-test('a token without the scope read answers 403 on GET, and may POST', async () => {
-  const { token } = await server.createToken({ scopes: ['write'], account: 'writer' })
-  expect((await server.call('/plants', { token })).status).toBe(403)
-  expect((await server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
-})
-
-test('two Authorization headers answer 400', async () => {
-  const line = `Authorization: Bearer ${server.token}\r\n`
-  const answer = await sendRaw(server.url, `GET /plants HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${line}${line}\r\n`)
-  expect(statusOf(answer)).toBe(400)
-  expect(errorOf(answer).error).toBe(40000)
-})
-
-test('401 comes before the body is read and closes the connection', async () => {
-  const answer = await sendRaw(
-    server.url,
-    'POST /plants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n',
-  )
-  expect(statusOf(answer)).toBe(401)
-  expect(answer).toMatch(/^connection: close\r$/im)
-})
-
-test('a body that waits for 100-continue is only asked for once the request is let in', async () => {
-  const head = (token: string) =>
-    `POST /plants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 23\r\nExpect: 100-continue\r\n` +
-    `Connection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`
-  expect(statusOf(await sendRaw(server.url, head(generateToken())))).toBe(401)
-  expect(await sendRaw(server.url, head(server.token), { quiet: 200 })).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+  test('a token without the scope read responds 403 on GET, and 200 on POST', async () => {
+    const { token } = await server.createToken({ scopes: ['write'], account: 'writer' })
+    await rejects({ ...server, token }, get(), 40301)
+    await accepts({ ...server, token }, post(PLANT))
+  })
 })

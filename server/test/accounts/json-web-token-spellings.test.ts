@@ -1,42 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import {
-  AUDIENCE,
-  createKey,
-  ISSUER,
-  type KeyServer,
-  type ProviderKey,
-  signToken,
-  startKeyServer,
-} from '../helpers/accounts/start-key-server.ts'
+import { expect, test } from 'vitest'
+import { signToken, useTokenIssuer } from '../helpers/accounts/token-issuer.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 /** The order of the curve P-256. */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 
-let key: ProviderKey
-let keyServer: KeyServer
-let server: TestServer
-beforeAll(async () => {
-  key = await createKey('first')
-  keyServer = await startKeyServer(key)
-  server = await startTestServer({
-    jwtIssuer: ISSUER,
-    jwtAudience: AUDIENCE,
-    jwtJwksUrl: keyServer.url,
-    rateLimit: { requests: 3, seconds: 3_600 },
-  })
-})
-afterAll(async () => {
-  await server.close()
-  await keyServer.stop()
-})
+const issuer = useTokenIssuer({ rateLimit: { requests: 3, seconds: 3_600 } })
 
 async function statusOf(token: string): Promise<number> {
-  return (await server.call('/plants', { token })).status
+  return (await issuer.server.call('/plants', { token })).status
 }
 
-/** Spellings of a part that lenient decoders read as the same bytes. */
+/** Returns other spellings of a part that lenient decoders read as the same bytes. */
 function respell(part: string): string[] {
   const unusedBits = { 0: 0, 2: 4, 3: 2 }[part.length % 4] ?? 0
   const last = ALPHABET.indexOf(part.at(-1) ?? '')
@@ -45,7 +20,7 @@ function respell(part: string): string[] {
   return [...others.map((letter) => part.slice(0, -1) + letter), ...(plain === part ? [] : [plain])]
 }
 
-/** The signature of the same token by the same key with n - s in place of s: as valid as the first. */
+/** Returns the signature with n - s in place of s, which is equally valid. */
 function negate(signature: string): string {
   const bytes = Buffer.from(signature, 'base64url')
   const negated = (ORDER - BigInt(`0x${bytes.subarray(32).toString('hex')}`)).toString(16).padStart(64, '0')
@@ -53,9 +28,9 @@ function negate(signature: string): string {
 }
 
 test('another spelling of a part of a token responds 401', async () => {
-  // Claims of different lengths, so that there are parts with unused bits.
+  // Claims of different lengths, so that some parts have unused bits.
   for (const note of ['', 'a', 'aa']) {
-    const parts = (await signToken(key, { sub: `spelled${note}`, note })).split('.')
+    const parts = (await signToken(issuer.key, { sub: `spelled${note}`, note })).split('.')
     const respelled = parts.flatMap((part, index) => respell(part).map((other) => parts.with(index, other).join('.')))
     for (const token of [...respelled, `${parts.join('.')}=`, `${parts.join('.')}==`]) {
       expect(await statusOf(token)).toBe(401)
@@ -65,15 +40,18 @@ test('another spelling of a part of a token responds 401', async () => {
 })
 
 test('all tokens of a subject share one rate limit, however they are signed', async () => {
-  const first = await signToken(key, { sub: 'eve' })
+  const first = await signToken(issuer.key, { sub: 'eve' })
   const [header, payload, signature = ''] = first.split('.')
   expect(await statusOf(first)).toBe(200)
   expect(await statusOf(`${header}.${payload}.${negate(signature)}`)).toBe(200)
-  expect(await statusOf(await signToken(key, { sub: 'eve', jti: '2', scope: 'read' }))).toBe(200)
+  expect(await statusOf(await signToken(issuer.key, { sub: 'eve', jti: '2', scope: 'read' }))).toBe(200)
   expect(await statusOf(first)).toBe(429)
-  expect(await statusOf(await signToken(key, { sub: 'eve', jti: '3' }))).toBe(429)
+  expect(await statusOf(await signToken(issuer.key, { sub: 'eve', jti: '3' }))).toBe(429)
 
-  expect(await statusOf(await signToken(key, { sub: 'mallory' }))).toBe(200)
-  const own = await Promise.all([server.createToken({ account: 'eve' }), server.createToken({ account: 'eve' })])
+  expect(await statusOf(await signToken(issuer.key, { sub: 'mallory' }))).toBe(200)
+  const own = await Promise.all([
+    issuer.server.createToken({ account: 'eve' }),
+    issuer.server.createToken({ account: 'eve' }),
+  ])
   for (const { token } of own) expect(await statusOf(token)).toBe(200)
 })

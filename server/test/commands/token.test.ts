@@ -1,138 +1,67 @@
-/** The commands that make, list and revoke tokens: on a database that is not there, outdated or busy. */
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateDatabase } from '@plant-store/prisma'
-import { describe, expect, test } from 'vitest'
-import { connect } from '../../../test/helpers/database/sqlite.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
-import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
-import { startWriting } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { until } from '../../../test/helpers/until.ts'
+/** The commands that create, list and revoke tokens. */
+import { beforeEach, expect, test } from 'vitest'
+import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
+import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 
-const COMMANDS = [
-  ['token', 'create', '--account', 'alice'],
-  ['token', 'list'],
-  ['token', 'revoke', 'nothing'],
-]
-
-describe.each(COMMANDS.map((args) => ({ command: args.slice(0, 2).join(' '), args })))('$command', ({ args }) => {
-  test('on a missing database creates nothing, and says what to run', async () => {
-    const folder = temporaryFolder()
-    const file = path.join(folder, 'typo', 'plants.db')
-    const { exitCode, stdout, stderr } = await runCommand(args, { DATABASE_URL: `file:${file}` })
-    expect({ exitCode, stdout, stderr }).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: `plant-store: ${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL\n`,
-    })
-    expect(readdirSync(folder)).toEqual([])
-  })
-
-  test('on an outdated database migrates nothing, and says what to run', async () => {
-    const file = path.join(temporaryFolder(), 'plants.db')
-    writeFileSync(file, '')
-    const { exitCode, stdout, stderr } = await runCommand(args, { DATABASE_URL: `file:${file}` })
-    expect([exitCode, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/^plant-store: \S+plants\.db needs the migrations .*: run "plant-store migrate"\n$/)
-    expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
-  })
+let environment: { DATABASE_URL: string }
+beforeEach(async () => {
+  const { file, url } = temporaryDatabase()
+  environment = { DATABASE_URL: url }
+  await writeNewDatabase(file)
 })
 
-test('backup of a missing database creates neither of the two files', async () => {
-  const folder = temporaryFolder()
-  const file = path.join(folder, 'typo', 'plants.db')
-  const { exitCode, stderr } = await runCommand(['backup', path.join(folder, 'copy.db')], {
-    DATABASE_URL: `file:${file}`,
-  })
-  expect(exitCode).toBe(1)
-  expect(stderr).toMatch(/^plant-store: \S+plants\.db does not exist: .*"plant-store migrate".* DATABASE_URL\n$/)
-  expect(existsSync(path.join(folder, 'copy.db'))).toBe(false)
-  expect(readdirSync(folder)).toEqual([])
+const create = async (...options: string[]) =>
+  (await runCommand(['token', 'create', '--account', 'alice', ...options], environment)).stdout.trim()
+
+test('create prints only the token, which the server accepts immediately', async () => {
+  const server = await startServerProcess(environment)
+  try {
+    const { exitCode, stdout, stderr } = await runCommand(['token', 'create', '--account', 'alice'], environment)
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/^pst_[0-9A-Za-z]{49}\n$/)
+    expect(stderr).not.toContain(stdout.trim())
+    const headers = { authorization: `Bearer ${stdout.trim()}` }
+    expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
+  } finally {
+    await server.end()
+  }
 })
 
-describe('a busy database', () => {
-  /** How long another process holds the lock, in milliseconds: more than one attempt, less than a command waits. */
-  const HELD = 5_000
+test('list shows the options of create but no token, and revoke revokes one', async () => {
+  const tokens = [await create('--label', 'for the greenhouse', '--scope', 'read', '--expires', '90d'), await create()]
+  const { stdout: json } = await runCommand(['token', 'list', '--json'], environment)
+  const [first] = JSON.parse(json)
+  expect(first).toMatchObject({ account: 'alice', scopes: ['read'], label: 'for the greenhouse', revokedAt: null })
+  const days = (Date.parse(first.expiresAt) - Date.parse(first.createdAt)) / 86_400_000
+  expect(Math.round(days)).toBe(90)
 
-  const locks: [string, string, (environment: Record<string, string>) => Promise<string>][] = [
-    ['IMMEDIATE', 'that was opened before', (environment) => createTokenOf('bob', environment)],
-    ['EXCLUSIVE', 'that was only migrated', async () => ''],
-  ]
-  test.each(isLong ? locks : locks.slice(0, 1))(
-    'BEGIN %s in a database %s makes create, list and revoke wait',
-    { timeout: 180_000 },
-    async (lock, _, prepare) => {
-      const { file, url } = temporaryDatabase()
-      const environment = { DATABASE_URL: url }
-      await migrateDatabase(url)
-      const id = await prepare(environment)
-      const other = connect(file)
-      other.exec(`BEGIN ${lock}`)
-      const running = Promise.all([
-        runCommand(['token', 'create', '--account', 'alice'], environment),
-        runCommand(['token', 'list'], environment),
-        runCommand(['token', 'revoke', id], environment),
-      ])
-      await sleep(HELD)
-      other.exec('COMMIT')
-      const [created, listed, revoked] = await running
-      expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^pst_\w{49}\n$/) })
-      expect(listed).toMatchObject({ exitCode: 0 })
-      expect(revoked).toMatchObject(
-        id ? { exitCode: 0 } : { exitCode: 2, stderr: expect.stringContaining('no token with the id') },
-      )
-    },
-  )
+  const revoked = await runCommand(['token', 'revoke', first.id], environment)
+  expect([revoked.exitCode, revoked.stdout]).toEqual([0, expect.stringContaining(`revoked ${first.id}`)])
+  const { stdout: table } = await runCommand(['token', 'list', '--account', 'alice'], environment)
+  expect(table).toMatch(/^ID +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n/)
+  expect(table).toContain('for the greenhouse')
+  for (const token of tokens) expect(table + json).not.toContain(token)
+  expect((await runCommand(['token', 'list', '--account', 'bob', '--json'], environment)).stdout).toBe('[]\n')
+}, 60_000)
 
-  test.runIf(isLong)('a lock that is held for longer is one sentence, exit code 1', { timeout: 180_000 }, async () => {
-    const { file, url } = temporaryDatabase()
-    const environment = { DATABASE_URL: url }
-    await migrateDatabase(url)
-    const id = await createTokenOf('bob', environment)
-    const other = connect(file)
-    other.exec('BEGIN IMMEDIATE')
-    const results = await Promise.all([
-      runCommand(['token', 'create', '--account', 'alice'], environment),
-      runCommand(['token', 'revoke', id], environment),
-    ])
-    other.exec('COMMIT')
-    for (const result of results) {
-      expect(result).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: `plant-store: ${file} is locked by another process: stop that one, or wait for it, and retry\n`,
-      })
-    }
-    const tokens = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
-    expect(tokens).toMatchObject([{ account: 'bob', revokedAt: null }])
-  })
-
-  test('a token is created and revoked while many clients write', { timeout: 180_000 }, async () => {
-    const folder = temporaryFolder()
-    const { server, token } = await startWithToken(folder, 'busy')
-    const environment = { DATABASE_URL: `file:${path.join(folder, 'busy.db')}` }
-    const writing = startWriting({ url: server.url, token, writers: 16 })
-    try {
-      const { stdout } = await runCommand(['token', 'create', '--account', 'bob'], environment)
-      const headers = { authorization: `Bearer ${stdout.trim()}` }
-      await until(async () => (await fetch(`${server.url}/plants`, { headers })).status === 200)
-      const [{ id }] = JSON.parse(
-        (await runCommand(['token', 'list', '--account', 'bob', '--json'], environment)).stdout,
-      )
-      expect(await runCommand(['token', 'revoke', id], environment)).toMatchObject({ exitCode: 0 })
-      await until(async () => (await fetch(`${server.url}/plants`, { headers })).status === 401)
-    } finally {
-      await writing.stop()
-      await server.end()
-    }
-  })
+test('create accepts the longest --expires, and list shows it exactly', async () => {
+  await create('--expires', '999999d')
+  const [{ createdAt, expiresAt }] = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
+  expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(999_999)
 })
 
-/** Creates a token of an account and gives its id. */
-async function createTokenOf(account: string, environment: Record<string, string>): Promise<string> {
-  await runCommand(['token', 'create', '--account', account], environment)
-  const { stdout } = await runCommand(['token', 'list', '--account', account, '--json'], environment)
-  return JSON.parse(stdout)[0].id
-}
+test.each([
+  ['create without an account', ['token', 'create'], /--account/],
+  ['an invalid scope', ['token', 'create', '--account', 'a', '--scope', 'admin'], /--scope must be /],
+  ['an invalid time', ['token', 'create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
+  ['a time too long', ['token', 'create', '--account', 'a', '--expires', '1000000d'], /--expires must be .* 999999d/],
+  ['an empty account', ['token', 'create', '--account', ''], /--account must be/],
+  ['an unknown id', ['token', 'revoke', 'unknown'], /no token .*"unknown"/],
+  ['a mistyped command', ['serv'], /Did you mean serve\?/],
+])('%s is rejected with exit code 2 and says what to do', async (_what, args, message) => {
+  const { exitCode, stdout, stderr } = await runCommand(args, environment)
+  expect([exitCode, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(message)
+  expect(stderr).not.toContain('    at ')
+})

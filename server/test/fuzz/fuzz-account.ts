@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { errorCatalogue } from '@plant-store/contract'
 import { type Connection, openConnection } from '../helpers/wire/connection.ts'
-import type { RawAnswer } from './parse-answer.ts'
-import { answered, createPlantModel, type ModelPlant } from './plant-model.ts'
+import type { WireResponse } from '../helpers/wire/responses.ts'
+import { createPlantModel, type ModelPlant, toBody } from './plant-model.ts'
 import type { Random } from './random.ts'
 import { readBody } from './read-body.ts'
 import { mutateBody } from './requests/mutate-body.ts'
@@ -11,16 +11,16 @@ import { randomPlant, writeBody } from './requests/write-body.ts'
 import { createRequest, inChunks, plantsRequest, type RawRequest, writeRequest } from './requests/write-request.ts'
 import type { AccountTokens } from './start-fuzzed-server.ts'
 
-/** No answer takes nearly as long, in milliseconds. */
-const LIMIT = 20_000
-/** What has not been answered by then may be incomplete: the server is told that nothing more comes. */
+/** Much longer than any response takes, in milliseconds. */
+const RESPONSE_TIMEOUT = 20_000
+/** A request without a response by then may be incomplete, so the client ends its side; in milliseconds. */
 const PATIENCE = 250
-/** The server closes a connection that has been idle for longer, in milliseconds, and a request may cross that. */
+/** The longest idle time of a connection, in milliseconds: its close could cross a request. */
 const IDLE_LIMIT = 2_000
 const ERROR_CODES: ReadonlySet<unknown> = new Set(Object.values(errorCatalogue).map(({ code }) => code))
-const MAXIMUM_PAGE = 50
+const MAX_PAGE = 50
 
-/** Whom to send requests to, in which way. */
+/** Where to send requests, and how to choose them. */
 export interface FuzzOptions {
   url: string
   tokens: AccountTokens
@@ -29,26 +29,29 @@ export interface FuzzOptions {
   bodyLimit: number
 }
 
-/** What an answer has to be. */
+/** What a response must be. */
 interface Expected {
   status: number
-  /** The number of the Error body, where it has to be one. */
+  /** The number of the Error body. */
   error?: number
-  /** The JSON of the body, where it has to be a plant or a list. */
+  /** The JSON of a plant or a list. */
   json?: string
 }
 
-/** A caller that sends requests of all kinds for one account and compares each answer with a model. */
+/** A client that sends requests of all kinds for one account and compares each response with a model. */
 export interface AccountFuzzer {
-  /** How many requests it has sent. */
+  /** The number of requests so far. */
   readonly sent: number
-  /** Sends the next request, or two. Throws where an answer is wrong. */
+  /** Sends the next request, or two.
+   *
+   * @throws Error if a response differs from the model.
+   */
   step(): Promise<void>
-  /** Compares the whole list and lets go of the connection. */
+  /** Compares the whole list and closes the connection. */
   finish(): Promise<void>
 }
 
-/** Makes the caller of one account, which nobody else writes to. */
+/** Creates the client of an account that no other client writes to. */
 export function createAccountFuzzer({ url, tokens, random, bodyLimit }: FuzzOptions): AccountFuzzer {
   const model = createPlantModel()
   let connection: Connection | undefined
@@ -59,36 +62,36 @@ export function createAccountFuzzer({ url, tokens, random, bodyLimit }: FuzzOpti
   async function open(): Promise<Connection> {
     const idle = performance.now() - lastUse
     lastUse = performance.now()
-    if (connection && !connection.closed && idle < IDLE_LIMIT) return connection
-    connection?.destroy()
+    if (connection && !connection.ended && idle < IDLE_LIMIT) return connection
+    connection?.socket.destroy()
     connection = await openConnection(url)
     return connection
   }
 
-  /** Sends well-formed requests at once and checks the answers to all. */
-  async function exchange(...pairs: [RawRequest, Expected][]): Promise<RawAnswer[]> {
+  /** Sends well-formed requests together and checks all responses. */
+  async function exchange(...pairs: [RawRequest, Expected][]): Promise<WireResponse[]> {
     const bytes = Buffer.concat(pairs.map(([request]) => writeRequest(request)))
     const current = await open()
     sent += pairs.length
     const cut = random.percent(10) ? random.integer(1, bytes.length) : bytes.length
-    current.write(bytes.subarray(0, cut))
+    current.socket.write(bytes.subarray(0, cut))
     if (cut < bytes.length) {
       await nextTurn()
-      current.write(bytes.subarray(cut))
+      current.socket.write(bytes.subarray(cut))
     }
-    const answers: RawAnswer[] = []
+    const responses: WireResponse[] = []
     for (const [{ method }, expected] of pairs) {
-      const answer = await current.read({ toHead: method === 'HEAD', milliseconds: LIMIT })
-      if (answer === undefined || answer === 'waiting') throw wrong(answer ?? 'closed', bytes, expected)
-      if (!isAsExpected(answer, expected, method)) throw wrong(answer, bytes, expected)
-      answers.push(answer)
-      if (answer.headers.get('connection') === 'close') connection = undefined
+      const response = await current.read({ toHead: method === 'HEAD', timeout: RESPONSE_TIMEOUT })
+      if (response === undefined || response === 'waiting') throw mismatch(response ?? 'closed', bytes, expected)
+      if (!isAsExpected(response, expected, method)) throw mismatch(response, bytes, expected)
+      responses.push(response)
+      if (response.headers.get('connection') === 'close') connection = undefined
     }
-    if (!connection) current.destroy()
-    return answers
+    if (!connection) current.socket.destroy()
+    return responses
   }
 
-  /** The request that creates a plant from a body, and the answer that it has to get. */
+  /** Builds the request that creates a plant from a body, and its expected response. */
   function creation(body: Uint8Array): [RawRequest, Expected] {
     const plant = readBody(body)
     const request = createRequest(tokens.both, body)
@@ -105,26 +108,26 @@ export function createAccountFuzzer({ url, tokens, random, bodyLimit }: FuzzOpti
     return model.plants.length > 0 ? random.pick(model.plants) : randomPlant(random)
   }
 
-  const list = () => JSON.stringify(model.plants.map(answered))
+  const list = () => JSON.stringify(model.plants.map(toBody))
 
   async function readPage(): Promise<void> {
     const { target, position, limit } = page ?? firstPage()
-    const expected = model.plants.slice(position, position + limit).map(answered)
+    const expected = model.plants.slice(position, position + limit).map(toBody)
     const request = plantsRequest(tokens.readOnly, { target })
-    const [answer] = await exchange([request, { status: 200, json: JSON.stringify(expected) }])
-    const link = /^<([^>]*)>; rel="next"$/.exec(answer?.headers.get('link') ?? '')?.[1]
+    const [response] = await exchange([request, { status: 200, json: JSON.stringify(expected) }])
+    const link = /^<([^>]*)>; rel="next"$/.exec(response?.headers.get('link') ?? '')?.[1]
     const more = model.plants.length > position + limit
-    if ((link !== undefined) !== more) throw wrong(answer ?? 'closed', writeRequest(request), { status: 200 })
+    if ((link !== undefined) !== more) throw mismatch(response ?? 'closed', writeRequest(request), { status: 200 })
     page = link === undefined ? undefined : { target: `/plants${link}`, position: position + limit, limit }
   }
 
   function firstPage() {
-    const limit = random.integer(1, MAXIMUM_PAGE)
+    const limit = random.integer(1, MAX_PAGE)
     return { target: `/plants?limit=${limit}`, position: 0, limit }
   }
 
-  /** A request that is well-formed HTTP and refused for exactly one reason. */
-  function refused(): [RawRequest, Expected] {
+  /** Builds a request that is well-formed HTTP and invalid for exactly one reason. */
+  function rejected(): [RawRequest, Expected] {
     const body = written(randomPlant(random))
     const request = createRequest(tokens.both, body)
     const other = (name: string, value: string): RawRequest => ({
@@ -149,53 +152,53 @@ export function createAccountFuzzer({ url, tokens, random, bodyLimit }: FuzzOpti
     ])()
   }
 
-  /** Sends what is mostly no HTTP. Whatever it is, the answers are errors, or right for the request as it was. */
+  /** Sends what is mostly not HTTP, and expects errors, or the response to the original request. */
   async function sendMalformed(): Promise<void> {
     const plant = random.percent(70) ? randomPlant(random) : undefined
     const request = plant
       ? createRequest(tokens.both, written(plant))
       : plantsRequest(tokens.both, { target: '/plants?limit=3' })
     const bytes = mutateHttp(random, request)
-    const answers = await sendAndEnd(bytes)
-    const wrongOne = answers.find((answer) => !isErrorOrRight(answer, plant))
-    if (wrongOne) throw wrong(wrongOne, bytes)
+    const responses = await sendAndEnd(bytes)
+    const invalid = responses.find((response) => !isErrorOrExpected(response, plant))
+    if (invalid) throw mismatch(invalid, bytes)
     if (!plant) return
-    if (answers.some(({ status, body }) => status === 200 && body === JSON.stringify(answered(plant)))) {
-      if (!model.create(plant)) throw wrong('200, though the id is taken', bytes)
-    } else if (answers.length === 0) {
-      // It may be stored or not: the same again is safe, and then it is.
+    if (responses.some(({ status, body }) => status === 200 && body === JSON.stringify(toBody(plant)))) {
+      if (!model.create(plant)) throw mismatch('200, though the id exists', bytes)
+    } else if (responses.length === 0) {
+      // It may be stored or not: a retry is safe, and stores it.
       await exchange(creation(Buffer.from(writeBody(random, plant))))
     }
   }
 
-  /** Everything that the server answers until it closes the connection. */
-  async function sendAndEnd(bytes: Buffer): Promise<RawAnswer[]> {
+  /** Sends bytes and reads all responses until the server closes the connection. */
+  async function sendAndEnd(bytes: Buffer): Promise<WireResponse[]> {
     const current = await open()
     const toHead = /^\s*HEAD /.test(bytes.toString('latin1'))
-    const answers: RawAnswer[] = []
+    const responses: WireResponse[] = []
     connection = undefined
     sent++
-    current.write(bytes)
+    current.socket.write(bytes)
     for (let ended = false; ; ) {
-      const answer = await current.read({ toHead, milliseconds: ended ? LIMIT : PATIENCE })
-      if (answer === undefined) break
-      if (answer === 'waiting' && ended) throw wrong(answer, bytes)
-      if (answer !== 'waiting') answers.push(answer)
-      if (!ended) current.end()
+      const response = await current.read({ toHead, timeout: ended ? RESPONSE_TIMEOUT : PATIENCE })
+      if (response === undefined) break
+      if (response === 'waiting' && ended) throw mismatch(response, bytes)
+      if (response !== 'waiting') responses.push(response)
+      if (!ended) current.socket.end()
       ended = true
     }
-    current.destroy()
-    return answers
+    current.socket.destroy()
+    return responses
   }
 
-  function isErrorOrRight(answer: RawAnswer, plant: ModelPlant | undefined): boolean {
-    const { status, body } = answer
-    if (status === 204 || (body === '' && !answer.headers.has('content-type'))) return status < 300
-    // An answer to HEAD.
+  function isErrorOrExpected(response: WireResponse, plant: ModelPlant | undefined): boolean {
+    const { status, body } = response
+    if (status === 204 || (body === '' && !response.headers.has('content-type'))) return status < 300
+    // A response to HEAD.
     if (body === '') return status < 500
-    if (status >= 400) return (status < 500 || status === 505) && isError(answer)
+    if (status >= 400) return (status < 500 || status === 505) && isError(response)
     if (status !== 200) return false
-    if (plant && body === JSON.stringify(answered(plant))) return true
+    if (plant && body === JSON.stringify(toBody(plant))) return true
     const plants: unknown[] = JSON.parse(body)
     return Array.isArray(plants) && list().startsWith(body.slice(0, -1))
   }
@@ -215,29 +218,29 @@ export function createAccountFuzzer({ url, tokens, random, bodyLimit }: FuzzOpti
       }
       if (choice <= 42) return void (await exchange([plantsRequest(tokens.readOnly), { status: 200, json: list() }]))
       if (choice <= 48) return readPage()
-      if (choice <= 55) return void (await exchange(refused()))
+      if (choice <= 55) return void (await exchange(rejected()))
       if (choice <= 85) return void (await exchange(creation(mutateBody(random, randomPlant(random)))))
       return sendMalformed()
     },
     async finish() {
       await exchange([plantsRequest(tokens.both), { status: 200, json: list() }])
-      connection?.destroy()
+      connection?.socket.destroy()
     },
   }
 }
 
 function stored(plant: ModelPlant): Expected {
-  return { status: 200, json: JSON.stringify(answered(plant)) }
+  return { status: 200, json: JSON.stringify(toBody(plant)) }
 }
 
-function isAsExpected(answer: RawAnswer, { status, error, json }: Expected, method: string): boolean {
-  if (answer.status !== status) return false
+function isAsExpected(response: WireResponse, { status, error, json }: Expected, method: string): boolean {
+  if (response.status !== status) return false
   if (method === 'HEAD') return true
-  if (error !== undefined) return isError(answer) && JSON.parse(answer.body).error === error
-  return json === undefined || JSON.stringify(JSON.parse(answer.body)) === json
+  if (error !== undefined) return isError(response) && JSON.parse(response.body).error === error
+  return json === undefined || JSON.stringify(JSON.parse(response.body)) === json
 }
 
-function isError({ status, headers, body }: RawAnswer): boolean {
+function isError({ status, headers, body }: WireResponse): boolean {
   const parsed = JSON.parse(body)
   return (
     headers.get('content-type') === 'application/json; charset=utf-8' &&
@@ -249,8 +252,8 @@ function isError({ status, headers, body }: RawAnswer): boolean {
   )
 }
 
-function wrong(answer: RawAnswer | string, bytes: Buffer, expected?: Expected): Error {
-  const shown = typeof answer === 'string' ? answer : `${answer.status} ${answer.body.slice(0, 2_000)}`
+function mismatch(response: WireResponse | string, bytes: Buffer, expected?: Expected): Error {
+  const shown = typeof response === 'string' ? response : `${response.status} ${response.body.slice(0, 2_000)}`
   const wanted = expected ? `, not ${JSON.stringify(expected).slice(0, 2_000)}` : ''
-  return new Error(`answered ${shown}${wanted}, to ${JSON.stringify(bytes.toString('latin1')).slice(0, 4_000)}`)
+  return new Error(`responded ${shown}${wanted}, to ${JSON.stringify(bytes.toString('latin1')).slice(0, 4_000)}`)
 }

@@ -1,20 +1,20 @@
-/** Requests of all kinds, most of them changed at random, against a model; and JSON that readers disagree about. */
+/** Requests of all kinds, most of them mutated at random, against a model; and JSON that parsers disagree about. */
 import { expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type AccountFuzzer, createAccountFuzzer } from './fuzz-account.ts'
-import { accepted, eitherWay, refused } from './json-corpus.ts'
+import { accepted, eitherWay, rejected } from './json-corpus.ts'
 import { createRandom } from './random.ts'
 import { startFuzzedServer } from './start-fuzzed-server.ts'
 
 const REQUESTS = isLong ? 100_000 : 3_000
 const ACCOUNTS = 32
 const BODY_LIMIT = 16_384
-/** What the lists that the server keeps, and its code, may take more after two thirds more requests, in bytes. */
+/** How much the cached lists and the code may grow in the last two thirds of the requests, in bytes. */
 const HEAP_GROWTH = 24 * 2 ** 20
 const seed = Number(process.env['PLANT_STORE_FUZZ_SEED'] || Math.floor(Math.random() * 2 ** 31))
 
-test(`${REQUESTS} valid and changed requests at once are answered as the model says, with no 5xx and no hang`, async () => {
+test(`${REQUESTS} valid and mutated requests respond as the model does, without a 5xx or a hang`, async () => {
   console.log(`PLANT_STORE_FUZZ_SEED=${seed} sends these requests again.`)
   await using server = await startFuzzedServer(ACCOUNTS, BODY_LIMIT)
   const { url } = server
@@ -43,9 +43,9 @@ async function runUntil(fuzzer: AccountFuzzer, requests: number, account: number
   }
 }
 
-test('JSON that every reader has to take is taken, what none may take is refused, and nothing is a failure', async () => {
+test('JSON that every parser must accept is accepted, and what none may accept responds 400', async () => {
   await using server = await startTestServer()
-  const answerTo = async (body: string | Uint8Array) => {
+  const responseTo = async (body: string | Uint8Array) => {
     const response = await server.post(body)
     return {
       body: Buffer.from(body).toString('latin1'),
@@ -55,12 +55,12 @@ test('JSON that every reader has to take is taken, what none may take is refused
   }
   let id = 0
   for (const text of accepted) {
-    expect(await answerTo(text)).toMatchObject({ status: 400, error: 40002 })
-    expect(await answerTo(`{"id":${id++},"name":"","other":${text}}`)).toMatchObject({ status: 200, name: '' })
+    expect(await responseTo(text)).toMatchObject({ status: 400, error: 40002 })
+    expect(await responseTo(`{"id":${id++},"name":"","other":${text}}`)).toMatchObject({ status: 200, name: '' })
   }
-  for (const text of refused) expect(await answerTo(text)).toMatchObject({ status: 400, error: 40001 })
+  for (const text of rejected) expect(await responseTo(text)).toMatchObject({ status: 400, error: 40001 })
   for (const text of eitherWay) {
-    expect([40001, 40002]).toContain(((await answerTo(text)) as { error?: number }).error)
+    expect([40001, 40002]).toContain(((await responseTo(text)) as { error?: number }).error)
   }
   expect(((await (await server.call('/plants')).json()) as unknown[]).length).toBe(id)
 })

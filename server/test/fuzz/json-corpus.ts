@@ -3,7 +3,7 @@
 const bytes = (...values: (string | number)[]) =>
   Buffer.concat(values.map((value) => (typeof value === 'number' ? Buffer.from([value]) : Buffer.from(value))))
 
-/** RFC 8259 lets no reader refuse these. */
+/** RFC 8259: every parser must accept these. */
 export const accepted: readonly string[] = [
   // Structures
   ...[
@@ -39,8 +39,8 @@ export const accepted: readonly string[] = [
   ...['"\u007f"', '"€𝄞"', '"\\u200B"', '"\\uA66D"', '"new\\u000Aline"', '"\\uFDD0"', '"⍂㈴⍂"', '"\\u005C"', '"aa"'],
 ]
 
-/** RFC 8259 lets no writer write these. */
-export const refused: readonly (string | Uint8Array)[] = [
+/** RFC 8259: these are not JSON. */
+export const rejected: readonly (string | Uint8Array)[] = [
   // Structures
   ...[
     '',
@@ -174,7 +174,7 @@ export const refused: readonly (string | Uint8Array)[] = [
     '“a”',
     '"\\',
   ],
-  // Keys given twice, which this service takes for a mistake
+  // Duplicate keys, which this service rejects
   ...[
     '{"a":"b","a":"c"}',
     '{"a":"b","a":"b"}',
@@ -182,7 +182,7 @@ export const refused: readonly (string | Uint8Array)[] = [
     '[{"":0,"":0}]',
     '{"__proto__":1,"__proto__":2}',
   ],
-  // Bytes that are no UTF-8
+  // Bytes that are not UTF-8
   ...[
     bytes('"', 0xff, '"'),
     bytes('"', 0xc0, 0xaf, '"'),
@@ -203,7 +203,7 @@ export const refused: readonly (string | Uint8Array)[] = [
   ],
 ]
 
-/** RFC 8259 leaves these to the reader. */
+/** RFC 8259: a parser may accept or reject these. */
 export const eitherWay: readonly string[] = [
   ...[
     '[0.4e00669999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999999]',

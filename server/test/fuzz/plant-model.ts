@@ -1,19 +1,19 @@
-/** A plant as a caller means it. */
+/** A plant as a client means it. */
 export interface ModelPlant {
   id: bigint
   name: string
   tag: string | undefined
 }
 
-/** The plants of one account by the rules of the contract, in memory: what the server has to agree with. */
+/** The plants that an account must have by the rules of the contract. */
 export interface PlantModel {
   /** The plants in order of creation. */
   readonly plants: readonly ModelPlant[]
-  /** Whether the account has the plant now: not where it has another one with this id. */
+  /** Returns whether the account now has the plant; false if it has another one with this id. */
   create(plant: ModelPlant): boolean
 }
 
-/** Makes the model of an account without plants. */
+/** Creates the model of an account without plants. */
 export function createPlantModel(): PlantModel {
   const plants: ModelPlant[] = []
   const byId = new Map<bigint, ModelPlant>()
@@ -29,7 +29,7 @@ export function createPlantModel(): PlantModel {
   }
 }
 
-/** A plant as it is answered. */
-export function answered({ name, tag }: ModelPlant): { name: string; tag?: string } {
+/** Returns the body of the response to a plant. */
+export function toBody({ name, tag }: ModelPlant): { name: string; tag?: string } {
   return tag === undefined ? { name } : { name, tag }
 }

@@ -1,13 +1,13 @@
-/** Random choices that are the same again for the same seed. */
+/** Random choices, reproducible from their seed. */
 export interface Random {
-  /** An integer from `minimum` to `maximum`, both included. */
-  integer(minimum: number, maximum: number): number
-  /** True in so many of a hundred cases. */
+  /** Returns an integer from `min` to `max`, both included. */
+  integer(min: number, max: number): number
+  /** Returns true with this probability in percent. */
   percent(cases: number): boolean
   pick<Value>(values: readonly [Value, ...Value[]] | readonly Value[]): Value
 }
 
-/** Makes random choices from a seed (the generator is mulberry32). */
+/** Creates random choices from a seed, with mulberry32. */
 export function createRandom(seed: number): Random {
   let state = seed | 0
 
@@ -18,7 +18,7 @@ export function createRandom(seed: number): Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  const integer = (minimum: number, maximum: number) => minimum + Math.floor(fraction() * (maximum - minimum + 1))
+  const integer = (min: number, max: number) => min + Math.floor(fraction() * (max - min + 1))
   return {
     integer,
     percent: (cases) => fraction() * 100 < cases,

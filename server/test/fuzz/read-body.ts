@@ -1,16 +1,16 @@
 import type { ModelPlant } from './plant-model.ts'
 
-const MAXIMUM_DEPTH = 100
+const MAX_DEPTH = 100
 const INT64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** What a body has to be answered with where it is refused: malformed JSON or no NewPlant. */
+/** The number of the error for a body that is not JSON, or not a NewPlant. */
 export type BodyError = 40001 | 40002
 
 /**
- * Reads the body of a request to create a plant by the rules of the contract, in another way than the server does:
- * `JSON.parse` decides what is JSON, and tokens tell of repeated keys, depth and the exact id.
+ * Reads the body of a request to create a plant by the rules of the contract, in another way than the server:
+ * `JSON.parse` decides what is JSON; the tokens give duplicate keys, depth and the exact id.
  */
 export function readBody(bytes: Uint8Array): ModelPlant | BodyError {
   let text: string
@@ -21,8 +21,8 @@ export function readBody(bytes: Uint8Array): ModelPlant | BodyError {
   } catch {
     return 40001
   }
-  const { hasRepeatedKey, depth, idLiteral } = survey(text)
-  if (hasRepeatedKey || depth > MAXIMUM_DEPTH) return 40001
+  const { hasDuplicateKey, depth, idLiteral } = survey(text)
+  if (hasDuplicateKey || depth > MAX_DEPTH) return 40001
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 40002
   const { name, tag } = value as Record<string, unknown>
   const id = exactInteger(idLiteral ?? '')
@@ -36,15 +36,15 @@ function isText(value: unknown): value is string {
 }
 
 interface Survey {
-  hasRepeatedKey: boolean
+  hasDuplicateKey: boolean
   depth: number
-  /** The token that is the value of the outermost object's "id". */
+  /** The token of the outermost object's "id". */
   idLiteral: string | undefined
 }
 
-/** Walks over the tokens of a text that is JSON. */
+/** Surveys the tokens of a JSON text. */
 function survey(text: string): Survey {
-  const result: Survey = { hasRepeatedKey: false, depth: 0, idLiteral: undefined }
+  const result: Survey = { hasDuplicateKey: false, depth: 0, idLiteral: undefined }
   const keysOfOpen: Set<string>[] = []
   const tokens = text.match(TOKEN) ?? []
   for (const [index, token] of tokens.entries()) {
@@ -56,7 +56,7 @@ function survey(text: string): Survey {
     } else if (tokens[index + 1] === ':') {
       const key = JSON.parse(token)
       const keys = keysOfOpen.at(-1)
-      if (keys?.has(key)) result.hasRepeatedKey = true
+      if (keys?.has(key)) result.hasDuplicateKey = true
       keys?.add(key)
       if (keysOfOpen.length === 1 && key === 'id') result.idLiteral = tokens[index + 2]
     }
@@ -64,7 +64,7 @@ function survey(text: string): Survey {
   return result
 }
 
-/** The value of a JSON number, where it is an integer that is not far beyond int64. */
+/** Returns the value of a JSON number; undefined if it is not an integer or is far beyond int64. */
 function exactInteger(literal: string): bigint | undefined {
   const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []
   if (sign === undefined) return undefined

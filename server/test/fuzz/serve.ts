@@ -1,4 +1,4 @@
-// A process that serves the plant store, and tells how much memory is in use once all garbage is collected.
+// A process that serves the plant store, and reports its heap after a garbage collection.
 import { startServer } from '../../src/index.ts'
 
 const [databaseUrl = '', accounts = '0', bodyLimit = '0'] = process.argv.slice(2)

@@ -11,16 +11,16 @@ export interface AccountTokens {
   readOnly: string
 }
 
-/** A server in a process of its own, so that its memory is its own. */
+/** A server in another process, so that its memory can be measured. */
 export interface FuzzedServer extends AsyncDisposable {
   url: string
-  /** Those of each account. */
+  /** The tokens of each account. */
   tokens: AccountTokens[]
-  /** The bytes in use on the heap after a garbage collection. */
+  /** Returns the bytes in use on the heap after a garbage collection. */
   heapUsed(): Promise<number>
 }
 
-/** Starts a server with so many accounts. */
+/** Starts a server with a number of accounts. */
 export async function startFuzzedServer(accounts: number, bodyLimit: number): Promise<FuzzedServer> {
   const child = fork(SERVE, [temporaryDatabase().url, String(accounts), String(bodyLimit)], {
     execArgv: ['--expose-gc', '--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source'],

@@ -5,7 +5,7 @@ import { JsonSyntaxError, MAX_DEPTH, parseLosslessJson } from '../../src/http/re
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
-/** What JSON.parse says of a text, or that it refuses it. */
+/** Parses a text with JSON.parse; returns `JsonSyntaxError` if it throws. */
 function builtIn(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -23,7 +23,7 @@ function lossless(text: string): unknown {
   }
 }
 
-/** The value with every bigint rounded to a number, as JSON.parse rounds. */
+/** Rounds every bigint of a value to a number, as JSON.parse does. */
 function rounded(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (Array.isArray(value)) return value.map(rounded)
@@ -31,7 +31,7 @@ function rounded(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, rounded(member)]))
 }
 
-test('any JSON text reads as JSON.parse reads it, but for the rounding', () => {
+test('JSON is parsed as by JSON.parse, but without rounding', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'), (text, space) => {
       const spaced = JSON.stringify(JSON.parse(text), null, space)
@@ -41,29 +41,8 @@ test('any JSON text reads as JSON.parse reads it, but for the rounding', () => {
   )
 })
 
-test('a JSON text that is changed somewhere is refused exactly where JSON.parse refuses it', () => {
-  const fragments = fc.constantFrom(
-    '"',
-    '\\',
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    '-',
-    '.',
-    'e',
-    '0',
-    '1',
-    ' ',
-    '\n',
-    '\u0001',
-    'tru',
-    'null',
-    '\\u12',
-    '',
-  )
+test('mutated JSON is rejected exactly if JSON.parse rejects it', () => {
+  const fragments = fc.constantFrom(...'"\\{}[],:-.e01 \n\u0001', 'tru', 'null', '\\u12', '')
   fc.assert(
     fc.property(
       fc.json({ maxDepth: 3 }),
@@ -74,9 +53,9 @@ test('a JSON text that is changed somewhere is refused exactly where JSON.parse 
         const at = position % (text.length + 1)
         const changed = text.slice(0, at) + inserted + text.slice(at + removed)
         const read = lossless(changed)
-        // Repeated keys are refused here and kept there: the one difference that a change can make.
+        // Only JSON.parse accepts duplicate keys.
         if (read === JsonSyntaxError && builtIn(changed) !== JsonSyntaxError) {
-          expect(() => parseLosslessJson(changed)).toThrow(/duplicate key/)
+          expect(() => parseLosslessJson(changed)).toThrow(/key/)
         } else {
           expect(read === JsonSyntaxError).toBe(builtIn(changed) === JsonSyntaxError)
         }
@@ -86,7 +65,7 @@ test('a JSON text that is changed somewhere is refused exactly where JSON.parse 
   )
 })
 
-test('every int64 is read exactly, as a number where that is safe and as a bigint elsewhere', () => {
+test('every int64 is exact: a number if that is safe, else a bigint', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), (integer) => {
       const read = parseLosslessJson(String(integer))
@@ -117,14 +96,14 @@ test('an integer may be written with a fraction or an exponent', () => {
 })
 
 test.each(['1.5', '0.1', '1e-1', '1.00000000000000000001', '1e-400', '9007199254740992.5'])(
-  '%s is no integer',
+  '%s is not an integer',
   (literal) => {
     expect(Number.isInteger(parseLosslessJson(literal))).toBe(false)
   },
 )
 
 test.each(['1e400', '-1e400', '1e19', '9'.repeat(20), `1${'0'.repeat(90_000)}`, '1e999999999999'])(
-  'a number far beyond int64 is no safe integer and takes no time',
+  'a number far beyond int64 is not a safe integer',
   (literal) => {
     expect(Number.isSafeInteger(parseLosslessJson(literal))).toBe(false)
   },
@@ -137,7 +116,7 @@ test.each([
   '[{"":1,"":1}]',
   '{"__proto__":1,"__proto__":2}',
 ])('a duplicate key is rejected: %s', (text) => {
-  expect(() => parseLosslessJson(text)).toThrow(/duplicate key/)
+  expect(() => parseLosslessJson(text)).toThrow(/key/)
 })
 
 test('a key __proto__ is a key and changes no prototype', () => {
@@ -146,18 +125,18 @@ test('a key __proto__ is a key and changes no prototype', () => {
   expect(Object.keys(read as object)).toEqual(['__proto__'])
 })
 
-test('nesting is read up to the limit and refused beyond it, however deep', () => {
+test('nesting is accepted up to the limit and rejected beyond it', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   expect(parseLosslessJson(nested(MAX_DEPTH))).toEqual(JSON.parse(nested(MAX_DEPTH)))
   for (const depth of [MAX_DEPTH + 1, 50_000]) {
-    expect(() => parseLosslessJson(nested(depth))).toThrow(/nested deeper/)
-    expect(() => parseLosslessJson('{"a":'.repeat(depth))).toThrow(/nested deeper/)
+    expect(() => parseLosslessJson(nested(depth))).toThrow(/nested/)
+    expect(() => parseLosslessJson('{"a":'.repeat(depth))).toThrow(/nested/)
   }
 })
 
-test('the message says where, and never what was there', () => {
-  expect(() => parseLosslessJson('{"secret" "x"}')).toThrow('expected a colon at character 11')
-  expect(() => parseLosslessJson('')).toThrow('expected a JSON value, but the text ends')
-  expect(() => parseLosslessJson('{} {}')).toThrow('expected the end of the text at character 4')
-  expect(() => parseLosslessJson('["\\x"]')).toThrow('invalid escape in the string at character 2')
+test('the message names the position, but no content', () => {
+  expect(() => parseLosslessJson('{"secret" "x"}')).toThrow(/^(?!.*secret).*colon at character 11$/)
+  expect(() => parseLosslessJson('')).toThrow(/JSON value.*ends/)
+  expect(() => parseLosslessJson('{} {}')).toThrow(/end .*at character 4$/)
+  expect(() => parseLosslessJson('["\\x"]')).toThrow(/escapes.* at character 2$/)
 })

@@ -1,26 +1,60 @@
+/** Several requests on a connection before the first response. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { MAX_PIPELINED } from '../../src/http/listen/pipelining.ts'
-import { open } from '../helpers/open-socket.ts'
-import { sendRaw } from '../helpers/send-raw.ts'
-import { createRequest, listRequest } from '../helpers/wire/keep-alive-caller.ts'
+import { readMetric } from '../helpers/telemetry/read-metric.ts'
+import { exchange, openSocket } from '../helpers/wire/connection.ts'
+import {
+  createPlant,
+  get,
+  KEEP_ALIVE,
+  listPlants,
+  NO_TOKEN,
+  post,
+  postHead,
+  request,
+} from '../helpers/wire/requests.ts'
+import { readResponses } from '../helpers/wire/responses.ts'
+import { responds } from '../helpers/wire/wire.ts'
 
-describe('pipelined requests', () => {
-  test('are handled one after the other: a list has the plant of the request before it', async () => {
-    await using server = await startTestServer()
-    const list = listRequest(server.token)
-    const requests = [1, 2, 3].map((id) => createRequest(server.token, id, `plant ${id}`) + list)
-    requests.push(list.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
-    const text = await sendRaw(server.url, requests.join(''), { quiet: 10_000 })
-    const bodies = text.split('HTTP/1.1 200 OK').map((response) => response.split('\r\n\r\n')[1])
+const CLOSED = { Connection: 'close' }
+const OPEN = { Connection: 'keep-alive' }
+const BROKEN_CHUNKS = `${postHead({ 'Transfer-Encoding': 'chunked' })}zz\r\n`
+const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
+const REJECTED = { ...KEEP_ALIVE, Authorization: null }
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer()
+})
+afterAll(() => server.close())
+
+function postPlant(id: number): string {
+  return post(`{"id":${id},"name":"plant ${id}"}`, KEEP_ALIVE)
+}
+
+describe('responses come in the order of their requests', () => {
+  test('an invalid request between valid ones is one response', () =>
+    responds(
+      server,
+      postPlant(55001) + post('{', KEEP_ALIVE) + get(),
+      { status: 200, headers: OPEN },
+      { status: 400, error: 40001, headers: OPEN },
+      { status: 200, headers: CLOSED },
+    ))
+
+  test('a list has the plant of the request before it', async () => {
+    const { token } = await server.createToken({ account: 'pipelining' })
+    const wire = [1, 2, 3].map((id) => createPlant(token, id) + listPlants(token)).join('')
+    const { text } = await exchange(server.url, `${wire}${get('/plants', { Authorization: `Bearer ${token}` })}`)
     const names = [1, 2, 3].map((id) => ({ name: `plant ${id}` }))
-    expect(bodies.slice(1).map((body) => JSON.parse(body ?? ''))).toEqual([
+    expect(readResponses(text).map(({ body }) => JSON.parse(body))).toEqual([
       names[0],
       names.slice(0, 1),
       names[1],
@@ -31,43 +65,82 @@ describe('pipelined requests', () => {
     ])
   })
 
-  test(`more than ${MAX_PIPELINED} waiting ones are not handled, and the connection says so and closes`, async () => {
-    await using server = await startTestServer()
-    const sent = MAX_PIPELINED + 20
-    const requests = Array.from({ length: sent }, (_, id) => createRequest(server.token, id))
-    const text = await sendRaw(server.url, requests.join(''), { quiet: 10_000 })
-    const responses = text.split('HTTP/1.1 ').slice(1)
-    expect(responses).toHaveLength(MAX_PIPELINED + 1)
-    expect(responses.filter((response) => response.startsWith('200 '))).toHaveLength(MAX_PIPELINED + 1)
-    expect(responses.map((response) => /^Connection: close\r$/m.test(response))).toEqual(
-      responses.map((response) => response === responses.at(-1)),
-    )
-    expect(await (await server.call('/plants')).json()).toHaveLength(MAX_PIPELINED + 1)
-  })
+  test.each([
+    ['garbage', 'garbage\r\n\r\n'],
+    ['a lot of garbage', 'garbage\r\n\r\n'.repeat(20_000)],
+    ['a body instead of chunks', `${postHead({ 'Transfer-Encoding': 'chunked' })}{"id":3,"name":"plant 3"}`],
+    ['chunks that are not chunks', BROKEN_CHUNKS],
+  ])('%s after two requests responds 400 after their responses, and closes the connection', (_what, rest) =>
+    responds(
+      server,
+      postPlant(1) + postPlant(2) + rest,
+      { status: 200, body: '{"name":"plant 1"}' },
+      { status: 200, body: '{"name":"plant 2"}' },
+      { status: 400, error: 40000, headers: CLOSED },
+    ),
+  )
 
-  test('those of a connection that closes are not in flight, and do not begin', async () => {
-    await using server = await startTestServer({ adminPort: 0, maxRequestsInFlight: 100 })
-    const requests = [
-      listRequest(server.token),
-      listRequest('wrong'),
-      'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n',
-      'PUT /plants HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n',
-      createRequest(server.token, 1),
-    ]
-    for (let connection = 0; connection < 50; connection++) {
-      const socket = await open(server.url)
-      socket.write(requests.join('').repeat(10), () => socket.destroy())
-      await once(socket, 'close')
-    }
-    await until(async () => (await gauge(server.adminUrl)) === 0)
-    for (let request = 0; request < 20; request++) expect((await server.call('/plants')).status).toBe(200)
-  })
+  test('broken chunks after one request respond 400 after its response', () =>
+    responds(server, postPlant(55004) + BROKEN_CHUNKS, { status: 200 }, { status: 400, error: 40000, headers: CLOSED }))
 })
 
-const run = promisify(execFile)
-const script = fileURLToPath(new URL('../helpers/wire/pipelining-scenario.ts', import.meta.url))
+describe('a rejected request', () => {
+  test('that closes the connection is the last one', () => responds(server, get('/nowhere') + get(), { status: 404 }))
 
-describe('every request ends once, whatever its connection does', () => {
+  test('has a small body that is skipped, and not read as a request', () =>
+    responds(
+      server,
+      request({ headers: REJECTED, body: get('/plants', NO_TOKEN) }) + get(),
+      { status: 401, headers: OPEN },
+      { status: 200, headers: CLOSED },
+    ))
+
+  test('with a large body closes the connection', () =>
+    responds(server, request({ headers: REJECTED, body: get('/plants', NO_TOKEN).padEnd(65 * 1024) }) + get(), {
+      status: 401,
+      headers: CLOSED,
+    }))
+
+  test('with chunks closes the connection', () =>
+    responds(server, request({ headers: { ...REJECTED, 'Transfer-Encoding': 'chunked' } }) + CHUNKS + get(), {
+      status: 401,
+      headers: CLOSED,
+    }))
+})
+
+test(`a connection with more than ${MAX_PIPELINED} waiting requests closes after those`, async () => {
+  const { token } = await server.createToken({ account: 'too many' })
+  const requests = Array.from({ length: MAX_PIPELINED + 20 }, (_, id) => createPlant(token, id))
+  const responses = readResponses((await exchange(server.url, requests.join(''))).text)
+  expect(responses.map(({ status }) => status)).toEqual(Array(MAX_PIPELINED + 1).fill(200))
+  expect(responses.map(({ headers }) => headers.get('connection'))).toEqual([
+    ...Array(MAX_PIPELINED).fill('keep-alive'),
+    'close',
+  ])
+  expect(await (await server.call('/plants', { token })).json()).toHaveLength(MAX_PIPELINED + 1)
+})
+
+test('requests of a connection that closes are not in flight and do not begin', async () => {
+  await using limited = await startTestServer({ adminPort: 0, maxRequestsInFlight: 100 })
+  const requests = [
+    listPlants(limited.token),
+    listPlants('wrong'),
+    get('/nothing', KEEP_ALIVE),
+    request({ method: 'PUT', headers: { ...KEEP_ALIVE, 'Content-Length': '0' } }),
+    createPlant(limited.token, 1),
+  ]
+  for (let connection = 0; connection < 50; connection++) {
+    const socket = await openSocket(limited.url)
+    socket.write(requests.join('').repeat(10), () => socket.destroy())
+    await once(socket, 'close')
+  }
+  await until(async () => (await readMetric(limited, 'http_server_active_requests')) === 0)
+  for (let count = 0; count < 20; count++) expect((await limited.call('/plants')).status).toBe(200)
+})
+
+describe('every request ends once, also on broken connections', () => {
+  const run = promisify(execFile)
+  const script = fileURLToPath(new URL('../helpers/wire/pipelining-scenario.ts', import.meta.url))
   const runtimes: [string, string | undefined][] = [
     [`Node.js ${process.versions.node}`, process.execPath],
     ...['22', '24', '26'].map((major): [string, string | undefined] => [
@@ -84,7 +157,7 @@ describe('every request ends once, whatever its connection does', () => {
         killSignal: 'SIGKILL',
       })
       const { started, ended, inFlight, spans, sockets } = JSON.parse(stdout)
-      // The sequence of a connection that never ends its requests.
+      // What a connection did whose requests never ended.
       expect(stderr.replace(/^.*Warning.*\n.*\n/gm, '')).toBe('')
       expect(started).toBeGreaterThan(100)
       expect({ ended, inFlight }).toEqual({ ended: started, inFlight: 0 })
@@ -94,8 +167,3 @@ describe('every request ends once, whatever its connection does', () => {
   }
   afterAll(explainSkipped)
 })
-
-async function gauge(adminUrl: string | undefined): Promise<number> {
-  const text = await (await fetch(`${adminUrl}/metrics`)).text()
-  return Number(/^http_server_active_requests (\d+)$/m.exec(text)?.[1])
-}

@@ -6,26 +6,23 @@ import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type ServerProcess, startWithTokens } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import {
-  createRequest,
-  type KeepAliveCaller,
-  listRequest,
-  openCaller,
-  percentile,
-} from '../helpers/wire/keep-alive-caller.ts'
+import { percentile } from '../helpers/telemetry/percentile.ts'
+import { readMetric } from '../helpers/telemetry/read-metric.ts'
+import { type Connection, openConnection } from '../helpers/wire/connection.ts'
+import { createPlant, listPlants } from '../helpers/wire/requests.ts'
 
 if (!isLong) console.log('server/test/limits/soak.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 const MILLISECONDS = isLong ? 180_000 : 3_000
 const CLIENTS = 20
-/** How long a well-behaved client waits between two requests, in milliseconds. */
+/** The time between two requests of a well-behaved client, in milliseconds. */
 const PAUSE = 50
 const HOSTILE_CONNECTIONS_OF_A_KIND = isLong ? 10 : 2
-/** What is limited to 256 MB of heap has buffers, code and stacks beside it. */
+/** The heap is limited to 256 MB; buffers, code and stacks need memory, too. */
 const MAX_RESIDENT = 512 * 2 ** 20
 const script = fileURLToPath(new URL('../helpers/hostile/hostile-process.ts', import.meta.url))
 
-test('beside hostile clients of every kind, well-behaved ones are served in time, and nothing is lost', {
+test('well-behaved clients are served in time and lose nothing while hostile ones of every kind attack', {
   timeout: MILLISECONDS + 120_000,
 }, async () => {
   const accounts = ['mallory', ...Array.from({ length: CLIENTS }, (_, index) => `client ${index}`)]
@@ -63,9 +60,9 @@ test('beside hostile clients of every kind, well-behaved ones are served in time
   )
   expect(served).toBeGreaterThanOrEqual(0.99)
   expect(resident).toBeLessThan(MAX_RESIDENT)
-  // How fast it is counts where nothing else runs: not beside the other tests of the quick suite.
+  // Times mean something only if no other tests run at the same time.
   if (isLong) expect(percentile(times, 0.99)).toBeLessThan(1_000)
-  // What the system has queued of their connections is still to be accepted, read and rejected.
+  // The server still has to accept and reject what the operating system has queued.
   await until(async () => (await readMetric(server, 'http_server_active_requests')) === 0, 60_000)
   for (const client of behaved) {
     const names = new Set((await list(server, client.token)).map(({ name }) => name))
@@ -76,52 +73,52 @@ test('beside hostile clients of every kind, well-behaved ones are served in time
 
 /** Gives the account of the hostile clients a list of 31 MB. */
 async function fill(server: ServerProcess, token: string): Promise<void> {
-  const caller = await openCaller(server.url)
-  for (let id = 0; id < 31; id++) await caller.send(createRequest(token, id, 'x'.repeat(2 ** 20 - 100)))
-  caller.socket.destroy()
+  const client = await openConnection(server.url)
+  for (let id = 0; id < 31; id++) await client.send(createPlant(token, id, 'x'.repeat(2 ** 20 - 100)))
+  client.socket.destroy()
 }
 
-/** What became of the requests of a well-behaved client. */
+/** The responses to a well-behaved client. */
 interface Behaved {
   token: string
-  /** A status for each request; 0 where the connection broke. */
+  /** One for each request; 0 if the connection broke. */
   statuses: number[]
   times: number[]
-  /** The names of the plants whose creation was responded 200. */
+  /** The names of the plants whose requests responded 200. */
   created: string[]
 }
 
-/** Creates and lists plants until the end, each of an account of its own. */
+/** Creates and lists plants of one account until the end. */
 async function behave(server: ServerProcess, token: string, index: number, end: number): Promise<Behaved> {
   const client: Behaved = { token, statuses: [], times: [], created: [] }
-  let caller = await openCaller(server.url)
+  let connection = await openConnection(server.url)
   for (let id = 0; performance.now() < end; id++) {
     const name = `plant ${id} of ${index}`
-    if ((await send(createRequest(token, id, name))) === 200) client.created.push(name)
-    await send(listRequest(token, '?limit=10'))
+    if ((await send(createPlant(token, id, name))) === 200) client.created.push(name)
+    await send(listPlants(token, '?limit=10'))
     await sleep(PAUSE)
   }
-  caller.socket.destroy()
+  connection.socket.destroy()
   return client
 
-  async function send(request: string): Promise<number> {
-    const { status, milliseconds } = await attempt(caller, request)
+  async function send(wire: string): Promise<number> {
+    const { status, milliseconds } = await attempt(connection, wire)
     client.statuses.push(status)
-    if (status === 0) caller = await openCaller(server.url)
+    if (status === 0) connection = await openConnection(server.url)
     else client.times.push(milliseconds)
     return status
   }
 }
 
-async function attempt(caller: KeepAliveCaller, request: string): Promise<{ status: number; milliseconds: number }> {
+async function attempt(connection: Connection, wire: string): Promise<{ status: number; milliseconds: number }> {
   try {
-    return await caller.send(request)
+    return await connection.send(wire)
   } catch {
     return { status: 0, milliseconds: 0 }
   }
 }
 
-/** The most memory that the server has until the end, in bytes. */
+/** Measures the largest resident memory of the server until the end, in bytes. */
 async function watchMemory(server: ServerProcess, end: number): Promise<number> {
   let most = 0
   while (performance.now() < end) {
@@ -129,11 +126,6 @@ async function watchMemory(server: ServerProcess, end: number): Promise<number> 
     await sleep(1_000)
   }
   return most
-}
-
-async function readMetric(server: ServerProcess, name: string): Promise<number> {
-  const text = await (await fetch(`${server.adminUrl}/metrics`)).text()
-  return Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1])
 }
 
 async function list(server: ServerProcess, token: string): Promise<{ name: string }[]> {

@@ -1,5 +1,5 @@
-/** What lists and writers see of each other, within one process and across two on one file. */
 import { fileURLToPath } from 'node:url'
+/** What lists see of concurrent writes, in one process and in two on one database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
@@ -9,7 +9,7 @@ let server: TestServer
 let other: ServerProcess
 beforeAll(async () => {
   server = await startTestServer()
-  // A process of its own, so that the two share nothing but the file.
+  // Another process, so that the two share only the database file.
   other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
 })
 afterAll(async () => {
@@ -27,12 +27,12 @@ async function createAt(url: string, token: string, id: number, name: string): P
   return (await fetch(`${url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name }) })).status
 }
 
-test('what one process has answered is in the next list of either, at once', async () => {
+test('a plant that one process stored is in the next list of both', async () => {
   const { token } = await server.createToken({ account: 'two processes' })
   const urls = [server.url, other.url]
   const names: string[] = []
   for (let id = 0; id < 60; id++) {
-    // In no regular order, so that each process finds its kept list current, appended to, and stale.
+    // In no regular order, so that each process finds its cached list current, extended and stale.
     const writer = urls[(id * 7 + (id >> 2)) % 2] ?? ''
     expect(await createAt(writer, token, id, `plant ${id}`)).toBe(200)
     names.push(`plant ${id}`)
@@ -40,19 +40,19 @@ test('what one process has answered is in the next list of either, at once', asy
   }
 })
 
-test('many callers at both processes: every list has what was answered before it was asked for, in one order', async () => {
-  const { token } = await server.createToken({ account: 'many callers' })
-  const answered = new Set<string>()
+test('with many clients of both processes, a list has everything stored before its request, in one order', async () => {
+  const { token } = await server.createToken({ account: 'many clients' })
+  const stored = new Set<string>()
   const lists: string[][] = []
   const writer = async (url: string, first: number) => {
     for (let id = first; id < first + 40; id++) {
       expect(await createAt(url, token, id, `plant ${id}`)).toBe(200)
-      answered.add(`plant ${id}`)
+      stored.add(`plant ${id}`)
     }
   }
   const reader = async (url: string) => {
     for (let round = 0; round < 40; round++) {
-      const before = [...answered]
+      const before = [...stored]
       const names = await namesAt(url, token)
       const listed = new Set(names)
       expect(listed.size).toBe(names.length)
@@ -70,18 +70,18 @@ test('many callers at both processes: every list has what was answered before it
   for (const names of lists) expect(names).toEqual(final.slice(0, names.length))
 }, 60_000)
 
-test('a refused plant is in no list', async () => {
-  const { token } = await server.createToken({ account: 'refused' })
+test('a rejected plant is in no list', async () => {
+  const { token } = await server.createToken({ account: 'rejected' })
   await createAt(server.url, token, 1, 'stored')
   const attempts = Array.from({ length: 30 }, (_, index) =>
-    createAt(index % 2 ? server.url : other.url, token, 1, 'refused'),
+    createAt(index % 2 ? server.url : other.url, token, 1, 'rejected'),
   )
   const lists = Array.from({ length: 30 }, (_, index) => namesAt(index % 2 ? server.url : other.url, token))
   expect(new Set(await Promise.all(attempts))).toEqual(new Set([400]))
   for (const names of await Promise.all(lists)) expect(names).toEqual(['stored'])
 })
 
-test('what another program changes in the database is in the next list', async () => {
+test('a change of the database by another program is in the next list', async () => {
   const { token } = await server.createToken({ account: 'another program' })
   await createAt(server.url, token, 1, 'before')
   expect(await namesAt(server.url, token)).toEqual(['before'])
@@ -89,7 +89,7 @@ test('what another program changes in the database is in the next list', async (
   expect(await namesAt(server.url, token)).toEqual(['after'])
 })
 
-test('a writer waits for the lock of another process without stopping the others', async () => {
+test('a write that waits for the lock of another process does not delay reads', async () => {
   const { token } = await server.createToken({ account: 'locked out' })
   const locker = connect(fileURLToPath(server.databaseUrl))
   locker.exec('BEGIN IMMEDIATE')
@@ -100,7 +100,7 @@ test('a writer waits for the lock of another process without stopping the others
   expect(await namesAt(server.url, token)).toEqual(['waited'])
 })
 
-test('a commit that fails fails exactly the writers in it, each with a 503 or 500, and what was stored stays', async () => {
+test('a failed commit fails the writes in it, and stored plants stay', async () => {
   await using failing = await startTestServer()
   expect((await failing.post('{"id":1,"name":"kept"}')).status).toBe(200)
   const file = fileURLToPath(failing.databaseUrl)
@@ -111,15 +111,15 @@ test('a commit that fails fails exactly the writers in it, each with a 503 or 50
   const burst = ['a', 'poison', 'b'].map((name, index) => failing.post(JSON.stringify({ id: 10 + index, name })))
   const statuses = (await Promise.all(burst)).map(({ status }) => status)
   const listed = (await (await failing.call('/plants')).json()) as { name: string }[]
-  // Whether they shared a commit is a matter of time; that an answer and the list agree is not.
-  const answered = ['a', 'poison', 'b'].filter((_, index) => statuses[index] === 200)
+  // Timing decides whether they share a commit; but responses and the list agree.
+  const accepted = ['a', 'poison', 'b'].filter((_, index) => statuses[index] === 200)
   expect(statuses[1]).toBe(500)
-  expect(listed.map(({ name }) => name)).toEqual(['kept', ...answered])
+  expect(listed.map(({ name }) => name)).toEqual(['kept', ...accepted])
   runSql(file, 'DROP TRIGGER "reject"')
   expect((await failing.post('{"id":20,"name":"after"}')).status).toBe(200)
 })
 
-test('a token that the command line makes works at once', async () => {
+test('a token from the command line works immediately', async () => {
   const { stdout } = await runCommand(['token', 'create', '--account', 'new'], { DATABASE_URL: server.databaseUrl })
   expect(await namesAt(server.url, stdout.trim())).toEqual([])
 })

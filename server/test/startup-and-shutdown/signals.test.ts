@@ -10,15 +10,15 @@ import { commandLine, spawnCommand, startServerProcess } from '../../../test/hel
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 
-/** Starting a process takes seconds where many tests run at the same time, in milliseconds. */
+/** The time a process may take to start on a busy machine, in milliseconds. */
 const PATIENCE = 60_000
 vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 const isolated = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
-const isolationRefusal = refusalOf(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
-if (isolationRefusal) console.log(`The first process of a container is not tested: ${isolationRefusal}`)
+const isolationError = errorMessageOf(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
+if (isolationError) console.log(`The first process of a container is not tested: ${isolationError}`)
 
-/** A database that another process has locked, so that a start waits. */
+/** Creates a database that another process has locked, so that a startup waits. */
 async function lockedDatabase(): Promise<{ file: string; url: string }> {
   const database = temporaryDatabase()
   await migrateDatabase(database.url)
@@ -38,7 +38,7 @@ async function startWaiting(start: (environment: Record<string, string>) => Chil
   return server
 }
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s during the start ends it with 0 and prints no error', async (signal) => {
+test.each(['SIGTERM', 'SIGINT'] as const)('%s during startup exits with 0 and prints no error', async (signal) => {
   const server = await startWaiting((environment) => spawnCommand(['serve'], environment))
   let errors = ''
   server.stderr?.on('data', (text) => {
@@ -49,7 +49,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s during the start ends it with 0 an
   expect(errors).toBe('')
 })
 
-test.skipIf(isolationRefusal)('the first process of a container ends on SIGTERM, also while it starts', async () => {
+test.skipIf(isolationError)('the first process of a container ends on SIGTERM, also during startup', async () => {
   const server = await startWaiting((environment) => {
     const [program = '', ...parameters] = [...isolated, ...commandLine(['serve'])]
     const { PATH = '', HOME = '' } = process.env
@@ -64,7 +64,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 129],
-] as const)('%s ends a backup with %i, and nothing of it is left', async (signal, exitCode) => {
+] as const)('%s ends a backup with exit code %i and leaves no file', async (signal, exitCode) => {
   const { url } = await lockedDatabase()
   const folder = temporaryFolder()
   const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], { DATABASE_URL: url })
@@ -74,7 +74,7 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('SIGHUP without a terminal is logged and ignored; in production SIGUSR1 opens no debugger', async () => {
+test('SIGHUP without a terminal is logged and ignored; SIGUSR1 in production opens no debugger', async () => {
   const server = await startServerProcess({ DATABASE_URL: temporaryDatabase().url, NODE_ENV: 'production' })
   server.signal('SIGUSR1')
   server.signal('SIGHUP')
@@ -84,7 +84,7 @@ test('SIGHUP without a terminal is logged and ignored; in production SIGUSR1 ope
   expect(server.output()).not.toMatch(/debugger/i)
 })
 
-// The program `script` of other systems takes other arguments.
+// On other systems, `script` takes other arguments.
 test.skipIf(process.platform !== 'linux')('a terminal that closes ends the server as SIGTERM does', async () => {
   const { file, url } = temporaryDatabase()
   const script = spawn('script', ['--quiet', '--command', commandLine(['serve']).join(' '), '/dev/null'], {
@@ -102,7 +102,7 @@ test.skipIf(process.platform !== 'linux')('a terminal that closes ends the serve
   await until(() => readdirSync(path.dirname(file)).length === 1, PATIENCE)
 })
 
-function refusalOf(attempt: () => unknown): string | undefined {
+function errorMessageOf(attempt: () => unknown): string | undefined {
   try {
     attempt()
     return undefined

@@ -1,32 +1,32 @@
-/** What was answered 200 is there for good, however the process ends. */
+/** A plant whose request responded 200 is stored, however the process ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
-import { type Answer, createPlant, plantOf, startWriting } from '../../../test/helpers/server/start-writing.ts'
+import { createPlant, type PlantResponse, plantOf, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
 const KILLS = isLong ? 10 : 2
 const WRITERS = 32
-/** The latest moment of a kill after the first answer, in milliseconds. */
+/** The longest time from the first response to a kill, in milliseconds. */
 const LATEST_KILL = 500
 
-test(`a server killed under load, ${KILLS} times: every plant answered 200 is listed exactly once, and none is half-written`, async () => {
+test(`a server killed under load, ${KILLS} times: every acknowledged plant is listed exactly once, and none is half-written`, async () => {
   const { file, url } = temporaryDatabase()
   const start = () => startServerProcess({ DATABASE_URL: url })
-  const answers: Answer[] = []
+  const responses: PlantResponse[] = []
   const acknowledged = new Set<number>()
 
   let server = await start()
-  // A failed assertion must not leave a server behind; one that has ended is not harmed.
+  // A failed assertion must not leave a server behind.
   onTestFinished(async () => void (await server.end('SIGKILL')))
   const token = /pst_\w+/.exec(server.output())?.[0] ?? ''
 
   async function expectConsistent(): Promise<void> {
     const response = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })
     const listed = ((await response.json()) as { name: string }[]).map((plant) => JSON.stringify(plant))
-    const sent = new Map(answers.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
+    const sent = new Map(responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
     const ids = listed.map((plant) => sent.get(plant))
     const present = new Set(ids)
     expect(listed.filter((_, index) => ids[index] === undefined)).toEqual([])
@@ -36,23 +36,23 @@ test(`a server killed under load, ${KILLS} times: every plant answered 200 is li
   }
 
   for (let kill = 0; kill < KILLS; kill++) {
-    const writing = startWriting({ url: server.url, token, writers: WRITERS, firstId: answers.length })
-    await expect.poll(() => writing.answers.length, { timeout: 10_000, interval: 1 }).toBeGreaterThan(0)
+    const writing = startWriting({ url: server.url, token, writers: WRITERS, firstId: responses.length })
+    await expect.poll(() => writing.responses.length, { timeout: 10_000, interval: 1 }).toBeGreaterThan(0)
     await sleep(Math.random() * LATEST_KILL)
     expect(await server.end('SIGKILL')).toBe(null)
     await writing.stop()
-    answers.push(...writing.answers)
-    for (const { id, status, body } of writing.answers) {
+    responses.push(...writing.responses)
+    for (const { id, status, body } of writing.responses) {
       if (status !== undefined) expect([status, body]).toEqual([200, JSON.stringify(plantOf(id))])
       if (status === 200) acknowledged.add(id)
     }
-    const unanswered = writing.answers.filter(({ status }) => status === undefined).map(({ id }) => id)
+    const failed = writing.responses.filter(({ status }) => status === undefined).map(({ id }) => id)
     expect(acknowledged.size).toBeGreaterThan(0)
 
     server = await start()
     await expectConsistent()
-    // Whoever got no answer sends the plant again.
-    for (const id of unanswered) {
+    // Clients retry requests without a response.
+    for (const id of failed) {
       expect((await createPlant(server.url, token, id)).status).toBe(200)
       acknowledged.add(id)
     }
@@ -61,5 +61,5 @@ test(`a server killed under load, ${KILLS} times: every plant answered 200 is li
 
   expect(await server.end()).toBe(0)
   expect(readDatabase(file).ids.length).toBe(acknowledged.size)
-  console.log(`${KILLS} kills: ${acknowledged.size} plants answered 200, none lost, none twice, none half-written.`)
+  console.log(`${KILLS} kills: ${acknowledged.size} plants acknowledged, none lost, none duplicate, none half-written.`)
 }, 180_000)

@@ -1,6 +1,6 @@
 /**
- * What goes wrong with the disk while the server runs: writes are refused and never called stored when they are not,
- * everything else goes on, and so do writes, without a restart, once the cause is gone.
+ * What the server does if storage fails: writes are rejected, everything else works, and writes resume without a restart
+ * once the cause is gone.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,17 +18,23 @@ import {
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { mountSmallDisk, refusalOf, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { type Answer, createPlant, startWriting, type Writing } from '../../../test/helpers/server/start-writing.ts'
+import {
+  createPlant,
+  type PlantResponse,
+  startWriting,
+  type Writing,
+} from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
 const WRITERS = 8
-/** How long trouble may take to show and to go, in milliseconds: much longer than it does. */
-const PATIENCE = { timeout: 15_000, interval: 10 }
-/** Far more than a request that needs no lock takes while another waits for one, in milliseconds. */
+/** The time until a failure shows or ends, in milliseconds: much more than is usual. */
+const PATIENCE = { timeout: 60_000, interval: 10 }
+vi.setConfig({ testTimeout: 300_000 })
+/** Far more than a request takes that does not wait for a lock, in milliseconds. */
 const PROMPT = 2_000
 
 const mountRefusal = whyNoSmallDisk()
@@ -36,35 +42,35 @@ if (mountRefusal) console.log(`A full disk is not tested, since none can be moun
 const immutableRefusal = refusalOf(tryImmutable)
 if (immutableRefusal) console.log(`A read-only file is not tested, since none can be made here: ${immutableRefusal}`)
 
-test.skipIf(mountRefusal)('a full disk', async () => {
+test.skipIf(mountRefusal)('a full disk rejects writes until there is space', async () => {
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
   writeFileSync(path.join(folder, 'filler'), Buffer.alloc(spaceLeft(folder) / 2))
   await survive(path.join(folder, 'plants.db'), {
     cause: () => fillUp(folder),
-    mend: () => unlinkSync(path.join(folder, 'rest')),
+    fix: () => unlinkSync(path.join(folder, 'rest')),
     notReady: /^The disk of the database is full: /,
   })
 })
 
-test.skipIf(immutableRefusal)('a file that turns read-only', async () => {
+test.skipIf(immutableRefusal)('a file that becomes read-only rejects writes until it is writable', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   const files = [file, `${file}-wal`]
-  const mend = () => setImmutable(files.filter(existsSync), false)
-  onTestFinished(mend)
-  await survive(file, { cause: () => setImmutable(files, true), mend, notReady: /^The (disk of the )?database / })
+  const fix = () => setImmutable(files.filter(existsSync), false)
+  onTestFinished(fix)
+  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^The (disk of the )?database / })
 })
 
-test.each(['', '-wal'])('a file "plants.db%s" that is moved away and back', async (suffix) => {
+test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until it is back', async (suffix) => {
   const file = path.join(temporaryFolder(), 'plants.db')
   await survive(file, {
     cause: () => renameSync(file + suffix, `${file}-elsewhere`),
-    mend: () => renameSync(`${file}-elsewhere`, file + suffix),
+    fix: () => renameSync(`${file}-elsewhere`, file + suffix),
     notReady: /^The database file was moved, deleted or replaced: /,
   })
 })
 
-test('a database that another process locks', async () => {
+test('a database that another process locks rejects writes until it is unlocked', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   let locker: ChildProcess | undefined
   onTestFinished(() => void locker?.kill('SIGKILL'))
@@ -72,12 +78,12 @@ test('a database that another process locks', async () => {
     cause: async () => {
       locker = await lock(file)
     },
-    mend: () => void locker?.kill('SIGKILL'),
+    fix: () => void locker?.kill('SIGKILL'),
     notReady: /^Another process has locked the database for too long: /,
   })
 })
 
-test('a database that another process writes to all the time stays ready', async () => {
+test('a database that another process writes to continuously stays ready', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
   const other = await lock(file, RELEASE_OFTEN)
@@ -89,7 +95,7 @@ test('a database that another process writes to all the time stays ready', async
   }
 })
 
-test('a database that is deleted: no write is called stored, and the server serves again when it is started anew', async () => {
+test('a deleted database rejects all writes until the server restarts', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   const databaseUrl = `file://${file}`
   await using server = await startTestServer({ databaseUrl, adminPort: 0 })
@@ -97,11 +103,11 @@ test('a database that is deleted: no write is called stored, and the server serv
   expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200)
   rmSync(file)
   await expect.poll(() => fetch(`${server.adminUrl}/readyz`).then(({ status }) => status), PATIENCE).toBe(503)
-  for (let id = 2; id < 20; id++) expectRefused(await createPlant(server.url, server.token, id))
-  // A restored copy is another file, and the log beside it is not its own.
+  for (let id = 2; id < 20; id++) expectRejected(await createPlant(server.url, server.token, id))
+  // A restored copy is another file, to which the write-ahead log does not belong.
   await (await startTestServer({ databaseUrl: `file://${file}.copy` })).close()
   renameSync(`${file}.copy`, file)
-  expectRefused(await createPlant(server.url, server.token, 20))
+  expectRejected(await createPlant(server.url, server.token, 20))
   await sleep(1_100)
   expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503)
   await server.close()
@@ -111,7 +117,7 @@ test('a database that is deleted: no write is called stored, and the server serv
   expect(readDatabase(file)).toEqual({ integrity: 'ok', ids: [21] })
 })
 
-/** Holds the lock nearly all the time, but never for long. */
+/** Holds the lock most of the time, but never for long. */
 const RELEASE_OFTEN = `
   const release = () => {
     database.exec('COMMIT')
@@ -123,22 +129,22 @@ const RELEASE_OFTEN = `
   }
   release()`
 
-/** What goes wrong, and how it is mended. */
-interface Trouble {
+/** A failure of storage, and its fix. */
+interface Failure {
   cause(): unknown
-  mend(): unknown
-  /** What /readyz says meanwhile. */
+  fix(): unknown
+  /** What /readyz responds until then. */
   notReady: RegExp
 }
 
-/** Lets trouble come and go under a server, first while nobody writes to it, then while many do. */
-async function survive(file: string, trouble: Trouble): Promise<void> {
+/** Causes and fixes a failure of a running server, first without writes, then with many. */
+async function survive(file: string, failure: Failure): Promise<void> {
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
-  await expectReadiness(server, trouble)
-  await surviveWriting(server, file, trouble)
+  await expectReadiness(server, failure)
+  await surviveWriting(server, file, failure)
 }
 
-async function expectReadiness({ adminUrl }: TestServer, { cause, mend, notReady }: Trouble): Promise<void> {
+async function expectReadiness({ adminUrl }: TestServer, { cause, fix, notReady }: Failure): Promise<void> {
   const readiness = async () => {
     const response = await fetch(`${adminUrl}/readyz`)
     return `${response.status} ${await response.text()}`
@@ -146,35 +152,35 @@ async function expectReadiness({ adminUrl }: TestServer, { cause, mend, notReady
   expect(await readiness()).toBe('200 ready\n')
   await cause()
   await expect.poll(readiness, PATIENCE).toMatch(new RegExp(`^503 ${notReady.source.slice(1)}`))
-  await mend()
+  await fix()
   await expect.poll(readiness, PATIENCE).toBe('200 ready\n')
 }
 
-async function surviveWriting(server: TestServer, file: string, trouble: Trouble): Promise<void> {
-  const { cause, mend, notReady } = trouble
+async function surviveWriting(server: TestServer, file: string, failure: Failure): Promise<void> {
+  const { cause, fix, notReady } = failure
   const writing = startWriting({ url: server.url, token: server.token, writers: WRITERS })
-  const stored = () => writing.answers.filter(({ status }) => status === 200)
-  const refused = () => writing.answers.filter(({ status }) => status !== 200)
+  const stored = () => writing.responses.filter(({ status }) => status === 200)
+  const rejected = () => writing.responses.filter(({ status }) => status !== 200)
   try {
     await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(100)
-    expect(refused()).toEqual([])
+    expect(rejected()).toEqual([])
 
     await cause()
     await Promise.all([
-      expect.poll(() => refused().length, PATIENCE).toBeGreaterThan(WRITERS),
-      expectOthersAnswered(server, writing),
+      expect.poll(() => rejected().length, PATIENCE).toBeGreaterThan(WRITERS),
+      expectReads(server, writing),
       expect
         .poll(() => fetch(`${server.adminUrl}/readyz`).then((response) => response.text()), PATIENCE)
         .toMatch(notReady),
     ])
 
-    await mend()
+    await fix()
     const before = stored().length
     await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 100)
   } finally {
     await writing.stop()
   }
-  refused().forEach(expectRefused)
+  rejected().forEach(expectRejected)
   const listed = (await (await server.call('/plants')).json()) as unknown[]
   await server.close()
 
@@ -186,10 +192,10 @@ async function surviveWriting(server: TestServer, file: string, trouble: Trouble
   expect(listed.length).toBe(ids.length)
 }
 
-/** Meanwhile everything that writes nothing is answered as ever, and promptly. */
-async function expectOthersAnswered(server: TestServer, writing: Writing): Promise<void> {
+/** Expects that requests that write nothing respond as usual, and promptly. */
+async function expectReads(server: TestServer, writing: Writing): Promise<void> {
   for (let round = 0; round < 20; round++) {
-    const stored = writing.answers.filter(({ status }) => status === 200).length
+    const stored = writing.responses.filter(({ status }) => status === 200).length
     const begin = performance.now()
     expect((await server.call('/nowhere')).status).toBe(404)
     expect((await server.call('/plants', { token: null })).status).toBe(401)
@@ -200,7 +206,7 @@ async function expectOthersAnswered(server: TestServer, writing: Writing): Promi
   }
 }
 
-function expectRefused({ status, retryAfter, body }: Answer): void {
+function expectRejected({ status, retryAfter, body }: PlantResponse): void {
   const { error, message } = JSON.parse(body)
   expect([500, 503]).toContain(status)
   expect(error).toBe((status ?? 0) * 100)
@@ -213,7 +219,7 @@ function spaceLeft(folder: string): number {
   return bavail * bsize
 }
 
-/** Takes all the space that is left, for good. */
+/** Fills the remaining space. */
 function fillUp(folder: string): void {
   const descriptor = openSync(path.join(folder, 'rest'), 'w')
   const piece = Buffer.alloc(4096)
@@ -226,7 +232,7 @@ function fillUp(folder: string): void {
   }
 }
 
-/** Nobody may write to an immutable file, not even root, and not even who has it open. */
+/** Makes files immutable: then not even root, or a process that has them open, can write to them. */
 function setImmutable(files: string[], immutable: boolean): void {
   if (files.length > 0) execFileSync('chattr', [immutable ? '+i' : '-i', ...files], { stdio: 'pipe' })
 }
@@ -238,13 +244,13 @@ function tryImmutable(): void {
     setImmutable([file], true)
     const refusal = refusalOf(() => writeSync(descriptor, 'x'))
     setImmutable([file], false)
-    if (!refusal) throw new Error('this file system lets who has an immutable file open write to it')
+    if (!refusal) throw new Error('this file system lets a process write to an open immutable file')
   } finally {
     closeSync(descriptor)
   }
 }
 
-/** Locks a database in a process of its own, until that ends. */
+/** Locks a database from another process, until that ends. */
 async function lock(file: string, then = ''): Promise<ChildProcess> {
   const script = `
     const database = new (require('better-sqlite3'))(process.argv[1], { timeout: 10_000 })

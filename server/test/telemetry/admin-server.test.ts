@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startServer } from '../../src/index.ts'
 
-test('/livez, /readyz and /metrics answer on the private port, and not on the public one', async () => {
+test('/livez, /readyz and /metrics respond 200 on the private port and 404 on the public one', async () => {
   await using server = await startTestServer({ adminPort: 0 })
   expect(await read(`${server.adminUrl}/livez`)).toEqual([200, 'live\n'])
   expect(await read(`${server.adminUrl}/readyz`)).toEqual([200, 'ready\n'])
@@ -20,7 +20,7 @@ test('without ADMIN_PORT there is no private port', async () => {
   expect(server.adminUrl).toBeUndefined()
 })
 
-test('the metrics count requests by route and status, batches, rejections and what waits', async () => {
+test('the metrics count requests by route and status, batches, rejected requests and waiting writes', async () => {
   await using server = await startTestServer({ adminPort: 0, rateLimit: { requests: 4, seconds: 60 } })
   await server.post('{"id": 1, "name": "Ficus"}')
   await server.call('/plants')
@@ -49,7 +49,7 @@ test('the metrics count requests by route and status, batches, rejections and wh
   expect(text).not.toContain('secret')
 })
 
-test('a private port that is taken is one clear line that names the setting', async () => {
+test('a private port in use is reported in one line that names the setting', async () => {
   const other = createServer()
   const port = await new Promise<number>((resolve) => {
     other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port))
@@ -57,9 +57,7 @@ test('a private port that is taken is one clear line that names the setting', as
   try {
     await expect(
       startServer({ port: 0, adminPort: port, databaseUrl: 'file:/nowhere/plant-store.db' }),
-    ).rejects.toThrow(
-      `ADMIN_PORT ${port} on 127.0.0.1 is already in use. Stop the other program or set another ADMIN_PORT.`,
-    )
+    ).rejects.toThrow(new RegExp(`^ADMIN_PORT ${port} .*$`))
   } finally {
     other.close()
   }

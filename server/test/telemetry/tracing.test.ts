@@ -13,7 +13,7 @@ interface Span {
   attributes: { key: string; value: Record<string, unknown> }[]
 }
 
-test('with the standard variables, a span of each request is sent, a child of the caller’s', async () => {
+test('with the standard variables, each request sends a span, a child of the client’s span', async () => {
   const spans: Span[] = []
   const collector = createServer((request, response) => {
     let text = ''
@@ -41,7 +41,7 @@ test('with the standard variables, a span of each request is sent, a child of th
       headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01`, 'x-request-id': 'my-request' },
     })
     await fetch(`${server.url}/nothing`)
-    // What has not been sent yet is sent at the end.
+    // Shutdown sends the remaining spans.
     expect(await server.end()).toBe(0)
 
     expect(spans.map(({ name }) => name)).toEqual(['GET /plants', 'GET'])
@@ -63,7 +63,7 @@ test('with the standard variables, a span of each request is sent, a child of th
   }
 })
 
-test('a collector that is down is logged once a minute, without credentials, and when it works again', {
+test('an unavailable collector is logged once a minute without credentials, and when it is available again', {
   timeout: 150_000,
 }, async () => {
   const port = await freePort()
@@ -96,17 +96,17 @@ test('a collector that is down is logged once a minute, without credentials, and
   }
   expect(lines('traces are lost')).toHaveLength(1)
 
-  // A shutdown waits for it no longer than three seconds, and fails for nothing.
+  // Shutdown waits at most three seconds for it, and succeeds.
   await request()
   expect(await server.end()).toBe(0)
   expect(server.output()).not.toContain('password')
 })
 
-test('a protocol that is not spoken is told at the start', async () => {
+test('an unsupported protocol is rejected at startup', async () => {
   const { exitCode, stderr } = await runCommand(['serve'], {
     OTEL_TRACES_EXPORTER: 'otlp',
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
   })
   expect(exitCode).toBe(2)
-  expect(stderr).toContain('\n  OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json\n')
+  expect(stderr).toMatch(/^plant-store: [^\n]*OTEL_EXPORTER_OTLP_PROTOCOL must be .*\n$/)
 })

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('../../../server/', import.meta.url))
 
-/** Runs before the whole suite: builds what has changed of the command line, which tests start as processes. */
+/** Runs before the whole suite: builds the command line, which tests start as processes. */
 export default function setup(): void {
   execFileSync('npm', ['run', '--silent', 'build'], {
     cwd: folder,

@@ -2,20 +2,20 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { createOpenApiDocument, type OpenApiDocument } from '@plant-store/contract/openapi'
 import { STATUSES_FOLDER } from './record-statuses.ts'
 
-/** Runs around the whole suite: every status that the service answered an operation with must be declared for it. */
+/** Runs around the whole suite: every status of an operation must be declared in the contract. */
 export default async function setup(): Promise<() => Promise<void>> {
   await rm(STATUSES_FOLDER, { recursive: true, force: true })
   return async () => {
     const undeclared = findUndeclared(await readSeen(), createOpenApiDocument())
     if (undeclared.length === 0) return
-    console.error(`Answered, but not declared in contract/src/contract.ts:\n  ${undeclared.join('\n  ')}`)
-    // Vitest prints what is thrown here and ends with 0 all the same.
+    console.error(`Statuses that contract/src/contract.ts does not declare:\n  ${undeclared.join('\n  ')}`)
+    // Vitest would print an error thrown here, but exit with 0.
     process.exitCode = 1
   }
 }
 
 /**
- * Picks those of the lines `METHOD path status` that are of an operation of the document which does not declare them.
+ * Returns the lines `METHOD path status` whose status is not declared for their operation in the document.
  */
 export function findUndeclared(seen: readonly string[], { paths = {} }: OpenApiDocument): string[] {
   return seen.filter((line) => {

@@ -1,7 +1,7 @@
 import net from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A bound socket whose connections wait for the server process that it is passed to, as systemd holds one. */
+/** A bound socket whose connections wait for the process it is passed to, like a socket of systemd. */
 export interface OpenSocket {
   descriptor: number
   url: string
@@ -13,7 +13,7 @@ interface Handle {
   close(): void
 }
 
-/** Opens a socket on a free port; it is closed after the test. Nothing in this process accepts its connections. */
+/** Opens a socket on a free port; it is closed after the test. This process does not accept its connections. */
 export function openSocket(): OpenSocket {
   const { _createServerHandle: createHandle } = net as unknown as {
     _createServerHandle(address: string, port: number, family: number): Handle

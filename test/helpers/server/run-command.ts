@@ -5,21 +5,16 @@ import { fileURLToPath } from 'node:url'
 import { startServer } from '@plant-store/server'
 import { afterAll } from 'vitest'
 
-const RECORDER = new URL('./record-statuses.ts', import.meta.url).href
-const MAIN = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
-const BUILT = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
 
-/** What a command did. */
+/** The result of a command. */
 export interface CommandResult {
   exitCode: number | null
   stdout: string
   stderr: string
 }
 
-/**
- * The command line as a user calls it, with nothing of the settings of the environment of the tests. Sockets are passed as
- * systemd does it.
- */
+/** Starts the command line without the settings of this process's environment. Sockets are passed as by systemd. */
 export function spawnCommand(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -35,20 +30,15 @@ export function spawnCommand(
   return child
 }
 
-/** A test that fails half way ends nothing. */
+/** A test that fails may leave processes behind. */
 const running = new Set<ChildProcess>()
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/**
- * What runs the command line: a server from the sources, recording the statuses that it responds with, and the other
- * commands as they are built before the tests, in half the time.
- */
+/** Returns what runs the command line, built before the tests: it starts in half the time that its sources take. */
 export function commandLine(args: readonly string[]): string[] {
-  if (args[0] !== 'serve') return [process.execPath, BUILT, ...args]
-  const imports = ['--import', import.meta.resolve('tsx'), '--import', RECORDER]
-  return [process.execPath, ...imports, '--conditions=@plant-store/source', MAIN, ...args]
+  return [process.execPath, MAIN, ...args]
 }
 
 /** Runs a command to its end. */
@@ -68,20 +58,20 @@ export async function runCommand(
   return { exitCode, ...output }
 }
 
-/** A server that runs as a process of its own. */
+/** A server in another process. */
 export interface ServerProcess {
   url: string
-  /** The private port; undefined where there is none. */
+  /** The private port; undefined if there is none. */
   adminUrl: string | undefined
-  /** Everything that it has printed so far. */
+  /** Returns everything printed so far. */
   output(): string
   /** Sends a signal. */
   signal(signal: NodeJS.Signals): void
-  /** Sends the signal and gives the exit code. */
+  /** Sends a signal (default: SIGTERM) and returns the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts `plant-store serve` and waits until it listens and has said what it says at the start. */
+/** Starts `plant-store serve` and waits until it is ready. */
 export async function startServerProcess(
   environment: Record<string, string>,
   sockets: readonly number[] = [],
@@ -115,9 +105,7 @@ export async function startServerProcess(
   }
 }
 
-/**
- * Starts `plant-store serve` over a database of this name in a folder, with a token of the account "alice".
- */
+/** Starts `plant-store serve` over a database of this name in a folder, with a token of the account "alice". */
 export async function startWithToken(
   folder: string,
   name: string,
@@ -127,7 +115,7 @@ export async function startWithToken(
   return { server, token: tokens[0] ?? '' }
 }
 
-/** As {@link startWithToken}, with a token of each of the accounts. */
+/** Like {@link startWithToken}, with a token for each account. */
 export async function startWithTokens(
   folder: string,
   name: string,
@@ -135,7 +123,7 @@ export async function startWithTokens(
   environment: Record<string, string> = {},
 ): Promise<{ server: ServerProcess; tokens: string[] }> {
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
-  // In this process, which is faster than the command line.
+  // In this process, so that a restart takes only the time of the server.
   const { tokens, close } = await startServer({ port: 0, databaseUrl: DATABASE_URL, shutdownDelay: 0 })
   const created = await Promise.all(accounts.map((account) => tokens.create({ account })))
   await close()

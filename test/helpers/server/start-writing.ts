@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long a writer waits after a refusal, in milliseconds. */
+/** The time a writer waits after a rejected request, in milliseconds. */
 const PAUSE = 10
 
-/** What became of a plant that was sent. */
-export interface Answer {
+/** The response to a plant. */
+export interface PlantResponse {
   id: number
-  /** Nothing where the connection broke before an answer. */
+  /** Undefined if the connection broke before a response. */
   status: number | undefined
   retryAfter: string | null
   body: string
 }
 
-/** Writers that send one plant after the other. */
+/** Writers that send one plant after another. */
 export interface Writing {
-  /** Every answer so far, in the order of their arrival. */
-  readonly answers: Answer[]
-  /** Lets the requests under way end. */
+  /** The responses so far, in the order of their arrival. */
+  readonly responses: PlantResponse[]
+  /** Waits for the requests in flight. */
   stop(): Promise<void>
 }
 
-/** Whom to write to, and what. */
+/** Where to write, and what. */
 export interface WritingOptions {
   url: string
   token: string
@@ -29,24 +29,24 @@ export interface WritingOptions {
   firstId?: number
 }
 
-/** Lets many writers create plants at once, each the next as soon as it has an answer, until its connection breaks. */
+/** Starts concurrent writers, which create one plant after another until their connections break. */
 export function startWriting({ url, token, writers, firstId = 0 }: WritingOptions): Writing {
-  const answers: Answer[] = []
+  const responses: PlantResponse[] = []
   let stopped = false
   let nextId = firstId
 
   async function write(): Promise<void> {
     while (!stopped) {
-      const answer = await createPlant(url, token, nextId++)
-      answers.push(answer)
-      if (answer.status === undefined) return
-      if (answer.status !== 200) await sleep(PAUSE)
+      const response = await createPlant(url, token, nextId++)
+      responses.push(response)
+      if (response.status === undefined) return
+      if (response.status !== 200) await sleep(PAUSE)
     }
   }
 
   const ended = Promise.all(Array.from({ length: writers }, write))
   return {
-    answers,
+    responses,
     async stop() {
       stopped = true
       await ended
@@ -54,23 +54,23 @@ export function startWriting({ url, token, writers, firstId = 0 }: WritingOption
   }
 }
 
-/** Sends the plant of an id. */
-export async function createPlant(url: string, token: string, id: number): Promise<Answer> {
+/** Creates the plant of an id. */
+export async function createPlant(url: string, token: string, id: number): Promise<PlantResponse> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const body = JSON.stringify({ id, ...plantOf(id) })
-  const answer: Answer = { id, status: undefined, retryAfter: null, body: '' }
+  const response: PlantResponse = { id, status: undefined, retryAfter: null, body: '' }
   try {
-    const response = await fetch(`${url}/plants`, { method: 'POST', headers, body })
-    answer.status = response.status
-    answer.retryAfter = response.headers.get('retry-after')
-    answer.body = await response.text()
+    const received = await fetch(`${url}/plants`, { method: 'POST', headers, body })
+    response.status = received.status
+    response.retryAfter = received.headers.get('retry-after')
+    response.body = await received.text()
   } catch {
-    // The connection broke. Where the status had come, it counts: the server has given its word.
+    // The connection broke. A status that had arrived counts: the server has acknowledged the plant.
   }
-  return answer
+  return response
 }
 
-/** The plant of an id: of different lengths, and such that a part of it or of another one shows. */
+/** Returns the plant of an id. The lengths differ, and a part of one plant cannot pass as another. */
 export function plantOf(id: number): { name: string; tag?: string } {
   const name = `plant ${id} ${String(id).repeat((id * 7) % 150)}.`
   return id % 2 === 0 ? { name } : { name, tag: `tag ${id} ${'🪴'.repeat(id % 40)}.` }

@@ -2,30 +2,10 @@ import type { ModelPlant } from '../plant-model.ts'
 import type { Random } from '../random.ts'
 import { writeBody } from './write-body.ts'
 
-/** What is likely to be read wrongly somewhere. */
+/** Pieces that parsers are likely to misread. */
 const PIECES: readonly (string | number[])[] = [
-  ...[
-    '"',
-    '\\',
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    '-',
-    '+',
-    '.',
-    'e',
-    '0',
-    ' ',
-    '\n',
-    '\0',
-    '\u001f',
-    'null',
-    'true',
-    'NaN',
-  ],
+  ...'"\\{}[],:-+.e0 \n\0\u001f',
+  ...['null', 'true', 'NaN'],
   ...['\\u0000', '\\ud800', '\\udc00\\ud800', '\\ud83e\\udeb4', '\\x', '\\u12', '/**/', '1e999', '-0', '00', '0x1'],
   ...['"id":1,', '"name":"x",', '"\\u0069d":2,', '"__proto__":1,', '[['.repeat(60), '{"a":'.repeat(120), '\ufeff'],
   ...[[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82], [0x80]],
@@ -51,14 +31,14 @@ const VALUES = [
 
 const KEYS = ['id', 'name', 'tag', 'Id', 'x', '', '__proto__', 'constructor', 'toString']
 
-/** A body that is changed somewhere, in its bytes or in its members. */
+/** Mutates the bytes or the members of a body. */
 export function mutateBody(random: Random, plant: ModelPlant): Uint8Array {
   const body = random.percent(50) ? Buffer.from(writeBody(random, plant)) : Buffer.from(mutateMembers(random, plant))
   if (random.percent(40)) return body
   return mutateBytes(random, body)
 }
 
-/** Bytes that are changed in a few places. */
+/** Mutates bytes in a few places. */
 export function mutateBytes(random: Random, original: Buffer): Buffer {
   let bytes = original
   for (let times = random.integer(1, 3); times > 0; times--) {
@@ -78,7 +58,7 @@ export function mutateBytes(random: Random, original: Buffer): Buffer {
   return bytes
 }
 
-/** An object with members that are missing, of another kind, given twice or wrapped. */
+/** Makes an object whose members are missing, of another type, duplicate or wrapped. */
 function mutateMembers(random: Random, { id, name, tag }: ModelPlant): string {
   const members: [key: string, value: string][] = [
     ['id', String(id)],

@@ -84,7 +84,7 @@ const CHUNKS = [
   '1\nx',
 ]
 
-/** A well-formed request as bytes that are, mostly, not well-formed HTTP any more. Its body is as it was, or cut. */
+/** Mutates a request to bytes that are mostly not well-formed HTTP. Its body is unchanged or truncated. */
 export function mutateHttp(random: Random, request: RawRequest): Buffer {
   const { headers, body } = request
   const at = random.integer(0, headers.length - 1)

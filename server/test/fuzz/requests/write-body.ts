@@ -28,7 +28,7 @@ const EXTRAS = [
   '"a":"\\ud800"',
 ]
 
-/** A plant that the service takes, mostly one that nobody has sent yet. */
+/** Makes a valid plant, mostly with a new id. */
 export function randomPlant(random: Random): ModelPlant {
   const id = random.percent(3) ? random.pick(IDS) : randomId(random)
   return { id, name: randomText(random), tag: random.percent(50) ? randomText(random) : undefined }
@@ -43,7 +43,7 @@ function randomText(random: Random): string {
   return Array.from({ length: random.integer(0, 8) }, () => random.pick(FRAGMENTS)).join('')
 }
 
-/** One of the many ways to write a plant as JSON. */
+/** Writes a plant as JSON in one of many ways. */
 export function writeBody(random: Random, { id, name, tag }: ModelPlant): string {
   const members = [`"id":${writeId(random, id)}`, `"name":${writeText(random, name)}`]
   if (tag !== undefined) members.push(`${random.percent(10) ? '"\\u0074ag"' : '"tag"'}:${writeText(random, tag)}`)

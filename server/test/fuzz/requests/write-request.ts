@@ -1,4 +1,4 @@
-/** A request before it is bytes. */
+/** The parts of a request. */
 export interface RawRequest {
   method: string
   target: string
@@ -7,7 +7,7 @@ export interface RawRequest {
   body: Uint8Array
 }
 
-/** What a request to the plants begins with. */
+/** Makes a request to list plants. */
 export function plantsRequest(token: string, rest: Partial<RawRequest> = {}): RawRequest {
   return {
     method: 'GET',
@@ -22,14 +22,14 @@ export function plantsRequest(token: string, rest: Partial<RawRequest> = {}): Ra
   }
 }
 
-/** A request to create a plant from a body, its length declared. */
+/** Makes a request that creates a plant from a body, with a Content-Length. */
 export function createRequest(token: string, body: Uint8Array): RawRequest {
   const request = plantsRequest(token, { method: 'POST', body })
   request.headers.push(['Content-Type', 'application/json'], ['Content-Length', String(body.length)])
   return request
 }
 
-/** The same request with its body in chunks of so many bytes. */
+/** Makes the same request with its body in chunks of a size in bytes. */
 export function inChunks(request: RawRequest, size: number): RawRequest {
   const pieces: Uint8Array[] = []
   for (let at = 0; at < request.body.length; at += size) {
@@ -41,13 +41,13 @@ export function inChunks(request: RawRequest, size: number): RawRequest {
   return { ...request, headers: [...headers, ['Transfer-Encoding', 'chunked']], body }
 }
 
-/** The request line and the headers in bytes. */
+/** Writes the request line and the headers. */
 export function writeHead({ method, target, version, headers }: RawRequest): Buffer {
   const lines = [`${method} ${target} ${version}`, ...headers.map(([name, value]) => `${name}: ${value}`)]
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
 }
 
-/** A request in bytes. */
+/** Writes a request. */
 export function writeRequest(request: RawRequest): Buffer {
   return Buffer.concat([writeHead(request), request.body])
 }

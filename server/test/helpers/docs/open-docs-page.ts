@@ -8,26 +8,26 @@ export interface DocsOperation {
   /** Puts the text in place of the example body. */
   writeBody(body: string): Promise<void>
   execute(): Promise<void>
-  /** What is shown of the last answer. */
-  answer: Locator
-  /** The text of its body as the page indents it. */
-  answerBody(): Promise<string>
+  /** The last response. */
+  response: Locator
+  /** Returns its body as the page indents it. */
+  responseBody(): Promise<string>
 }
 
 /** `/docs` in a browser. */
 export interface DocsPage {
   page: Page
-  /** The addresses that the page has asked for. */
+  /** The URLs that the page has requested. */
   requested: URL[]
-  /** What went wrong in the page: scripts that failed, and what its Content-Security-Policy refused. */
+  /** Errors of scripts, and what the Content-Security-Policy blocked. */
   problems: string[]
   authorize(token: string): Promise<void>
   open(operationId: string): Promise<DocsOperation>
-  /** Saves what is shown from the top of the page to the answer of an operation. */
+  /** Saves a screenshot from the top of the page to the response of an operation. */
   takeScreenshot(operation: DocsOperation, path: string): Promise<void>
 }
 
-/** Opens `/docs`; it is closed after the test. */
+/** Opens `/docs`; the page is closed after the test. */
 export async function openDocsPage(browser: Browser, url: string): Promise<DocsPage> {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
   onTestFinished(() => page.close())
@@ -54,7 +54,7 @@ export async function openDocsPage(browser: Browser, url: string): Promise<DocsP
     async open(operationId) {
       const element = page.locator(`#operations-default-${operationId}`)
       await element.locator('.opblock-summary-control').click()
-      const answer = element.locator('.live-responses-table')
+      const response = element.locator('.live-responses-table')
       return {
         element,
         writeBody: (body) => element.getByRole('textbox').fill(body),
@@ -62,16 +62,16 @@ export async function openDocsPage(browser: Browser, url: string): Promise<DocsP
           const clear = element.getByRole('button', { name: 'Clear' })
           if (await clear.isVisible()) await clear.click()
           await element.getByRole('button', { name: 'Execute' }).click()
-          await answer.waitFor()
+          await response.waitFor()
         },
-        answer,
-        answerBody: async () => String(await answer.locator('.highlight-code pre').textContent()),
+        response,
+        responseBody: async () => String(await response.locator('.highlight-code pre').textContent()),
       }
     },
-    async takeScreenshot({ answer }, path) {
+    async takeScreenshot({ response }, path) {
       await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)')
       await page.mouse.move(0, 0)
-      const { y, height } = (await answer.boundingBox()) ?? { y: 0, height: 0 }
+      const { y, height } = (await response.boundingBox()) ?? { y: 0, height: 0 }
       await page.screenshot({ path, fullPage: true, clip: { x: 0, y: 0, width: 1200, height: y + height } })
     },
   }

@@ -1,6 +1,6 @@
 /**
- * Attacks a server from a process of its own, until its standard input ends. Arguments: the address, a token, how many
- * connections of each kind, and a part of the names of the kinds.
+ * Attacks a server from another process, until its standard input ends. Arguments: the URL, a token, the number of
+ * connections of each kind, and the names of the kinds (default: all).
  */
 import { hostileBehaviours, startHostileClients } from './hostile-clients.ts'
 

@@ -1,14 +1,14 @@
 import BetterSqlite3 from 'better-sqlite3'
 
-/** What is in a database file, read past the server. */
+/** The contents of a database file, read without the server. */
 export interface DatabaseContents {
-  /** `ok`, or what SQLite's integrity check finds wrong. */
+  /** `ok`, or the errors of SQLite's integrity check. */
   integrity: unknown
   /** The ids of the plants of all accounts, in order of creation. */
   ids: number[]
 }
 
-/** Reads a database file, whether or not a server has it open. */
+/** Reads a database file, which a server may have open. */
 export function readDatabase(file: string): DatabaseContents {
   const database = new BetterSqlite3(file, { readonly: true, timeout: 5_000 })
   try {

@@ -1,34 +1,93 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { parseAnswer, type RawAnswer } from '../../fuzz/parse-answer.ts'
+import { connect, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { recordStatus } from '../../../../test/helpers/server/record-statuses.ts'
+import { readResponse, type WireResponse } from './responses.ts'
 
-/** A keep-alive connection that sends whatever bytes it is told to. */
-export interface Connection {
-  /** Nothing more will come. */
-  readonly closed: boolean
-  write(bytes: Uint8Array): void
-  /**
-   * Waits for the next answer.
-   *
-   * @returns nothing where the server closed the connection before a whole one, `waiting` where nothing has come for
-   * so long
-   */
-  read(options: { toHead: boolean; milliseconds: number }): Promise<RawAnswer | undefined | 'waiting'>
-  /** Tells the server that nothing more will come. */
-  end(): void
-  destroy(): void
+/** Opens a connection; it is closed after the test. An error shows as its close. */
+export async function openSocket(
+  url: string,
+  options: { localAddress?: string; allowHalfOpen?: boolean } = {},
+): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ port: Number(port), host: hostname, noDelay: true, ...options })
+  socket.on('error', () => {})
+  onTestFinished(() => {
+    socket.destroy()
+  })
+  await once(socket, 'connect')
+  return socket
 }
 
-/** Connects to a server. */
+/** Reads everything that comes until the connection closes. */
+export async function readAll(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk)).resume()
+  if (!socket.closed) await once(socket, 'close')
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+/** What a server sent over a connection, and whether it then closed it. */
+export interface Exchange {
+  text: string
+  closed: boolean
+}
+
+/**
+ * Sends one request or several, and reads everything until the server closes the connection, or sends nothing for so
+ * many milliseconds.
+ */
+export async function exchange(url: string, wire: string | Buffer, quiet = 10_000): Promise<Exchange> {
+  const socket = await openSocket(url)
+  const chunks: Buffer[] = []
+  socket.setTimeout(quiet).on('data', (chunk) => chunks.push(chunk))
+  socket.write(wire, 'latin1')
+  await Promise.race([once(socket, 'close'), once(socket, 'timeout')])
+  const { closed } = socket
+  socket.destroy()
+  const text = Buffer.concat(chunks).toString('latin1')
+  recordExchange(wire, text)
+  return { text, closed }
+}
+
+/** Records the first status here: for a request that it cannot parse, the server has no response object to observe. */
+function recordExchange(wire: string | Buffer, text: string): void {
+  const [, method, target] = /^(\S+) (\S+) HTTP\//.exec(wire.toString('latin1')) ?? []
+  const [, status] = /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 ([2-5]\d{2})/.exec(text) ?? []
+  if (method && target && status) recordStatus(method, target, Number(status))
+}
+
+/** A connection whose responses are read one by one. For many requests, it costs a tenth of `fetch`. */
+export interface Connection {
+  socket: Socket
+  /** Whether nothing more will come. */
+  readonly ended: boolean
+  /**
+   * Waits for the next response that is final; `waiting` if none has come after so many milliseconds (default: no
+   * limit), undefined if the connection ended before it was whole.
+   */
+  read(options?: { toHead?: boolean; timeout?: number }): Promise<WireResponse | undefined | 'waiting'>
+  /**
+   * Sends a request and waits for its response.
+   *
+   * @throws Error if the connection ends before the response is whole.
+   */
+  send(wire: string): Promise<TimedResponse>
+}
+
+/** A response, and the milliseconds from the request until it was whole. */
+export interface TimedResponse extends WireResponse {
+  milliseconds: number
+}
+
+/** Opens a connection to read responses from; it is closed after the test. */
 export async function openConnection(url: string): Promise<Connection> {
-  const { hostname, port } = new URL(url)
+  const socket = await openSocket(url, { allowHalfOpen: true })
   let received: Buffer = Buffer.alloc(0)
-  let closed = false
+  let ended = false
   let wake = () => {}
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true, allowHalfOpen: true })
-  await once(socket, 'connect')
-  const close = () => {
-    closed = true
+  const end = () => {
+    ended = true
     wake()
   }
   socket
@@ -37,33 +96,51 @@ export async function openConnection(url: string): Promise<Connection> {
       wake()
     })
     .on('end', () => {
-      close()
+      end()
       socket.end()
     })
-    .on('close', close)
-    .on('error', close)
+    .on('close', end)
+
+  function takeResponse(toHead: boolean): WireResponse | undefined {
+    for (;;) {
+      const read = readResponse(received, { toHead, closed: ended })
+      if (!read) return undefined
+      received = received.subarray(read.length)
+      if (read.response.status >= 200) return read.response
+    }
+  }
+
+  const read: Connection['read'] = ({ toHead = false, timeout } = {}) =>
+    new Promise((resolve, reject) => {
+      const timer = timeout === undefined ? undefined : setTimeout(finish, timeout, 'waiting')
+      function finish(result: WireResponse | undefined | 'waiting') {
+        clearTimeout(timer)
+        wake = () => {}
+        resolve(result)
+      }
+      wake = () => {
+        try {
+          const response = takeResponse(toHead)
+          if (response || ended) finish(response)
+        } catch (error) {
+          reject(error)
+        }
+      }
+      wake()
+    })
 
   return {
-    get closed() {
-      return closed
+    socket,
+    get ended() {
+      return ended
     },
-    write: (bytes) => void socket.write(bytes),
-    read: ({ toHead, milliseconds }) =>
-      new Promise((resolve) => {
-        const finish = (result: RawAnswer | undefined | 'waiting') => {
-          clearTimeout(timer)
-          wake = () => {}
-          resolve(result)
-        }
-        const timer = setTimeout(finish, milliseconds, 'waiting')
-        wake = () => {
-          const parsed = parseAnswer(received, toHead, closed)
-          if (parsed) received = received.subarray(parsed.length)
-          if (parsed || closed) finish(parsed?.answer)
-        }
-        wake()
-      }),
-    end: () => void socket.end(),
-    destroy: () => void socket.destroy(),
+    read,
+    async send(wire) {
+      const begin = performance.now()
+      if (!socket.destroyed) socket.write(wire, 'latin1')
+      const response = await read()
+      if (response === undefined || response === 'waiting') throw new Error('the connection ended before the response')
+      return { ...response, milliseconds: performance.now() - begin }
+    },
   }
 }

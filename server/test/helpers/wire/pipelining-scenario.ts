@@ -1,6 +1,6 @@
 /**
- * Lets connections do anything to a server of this version of Node.js (pipelined requests, half requests, half-closes,
- * resets, not reading) and prints how many requests it has started and ended. The server is ours, without a database.
+ * Lets random connections use a server without a database (pipelined requests, half requests, half-closes, resets, no
+ * reading) and prints how many requests started and ended. It runs on any version of Node.js.
  */
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -20,7 +20,7 @@ import { traceRequest } from '../../../src/telemetry/trace-request.ts'
 type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end' | 'reset' | 'destroy' | 'wait' }
 
 const LONG_BODY = Buffer.alloc(2 ** 20, 'x')
-const MILLISECONDS = { settle: 20_000, poll: 20, longest: 5 }
+const MILLISECONDS = { settle: 20_000, poll: 20, most: 5 }
 
 const loadShedding = createLoadShedding({ maxRequestsInFlight: 1_000, maxEventLoopDelay: 0 })
 let started = 0
@@ -51,7 +51,7 @@ app.get('/short', (_request, response) => {
   response.end('short')
 })
 app.get('/late', (_request, response) => {
-  setTimeout(() => response.end('late'), Math.random() * MILLISECONDS.longest)
+  setTimeout(() => response.end('late'), Math.random() * MILLISECONDS.most)
 })
 app.get('/long', (_request, response) => {
   response.end(LONG_BODY)
@@ -76,7 +76,7 @@ const { server, use } = createHttpServer({
   headersTimeout: minute,
   requestTimeout: minute,
   keepAliveTimeout: minute,
-  // What a client leaves unread, and never reset, ends with this.
+  // This closes connections that a client neither reads nor resets.
   stallTimeout: 2_000,
 })
 let sockets = 0
@@ -108,16 +108,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 async function act(socket: Socket, action: Step): Promise<void> {
   if (action.kind === 'write') socket.write(action.text)
-  else if (action.kind === 'wait') await sleep(Math.random() * MILLISECONDS.longest)
+  else if (action.kind === 'wait') await sleep(Math.random() * MILLISECONDS.most)
   else if (action.kind === 'reset') socket.resetAndDestroy()
   else socket[action.kind]()
 }
 
-/** What is still open is closed at the end: its client has read nothing, or half a request. */
+/** Plays the steps of a connection, and then closes it. */
 async function converse(steps: Step[]): Promise<void> {
   const socket = connect(Number(url.port), url.hostname).on('error', () => {})
   for (const action of steps) if (!socket.destroyed && socket.writable) await act(socket, action)
-  await sleep(MILLISECONDS.longest)
+  await sleep(MILLISECONDS.most)
   socket.destroy()
 }
 
@@ -138,5 +138,5 @@ const { failed, counterexample } = await fc.check(
 )
 if (failed) console.error(JSON.stringify(counterexample))
 console.log(JSON.stringify({ started, ended, inFlight: loadShedding.inFlight(), spans, sockets }))
-// What the clients have left open would keep the process running.
+// Open connections would keep the process running.
 process.exit()

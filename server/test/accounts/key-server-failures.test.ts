@@ -1,0 +1,303 @@
+/** Key servers that are down, slow, or respond with something else than keys. */
+import { Writable } from 'node:stream'
+import { SignJWT } from 'jose'
+import pino from 'pino'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { until } from '../../../test/helpers/until.ts'
+import type { Settings } from '../../src/index.ts'
+import { logRejections } from '../../src/telemetry/log-rejections.ts'
+import {
+  advanceClock,
+  COOL_DOWN,
+  createKey,
+  type KeyServer,
+  type ProviderKey,
+  resultOf,
+  signToken,
+  startKeyServer,
+  startWithIssuer,
+  validClaims,
+} from '../helpers/accounts/token-issuer.ts'
+
+const INVALID = { status: 401, error: 40102 }
+const UNAVAILABLE = { status: 503, error: 50300 }
+
+let key: ProviderKey
+beforeAll(async () => {
+  key = await createKey('first')
+})
+
+let lines: Record<string, unknown>[]
+beforeEach(() => {
+  lines = []
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+/** Logs what `serve` logs by default, without the lines of its startup. */
+const logger = pino(
+  { level: 'warn' },
+  new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(chunk))
+      done()
+    },
+  }),
+)
+
+function startServer(keyServer: KeyServer, settings: Partial<Settings> = {}): Promise<TestServer> {
+  return startWithIssuer(keyServer, settings, { logger })
+}
+
+/** Signs a token that names an unknown key. */
+function signUnknown(kid = 'unknown'): Promise<string> {
+  return signToken({ ...key, jwk: { ...key.jwk, kid } })
+}
+
+async function callWith(server: TestServer, token: string): ReturnType<typeof resultOf> {
+  return resultOf(await server.call('/plants', { token }))
+}
+
+async function expectAccepted(server: TestServer, claims: Record<string, unknown> = {}): Promise<void> {
+  expect((await server.call('/plants', { token: await signToken(key, claims) })).status).toBe(200)
+}
+
+/** Stops the clock that measures durations, so that a slow machine fetches the keys no more often. */
+function stopClock(ahead = 0): void {
+  const standing = performance.now() + ahead
+  vi.spyOn(performance, 'now').mockReturnValue(standing)
+}
+
+describe('before the first fetch of the keys succeeds', () => {
+  test('tokens of the issuer respond 503 with Retry-After while the key server is down, and own tokens work', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    await keyServer.stop()
+    const token = await signToken(key)
+    for (let call = 0; call < 3; call++) {
+      const response = await server.call('/plants', { token })
+      const retryAfter = Number(response.headers.get('retry-after'))
+      expect(retryAfter).toBeGreaterThanOrEqual(1)
+      expect(retryAfter).toBeLessThanOrEqual(COOL_DOWN / 1000)
+      expect(response.headers.has('www-authenticate')).toBe(false)
+      expect(await resultOf(response)).toEqual(UNAVAILABLE)
+    }
+    expect((await server.call('/plants')).status).toBe(200)
+
+    await keyServer.restart()
+    advanceClock(COOL_DOWN)
+    expect((await server.call('/plants', { token })).status).toBe(200)
+    expect((await callWith(server, await signToken(await createKey('unknown')))).status).toBe(401)
+  })
+
+  test.each<[string, NonNullable<KeyServer['respond']>]>([
+    ['500', (_request, response) => response.writeHead(500).end('{"keys":[]}')],
+    ['HTML', (_request, response) => response.end('<html></html>')],
+    ['JSON that is not a key set', (_request, response) => response.end('{"keys":{}}')],
+    [
+      'half of a key set',
+      (_request, response) =>
+        response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),
+    ],
+    ['more than a key set may have', (_request, response) => response.end(`{"keys":[]${' '.repeat(2 ** 20)}}`)],
+    ['a redirect', (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()],
+  ])('tokens respond 503 with Retry-After if the key server responds with %s', async (_title, respond) => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    keyServer.respond = respond
+    const response = await server.call('/plants', { token: await signToken(key) })
+    expect(response.headers.has('retry-after')).toBe(true)
+    expect(await resultOf(response)).toEqual(UNAVAILABLE)
+    expect(keyServer.fetches).toBe(1)
+  })
+
+  test('a key set whose only key is malformed is fetched again', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    keyServer.keys = [{ ...key.jwk, x: 'AA' }]
+    const token = await signToken(key)
+    expect((await server.call('/plants', { token })).status).toBe(503)
+    keyServer.keys = [key.jwk]
+    advanceClock(COOL_DOWN)
+    expect((await server.call('/plants', { token })).status).toBe(200)
+  })
+
+  test('2,000 requests are counted in a few log lines without a stack', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    const endLog = logRejections(logger)
+    stopClock()
+    await keyServer.stop()
+    const tokens = await Promise.all(Array.from({ length: 100 }, (_, index) => signUnknown(`unknown-${index}`)))
+    for (let round = 0; round < 20; round++) {
+      const results = await Promise.all(tokens.map((token) => callWith(server, token)))
+      expect(results).toEqual(tokens.map(() => UNAVAILABLE))
+    }
+    endLog()
+
+    const failed = lines.filter(({ reason }) => reason !== undefined)
+    expect(failed).toHaveLength(1)
+    expect(failed[0]?.['msg']).toMatch(/JWT_ISSUER.*JWT_JWKS_URL/)
+    expect(failed[0]?.['reason']).toMatch(/^fetch failed: connect ECONNREFUSED /)
+    const rejections = lines.map(({ rejected }) => rejected as Record<string, number> | undefined)
+    expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(2_000)
+    // One line a second, and that of the fetch.
+    expect(rejections.filter(Boolean)).toHaveLength(lines.length - 1)
+    expect(JSON.stringify(lines)).not.toMatch(/stack|\n {4}at /)
+  })
+
+  test('such requests are failed authentications of their address, but not own tokens', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer, { authFailureLimit: { requests: 2, seconds: 3_600 } })
+    await keyServer.stop()
+    const token = await signToken(key)
+    for (let request = 0; request < 2; request++) expect(await callWith(server, token)).toEqual(UNAVAILABLE)
+    expect(await callWith(server, token)).toEqual({ status: 429, error: 42900 })
+    expect((await server.call('/plants', { token: null })).status).toBe(429)
+    expect((await server.call('/plants')).status).toBe(200)
+
+    await keyServer.restart()
+    stopClock(COOL_DOWN)
+    expect((await server.call('/plants', { token })).status).toBe(200)
+    expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
+  })
+
+  test('the log reports the failed fetch, and neither log nor response shows a part of a token', async () => {
+    await using keyServer = await startKeyServer(key)
+    let log = ''
+    const trace = pino(
+      { level: 'trace' },
+      {
+        write(line: string) {
+          log += line
+        },
+      },
+    )
+    await using server = await startWithIssuer(keyServer, {}, { logger: trace })
+    await keyServer.stop()
+    const sub = 'a-secret-subject'
+    const tokens = await Promise.all(
+      [{ sub }, { sub, exp: 1 }, { sub, nbf: 9e9 }].map((claims) => signToken(key, claims)),
+    )
+    const call = () => Promise.all(tokens.map(async (token) => (await server.call('/plants', { token })).text()))
+    const responses = await call()
+    await keyServer.restart()
+    advanceClock(COOL_DOWN)
+    responses.push(...(await call()))
+    expect(log).toMatch(/ECONNREFUSED.*JWT_ISSUER/)
+    for (const text of [log, responses.join()]) {
+      expect(text).not.toContain(sub)
+      for (const part of tokens.join('.').split('.')) expect(text).not.toContain(part)
+    }
+  })
+})
+
+describe('once the keys were fetched', () => {
+  test('known keys are used while the key server is down, and unknown ones respond 401', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    await expectAccepted(server)
+    await keyServer.stop()
+    advanceClock(24 * 3_600_000)
+    for (let call = 0; call < 3; call++) await expectAccepted(server, { jti: `${call}` })
+    expect(await callWith(server, await signToken(await createKey('second')))).toEqual(INVALID)
+    await expectAccepted(server)
+  })
+
+  test.each<[string, number, (keyServer: KeyServer) => unknown]>([
+    ['during the cool-down', 0, () => {}],
+    ['with the key server down', 0, (keyServer) => [stopClock(COOL_DOWN), keyServer.stop()]],
+    [
+      'with a key server that responds 500',
+      1,
+      (keyServer) => fail(keyServer, (response) => response.writeHead(500).end()),
+    ],
+    ['with a response that is not JSON', 1, (keyServer) => fail(keyServer, (response) => response.end('<html>'))],
+    [
+      'with a response that is not a key set',
+      1,
+      (keyServer) => fail(keyServer, (response) => response.end('{"keys":{}}')),
+    ],
+    ['with a response without keys', 1, (keyServer) => fail(keyServer, (response) => response.end('{}'))],
+    ['with a key server that never responds', 1, (keyServer) => fail(keyServer, () => {})],
+  ])('a token that names an unknown key responds 401 %s', async (_title, fetches, prepare) => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    await expectAccepted(server)
+    await prepare(keyServer)
+    const before = keyServer.fetches
+    const unknown = await Promise.all(Array.from({ length: 20 }, (_, index) => signUnknown(`unknown-${index}`)))
+    const results = await Promise.all(unknown.map((token) => callWith(server, token)))
+    expect(results).toEqual(unknown.map(() => INVALID))
+    expect(keyServer.fetches).toBe(before + fetches)
+    expect(lines.length).toBeLessThanOrEqual(1)
+    await expectAccepted(server, { jti: '2' })
+  })
+
+  function fail(
+    keyServer: KeyServer,
+    respond: (response: Parameters<NonNullable<KeyServer['respond']>>[1]) => void,
+  ): void {
+    stopClock(COOL_DOWN)
+    keyServer.respond = (_request, response) => respond(response)
+  }
+
+  test('a key server that never responds delays no other request', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    await expectAccepted(server)
+    keyServer.respond = () => {}
+    advanceClock(600_000)
+    let ended = false
+    const waiting = callWith(server, await signToken(await createKey('second')))
+    void waiting.finally(() => {
+      ended = true
+    })
+    await until(() => keyServer.fetches === 2)
+    expect((await server.call('/plants')).status).toBe(200)
+    await expectAccepted(server, { jti: '2' })
+    expect(ended).toBe(false)
+    expect(await waiting).toEqual(INVALID)
+  })
+})
+
+describe('a malformed key in the key set', () => {
+  test.each<[string, () => object | null]>([
+    ['a point that is not on its curve', () => ({ ...key.jwk, x: 'AA', kid: 'broken' })],
+    ['a key without its parts', () => ({ kty: 'EC', crv: 'P-256', kid: 'broken' })],
+    ['an RSA key without its parts', () => ({ kty: 'RSA', kid: 'broken' })],
+    ['parts that are not text', () => ({ kty: 'EC', crv: 'P-256', x: 1, y: {}, kid: 'broken' })],
+    ['a key without a type', () => ({ kid: 'broken' })],
+    ['null', () => null],
+  ])('(%s) affects neither other keys nor unknown ids, and is logged once per fetch', async (_title, malformed) => {
+    await using keyServer = await startKeyServer(key)
+    stopClock()
+    const broken = malformed()
+    keyServer.keys = [broken, ...keyServer.keys] as KeyServer['keys']
+    await using server = await startServer(keyServer)
+    for (let round = 0; round < 3; round++) {
+      expect(await callWith(server, await signUnknown())).toEqual(INVALID)
+      expect(await callWith(server, await signUnknown('broken'))).toEqual(INVALID)
+      await expectAccepted(server, { jti: `${round}` })
+    }
+    // A token without a key id can only mean the one other key.
+    const nameless = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey)
+    expect((await server.call('/plants', { token: nameless })).status).toBe(200)
+    expect(keyServer.fetches).toBe(1)
+    expect(lines).toMatchObject([{ malformed: 1, kids: [broken === null ? null : 'broken'] }])
+  })
+
+  test('that is the only one does not replace the known keys', async () => {
+    await using keyServer = await startKeyServer(key)
+    await using server = await startServer(keyServer)
+    await expectAccepted(server)
+    keyServer.keys = [{ ...key.jwk, x: 'AA' }]
+    stopClock(COOL_DOWN)
+    expect(await callWith(server, await signUnknown())).toEqual(INVALID)
+    expect(keyServer.fetches).toBe(2)
+    await expectAccepted(server, { jti: '2' })
+    expect(lines).toMatchObject([{ reason: expect.stringContaining('malformed') }])
+  })
+})

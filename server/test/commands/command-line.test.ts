@@ -1,0 +1,84 @@
+/** The commands migrate and backup, and the help of all commands. */
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { beforeEach, expect, test } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+
+if (!isLong)
+  console.log('server/test/commands/command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+
+let folder: string
+let environment: { DATABASE_URL: string }
+beforeEach(() => {
+  folder = temporaryFolder()
+  environment = { DATABASE_URL: `file:${path.join(folder, 'data', 'plant-store.db')}` }
+})
+
+test('migrate updates a database, and reports if there is nothing to do', async () => {
+  expect((await runCommand(['migrate'], environment)).stdout).toMatch(/^Applied: \d+_initial/)
+  expect((await runCommand(['migrate'], environment)).stdout).toContain('up to date')
+})
+
+test('backup copies the database while the server runs, but never over a file', async () => {
+  const server = await startServerProcess(environment)
+  const copy = path.join(folder, 'copy.db')
+  try {
+    const token = /pst_\w+/.exec(server.output())?.[0]
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    await fetch(`${server.url}/plants`, { method: 'POST', headers, body: '{"id":9223372036854775807,"name":"Ficus"}' })
+    const { exitCode, stdout } = await runCommand(['backup', copy], environment)
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining(copy)])
+    const bytes = await readFile(copy)
+    const again = await runCommand(['backup', copy], environment)
+    expect(again.exitCode).toBe(1)
+    expect(again.stderr).toMatch(/^plant-store: .*copy\.db.*\n$/)
+    expect(await readFile(copy)).toEqual(bytes)
+
+    const restored = await startServerProcess({ DATABASE_URL: `file:${copy}` })
+    expect(await (await fetch(`${restored.url}/plants`, { headers })).json()).toEqual([{ name: 'Ficus' }])
+    expect(await restored.end()).toBe(0)
+  } finally {
+    await server.end()
+  }
+})
+
+test('--help lists the commands and exits with 0', async () => {
+  const { exitCode, stdout } = await runCommand(['--help'])
+  expect(exitCode).toBe(0)
+  for (const command of ['serve', 'token', 'migrate', 'backup']) expect(stdout).toContain(command)
+})
+
+test.skipIf(!isLong)(
+  'the help of every command has examples, and each of them works as pasted',
+  { timeout: 180_000 },
+  async () => {
+    const bin = path.join(folder, 'bin')
+    await mkdir(bin)
+    await writeFile(path.join(bin, 'plant-store'), `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`, {
+      mode: 0o755,
+    })
+    const shell = (script: string) =>
+      promisify(execFile)('sh', ['-euc', script], {
+        cwd: folder,
+        env: { ...environment, PATH: `${bin}:${process.env['PATH']}` },
+      })
+    const { stdout: id } = await shell(
+      `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
+    )
+
+    for (const command of ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup']) {
+      const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
+      const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
+      expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
+      for (const example of examples) {
+        expect(example).toContain(`plant-store ${command}`.trim())
+        // Other tests start servers.
+        if (!/ serve$/.test(example)) await shell(example.replace('ID', id.trim()))
+      }
+    }
+  },
+)

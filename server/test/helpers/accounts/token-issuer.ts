@@ -1,0 +1,128 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
+import { afterAll, beforeAll, vi } from 'vitest'
+import { startTestServer, type TestServer } from '../../../../test/helpers/server/start-test-server.ts'
+import type { Settings } from '../../../src/index.ts'
+
+export const ISSUER = 'https://login.example.com/'
+export const AUDIENCE = 'https://plants.example.com'
+/** The time after a fetch of the keys in which they are not fetched again, in milliseconds. */
+export const COOL_DOWN = 10_000
+
+/** A key pair of an OpenID provider. */
+export interface ProviderKey {
+  privateKey: CryptoKey
+  /** The public part. */
+  jwk: JWK
+}
+
+/** Creates a key pair with an id. */
+export async function createKey(kid: string, algorithm = 'ES256'): Promise<ProviderKey> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
+  return { privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' } }
+}
+
+/** Returns the claims of a valid token. */
+export function validClaims(): JWTPayload {
+  const now = Math.floor(Date.now() / 1000)
+  return { iss: ISSUER, aud: AUDIENCE, sub: 'ada', scope: 'openid read write', iat: now, exp: now + 300 }
+}
+
+/** Signs a token, valid except for these claims; `undefined` leaves one out. */
+export function signToken({ privateKey, jwk }: ProviderKey, claims: Record<string, unknown> = {}): Promise<string> {
+  const { alg = '', kid = '' } = jwk
+  return new SignJWT({ ...validClaims(), ...claims }).setProtectedHeader({ alg, kid }).sign(privateKey)
+}
+
+/** The key server of an OpenID provider. */
+export interface KeyServer extends AsyncDisposable {
+  url: string
+  /** The number of requests for the keys so far. */
+  fetches: number
+  /** The keys it publishes. */
+  keys: JWK[]
+  /** Responds instead of the keys, if it is set. */
+  respond: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
+  stop(): Promise<void>
+  /** Starts again at the same URL. */
+  restart(): Promise<void>
+}
+
+/** Starts a key server that publishes these keys. */
+export async function startKeyServer(...keys: ProviderKey[]): Promise<KeyServer> {
+  const server = createServer((request, response) => {
+    keyServer.fetches++
+    if (keyServer.respond) keyServer.respond(request, response)
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
+  })
+  const start = async (port: number) => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  const stop = async () => {
+    if (!server.listening) return
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  }
+  const port = await start(0)
+  const keyServer: KeyServer = {
+    url: `http://127.0.0.1:${port}/jwks.json`,
+    fetches: 0,
+    keys: keys.map(({ jwk }) => jwk),
+    respond: undefined,
+    stop,
+    restart: async () => {
+      await start(port)
+    },
+    [Symbol.asyncDispose]: stop,
+  }
+  return keyServer
+}
+
+/** Starts a server that trusts the tokens of a key server. */
+export function startWithIssuer(
+  { url }: KeyServer,
+  settings: Partial<Settings> = {},
+  observers: Parameters<typeof startTestServer>[1] = {},
+): Promise<TestServer> {
+  const issuer = { jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl: url }
+  return startTestServer({ ...issuer, ...settings }, observers)
+}
+
+/** A key, the key server that publishes it, and a server that trusts it. */
+export interface TokenIssuer {
+  key: ProviderKey
+  keyServer: KeyServer
+  server: TestServer
+}
+
+/** Starts a token issuer for all tests of a file. */
+export function useTokenIssuer(settings: Partial<Settings> = {}): TokenIssuer {
+  const issuer = {} as TokenIssuer
+  beforeAll(async () => {
+    issuer.key = await createKey('first')
+    issuer.keyServer = await startKeyServer(issuer.key)
+    issuer.server = await startWithIssuer(issuer.keyServer, settings)
+  })
+  afterAll(async () => {
+    await issuer.server.close()
+    await issuer.keyServer.stop()
+  })
+  return issuer
+}
+
+/** Returns the status of a response and the number of its `Error` body. */
+export async function resultOf(response: Response): Promise<{ status: number; error: number | undefined }> {
+  const { error } = (await response.json()) as { error?: number }
+  return { status: response.status, error }
+}
+
+/** Advances the clock that measures durations, until the mocks are restored. */
+export function advanceClock(milliseconds: number): void {
+  const now = performance.now.bind(performance)
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds)
+}

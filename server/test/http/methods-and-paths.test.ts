@@ -1,0 +1,131 @@
+/** Which paths, methods and queries there are. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { get, KEEP_ALIVE, NO_TOKEN, post, request } from '../helpers/wire/requests.ts'
+import { accepts, rejects, responds, send } from '../helpers/wire/wire.ts'
+
+const ALLOW = { Allow: 'GET, HEAD, OPTIONS, POST' }
+const CLOSED = { headers: { Connection: 'close' } }
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer()
+  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
+})
+afterAll(() => server.close())
+
+describe('methods', () => {
+  test.each(['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND'])(
+    '%s responds 405 with Allow, before a token is asked for',
+    (method) => rejects(server, request({ method, headers: NO_TOKEN }), 40500, { headers: ALLOW }),
+  )
+
+  // Others respond 501 to an unknown method and to CONNECT. The parser cannot read either.
+  test.each([
+    ['FOO', request({ method: 'FOO', headers: KEEP_ALIVE })],
+    ['get', request({ method: 'get', headers: KEEP_ALIVE })],
+    ['CONNECT', request({ method: 'CONNECT', target: 'example.com:443' })],
+    ['CONNECT to a path', request({ method: 'CONNECT', headers: KEEP_ALIVE })],
+    ['a method of 10 000 letters', request({ method: 'A'.repeat(10_000) })],
+  ])('%s responds 400 and closes the connection', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+
+  test.each([
+    ['a list', '/plants', {}],
+    ['a page', '/plants?limit=1', {}],
+    ['a failure', '/plants?limit=0', {}],
+    ['a request without a token', '/plants', NO_TOKEN],
+  ])('HEAD responds with the status and headers that GET has for %s', async (_what, target, headers) => {
+    const [listed, head] = await Promise.all(
+      ['GET', 'HEAD'].map(async (method) => {
+        const [response] = await send(server, request({ method, target, headers }))
+        // How a body is cut into chunks is only known once it is made (RFC 9110, section 9.3.2).
+        const {
+          date,
+          'x-request-id': _,
+          'transfer-encoding': __,
+          ...rest
+        } = Object.fromEntries(response?.headers ?? [])
+        return { status: response?.status, dated: date !== undefined, body: response?.body, ...rest }
+      }),
+    )
+    expect(head).toEqual({ ...listed, body: '' })
+  })
+
+  test('OPTIONS responds 204 with Allow, without a token', () =>
+    responds(server, request({ method: 'OPTIONS', headers: NO_TOKEN }), { status: 204, headers: ALLOW }))
+
+  test('OPTIONS of the whole server responds 204', () =>
+    responds(server, request({ method: 'OPTIONS', target: '*', headers: NO_TOKEN }), { status: 204 }))
+
+  test('OPTIONS of an unknown path responds 404', () =>
+    rejects(server, request({ method: 'OPTIONS', target: '/nowhere' }), 40400))
+
+  test('GET of the whole server responds 404', () => rejects(server, get('*'), 40400))
+
+  describe.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('%s is ignored', (name) => {
+    test('by GET', () => accepts(server, get('/plants', { [name]: 'DELETE' }), { body: /^\[/ }))
+    test('by POST', () => accepts(server, post('{"id":30001,"name":"Ficus"}', { [name]: 'GET' }), { body: /^\{/ }))
+  })
+})
+
+describe('paths', () => {
+  const unknown = [
+    ...['/', '/nowhere', '/plant', '/plants/', '/Plants', '//plants', '//x/plants', '/plants%2F', '/plants%2f'],
+    ...['/plants;a', '/./plants', '/x/../plants', '/plants/.', '/plants%00', '/plants%3Flimit=1', '/plants%20'],
+    ...['/%', '/%zz', '/%ff', '/\\plants', '/plants/1/leaves', `/${'a'.repeat(10_000)}`],
+    ...['/__proto__', '/constructor', '/.env', '/<script>', '/livez', '/metrics'],
+    // Paths are compared as they are written: another spelling is not a way around the token.
+    '/%70lants',
+  ]
+
+  test.each(unknown)('%.40s responds 404', (path) => rejects(server, get(path), 40400))
+
+  test.each(unknown)('%.40s responds 404 before a token is asked for, and is not repeated', async (path) => {
+    const [response] = await send(server, get(path, NO_TOKEN))
+    expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 40400 })
+    if (path !== '/' && path !== '/%') expect(response?.body).not.toContain(path.slice(1))
+  })
+})
+
+describe('a target that names another host', () => {
+  test('is served, and the host is used for nothing', () =>
+    accepts(server, get('http://evil.example/plants?limit=1'), {
+      headers: { Link: /^<\?limit=1&cursor=[\w-]{32}>; rel="next"$/ },
+    }))
+
+  test('creates a plant', () =>
+    accepts(server, request({ target: 'http://evil.example/plants', body: '{"id":33001,"name":"Ficus"}' })))
+
+  test('needs a token', () => rejects(server, get('http://evil.example/plants', NO_TOKEN), 40101))
+  test('needs a path', () => rejects(server, get('http://evil.example'), 40400))
+
+  test('in its Host header is served, and the host is used for nothing', () =>
+    accepts(server, get('/plants?limit=1', { Host: 'evil.example' }), { headers: { Link: /^<\?limit=1&/ } }))
+})
+
+describe('queries', () => {
+  test.each([
+    '?',
+    '?&&==&',
+    '?colour=green&a[__proto__]=1',
+    '?a[__proto__]=1&__proto__[a]=1&__proto__=1&constructor=1&toString=1',
+    '?a=1&a=2&a[]=3',
+    '?%&%ff&%zz=%',
+    `?${'a&'.repeat(7_000)}`,
+    '??limit=x',
+  ])('unknown parameters are ignored: %.80s', (query) => accepts(server, get(`/plants${query}`), { body: /^\[/ }))
+
+  test.each([
+    ...['limit=0', 'limit=1001', 'limit=-1', 'limit=1.5', 'limit=1e2', 'limit=', 'limit=abc', 'limit=%205'],
+    ...['limit=1&limit=2', 'limit=x&'.repeat(900)],
+  ])('%.40s responds 400 (40004) and names limit', (query) =>
+    rejects(server, get(`/plants?${query}`), 40004, { message: /limit:/ }),
+  )
+
+  test.each([
+    ...['cursor=', 'cursor=abc', 'cursor=MQ==', 'cursor=LTE', 'cursor=MQ&cursor=MQ'],
+    `cursor=${'a'.repeat(10_000)}`,
+  ])('%.40s responds 400 (40004) and names cursor', (query) =>
+    rejects(server, get(`/plants?${query}`), 40004, { message: /cursor:/ }),
+  )
+})

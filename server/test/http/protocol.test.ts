@@ -1,0 +1,112 @@
+/** What is HTTP and what is not: framing, versions, expectations, sizes. */
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { generateToken } from '../../src/accounts/token-format.ts'
+import { get, KEEP_ALIVE, post, postHead, request } from '../helpers/wire/requests.ts'
+import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
+
+const CLOSED = { headers: { Connection: 'close' } }
+/** A body that would be a plant. */
+const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer()
+})
+afterAll(() => server.close())
+
+/** Builds a request with other lines in its head, and then its body. */
+function framed(lines: string, body = '{}'): string {
+  return `${postHead().replace('\r\n\r\n', `\r\n${lines}\r\n\r\n`)}${body}`
+}
+
+describe('framing and headers that two parsers may read differently', () => {
+  test.each([
+    ['Content-Length and Transfer-Encoding', framed('Content-Length: 5\r\nTransfer-Encoding: chunked')],
+    ['two values of Content-Length', framed('Content-Length: 2\r\nContent-Length: 3')],
+    ['a duplicate Content-Length', framed('Content-Length: 2\r\nContent-Length: 2')],
+    ['Content-Length: +2', framed('Content-Length: +2')],
+    ['Content-Length: -2', framed('Content-Length: -2')],
+    ['Content-Length: 0x2', framed('Content-Length: 0x2')],
+    ['Content-Length: 2, 2', framed('Content-Length: 2, 2')],
+    // Others respond 501 to an unknown transfer coding. To the client it is one more thing to fix.
+    ['Transfer-Encoding: foo', framed('Transfer-Encoding: foo', CHUNKS)],
+    ['Transfer-Encoding: foo, chunked', framed('Transfer-Encoding: foo, chunked', CHUNKS)],
+    ['Transfer-Encoding: gzip, chunked', framed('Transfer-Encoding: gzip, chunked', CHUNKS)],
+    ['Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo', CHUNKS)],
+    ['a duplicate Transfer-Encoding', framed('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKS)],
+    ['Transfer-Encoding in HTTP/1.0', framed('Transfer-Encoding: chunked', CHUNKS).replace('HTTP/1.1', 'HTTP/1.0')],
+    ['a chunk without a size', framed('Transfer-Encoding: chunked', 'zz\r\n')],
+    ['a body instead of chunks', framed('Transfer-Encoding: chunked', '{"id":4,"name":"plant 4"}')],
+    ['a folded header', framed('X: a\r\n b')],
+    ['a space before the colon', framed('X : a')],
+    ['a space in a name', framed('X Y: a')],
+    ['no colon', framed('X')],
+    ['lines that end with LF only', get().replaceAll('\r\n', '\n')],
+    ['one line that ends with LF only', framed('X: a\nY: b')],
+    ['a bare CR', framed('X: a\rb')],
+    ['NUL in a value', framed('X: a\0b')],
+  ])('%s responds 400 and closes the connection', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+})
+
+describe('Host', () => {
+  test.each([
+    ['absent', get('/plants', { ...KEEP_ALIVE, Host: null })],
+    ['absent, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
+    ['twice', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'b'] })],
+    ['a duplicate', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
+  ])('%s responds 400 and closes the connection', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+})
+
+describe('versions', () => {
+  test('HTTP/1.0 is served', () =>
+    accepts(server, request({ method: 'GET', version: 'HTTP/1.0', headers: { Host: null } })))
+
+  test.each([
+    ['HTTP/2.0', request({ method: 'GET', version: 'HTTP/2.0' }), 50500],
+    ['HTTP/0.9', 'GET /plants\r\n\r\n', 50500],
+    ['HTTP/1.2', request({ method: 'GET', version: 'HTTP/1.2' }), 40000],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 40000],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 40000],
+    ['text that is not HTTP', 'hello\r\n\r\n', 40000],
+  ])('%s is rejected', (_what, wire, error) => rejects(server, wire, error))
+
+  test('an upgrade is ignored', () =>
+    accepts(server, get('/plants', { Upgrade: 'websocket', Connection: 'close, Upgrade' })))
+})
+
+describe('Expect', () => {
+  const EXPECTS = { Expect: '100-continue' }
+
+  test('100-continue is confirmed before the body is read', () =>
+    responds(server, post('{"id":20001,"name":"Ficus"}', { Expect: '100-Continue' }), { status: 100 }, { status: 200 }))
+
+  test.each([
+    ['an unknown token', { Authorization: `Bearer ${generateToken()}`, 'Content-Length': '30' }, 40102],
+    ['a body that is too large', { 'Content-Length': String(2 ** 20 + 1) }, 41300],
+  ])('100-continue with %s is rejected without a 100', (_what, headers, error) =>
+    rejects(server, postHead({ ...EXPECTS, ...headers }), error, CLOSED),
+  )
+
+  test('100-continue of GET gets no 100', () => accepts(server, get('/plants', EXPECTS)))
+
+  test('100-continue of HTTP/1.0 gets no 100, which the client would take for the response', () =>
+    accepts(server, request({ version: 'HTTP/1.0', headers: EXPECTS, body: '{"id":20002,"name":"Ficus"}' })))
+
+  test.each([
+    ['POST', post('{}', { ...KEEP_ALIVE, Expect: 'tea' })],
+    ['POST without a body', post('', { Expect: 'tea' })],
+    ['GET', get('/plants', { Expect: 'tea' })],
+    ['GET, beside 100-continue', get('/plants', { Expect: '100-continue, tea' })],
+  ])('another expectation of %s responds 417', (_what, wire) => rejects(server, wire, 41700))
+})
+
+describe('a head that is too large responds 431', () => {
+  // A long target, too, where others respond 414: the parser counts it with the headers.
+  test.each([
+    ['a header of 20 kB', get('/plants', { ...KEEP_ALIVE, X: 'x'.repeat(20_000) })],
+    ['a target of 20 kB', get(`/plants?${'x'.repeat(20_000)}`, KEEP_ALIVE)],
+    ['2100 headers', get('/plants', { X: Array(2100).fill('') }).replaceAll('X: ', 'X:')],
+    ['headers that do not end', `GET /plants HTTP/1.1\r\n${'X: x\r\n'.repeat(50_000)}`],
+  ])('%s', (_what, wire) => rejects(server, wire, 43100))
+})
