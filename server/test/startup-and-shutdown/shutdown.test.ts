@@ -144,7 +144,7 @@ test('an uncaught exception is logged, requests in flight respond, and the exit 
   await sleep(200)
   expect((await list(server, token)).status).toBe(200)
   expect(await ended).toBe(1)
-  expect(server.output()).toMatch(/"level":60.*on purpose/)
+  expect(server.output()).toMatch(/"level":60.*on purpose.*uncaught exception/)
 })
 
 function list({ url }: ServerProcess, token: string): Promise<Response> {
