@@ -103,6 +103,10 @@ describe('times', () => {
     },
   )
 
+  test('one that is invalid is not compared with others', () => {
+    expectRejected('HEADERS_TIMEOUT', 'soon', 'must be a time between 1ms and 24d, such as 250ms, 30s or 5m')
+  })
+
   test('only some may be 0', () => {
     const settings = readSettings({ MAX_EVENT_LOOP_DELAY: '0', SHUTDOWN_DELAY: '0' })
     expect(settings).toMatchObject({ maxEventLoopDelay: 0, shutdownDelay: 0 })
@@ -154,7 +158,7 @@ describe('ports', () => {
     expect(readSettings({ PORT: text, ADMIN_PORT: text })).toMatchObject({ port, adminPort: port })
   })
 
-  test.each(['65536', '99999', '100000', '-1', '80.5', '0x50', 'http', '80 '])('%j is rejected', (text) => {
+  test.each(['65536', '99999', '100000', '000080', '-1', '80.5', '0x50', 'http', '80 '])('%j is rejected', (text) => {
     expectRejected('PORT', text, 'must be a port number, 0 to 65535 (0: any free one)')
   })
 })

@@ -6,7 +6,7 @@ import { Failure } from '../../failure.ts'
 import { addressKey, createFairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
-import { setCommonHeaders } from '../response/common-headers.ts'
+import { COMMON_HEADERS } from '../response/common-headers.ts'
 import { sendFailure } from '../response/send-failure.ts'
 import { createSlowReaders, type SlowReaders } from '../response/slow-readers.ts'
 import { createExpressPrototypes } from './express-prototypes.ts'
@@ -41,6 +41,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   let draining = false
 
   function handle(...[request, response]: Parameters<RequestListener>): void {
+    for (const [name, value] of COMMON_HEADERS) response.setHeader(name, value)
     if (draining) response.setHeader('Connection', 'close')
     response.on('prefinish', watchUnread)
     listener(request, response)
@@ -114,7 +115,6 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
 function neverCalled(): void {}
 
 const rejectStarting: RequestListener = (_request, response) => {
-  setCommonHeaders(response, randomUUID())
-  const headers = { 'Retry-After': '1', Connection: 'close' }
+  const headers = { 'X-Request-Id': randomUUID(), 'Retry-After': '1', Connection: 'close' }
   sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
 }

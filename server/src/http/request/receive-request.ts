@@ -5,7 +5,6 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
 import { requestEnded } from '../../telemetry/events.ts'
-import { setCommonHeaders } from '../response/common-headers.ts'
 
 declare global {
   namespace Express {
@@ -23,12 +22,12 @@ const VALID_ID = /^[\w.-]{1,64}$/
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
 
-/** Gives a request its id, sets the headers of its response, logs its end, and rejects it if it is malformed. */
+/** Gives a request its id, logs its end, and rejects it if it is malformed. */
 export function receiveRequest(logger: Logger): RequestHandler {
   return (request, response, next) => {
     const id = request.headers['x-request-id']
     request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-    setCommonHeaders(response, request.requestId)
+    response.setHeader('X-Request-Id', request.requestId)
     if (requestEnded.hasSubscribers || logger.isLevelEnabled('debug')) reportEnd(logger, request, response)
     rejectMalformed(request)
     next()
