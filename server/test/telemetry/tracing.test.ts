@@ -108,5 +108,5 @@ test('an unsupported protocol is rejected at startup', async () => {
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
   })
   expect(exitCode).toBe(2)
-  expect(stderr).toMatch(/^plant-store: [^\n]*OTEL_EXPORTER_OTLP_PROTOCOL must be .*\n$/)
+  expect(stderr).toMatch(/^plant-store: [^\n]*\n {2}OTEL_EXPORTER_OTLP_PROTOCOL must be .*\n$/)
 })
