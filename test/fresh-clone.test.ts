@@ -1,6 +1,7 @@
 /** The README's two commands, in a fresh clone, as a newcomer runs them. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { appendFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -67,9 +68,29 @@ describe.runIf(isLong)('in a fresh clone', () => {
       const second = await startUntilReady(clone)
       await second.end()
       expect(second.output).not.toContain('curl')
+      expect(second.output).not.toMatch(/install|lockfile|prisma/i)
       console.log(`npm start took ${first.seconds.toFixed(1)} s, and the second time ${second.seconds.toFixed(1)} s`)
     },
     20 * MINUTES,
+  )
+
+  test(
+    'set-up does nothing twice, and does again what a change has made stale',
+    async () => {
+      const written = async () => (await stat(`${clone}/prisma/src/generated/client.ts`)).mtimeMs
+      const setUp = () => run('npm', ['run', '--silent', 'setup'], { cwd: clone, env: newcomer() })
+      const first = await written()
+      expect((await setUp()).stdout).toBe('')
+      expect(await written()).toBe(first)
+      await appendFile(`${clone}/prisma/schema.prisma`, '\n// A change.\n')
+      await setUp()
+      expect(await written()).toBeGreaterThan(first)
+      await rm(`${clone}/client/node_modules`, { recursive: true })
+      expect((await setUp()).stdout).toContain('Done in')
+      await run('git', ['checkout', '--quiet', '.'], { cwd: clone })
+      await setUp()
+    },
+    5 * MINUTES,
   )
 
   test(

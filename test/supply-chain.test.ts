@@ -8,7 +8,7 @@ if (!isLong) console.log('The audit and the SBOM ask the registry: set PLANT_STO
 
 describe.runIf(isLong)('what the packages are made of', () => {
   test('no dependency has a known hole', { timeout: 60_000 }, async ({ skip }) => {
-    const { exitCode, output } = await pnpm('audit', '--prod')
+    const { exitCode, output } = await runScript('audit')
     if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(output)) {
       console.log('The audit is left out: this registry does not answer it.')
       skip()
@@ -18,7 +18,7 @@ describe.runIf(isLong)('what the packages are made of', () => {
   })
 
   test('the SBOM lists what the server runs on, and nothing that only tests need', { timeout: 60_000 }, async () => {
-    const { output } = await pnpm('--silent', 'run', 'sbom')
+    const { output } = await runScript('sbom')
     const { bomFormat, components } = JSON.parse(output.slice(output.indexOf('{')))
     const names = components.map(({ group, name }: { group?: string; name: string }) =>
       group ? `${group}/${name}` : name,
@@ -29,10 +29,11 @@ describe.runIf(isLong)('what the packages are made of', () => {
   })
 })
 
-function pnpm(...parameters: string[]): Promise<{ exitCode: number; output: string }> {
+/** Runs a script of the root's package.json to its end. */
+function runScript(name: string): Promise<{ exitCode: number; output: string }> {
   return new Promise((resolve) => {
     const options = { cwd: root, maxBuffer: 64 * 2 ** 20 }
-    execFile('npx', ['--yes', 'pnpm@12.21.0', ...parameters], options, (error, stdout, stderr) => {
+    execFile('npm', ['run', '--silent', name], options, (error, stdout, stderr) => {
       resolve({ exitCode: Number(error?.code ?? 0), output: stdout + (error ? stderr : '') })
     })
   })

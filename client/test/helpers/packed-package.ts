@@ -7,6 +7,7 @@ import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 const execute = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
+const pnpm = fileURLToPath(new URL('../../../scripts/pnpm.mjs', import.meta.url))
 const consumerFiles = fileURLToPath(new URL('../consumer', import.meta.url))
 
 /** An empty app outside the workspace, with the packed package installed. */
@@ -20,7 +21,7 @@ export interface Consumer {
 /** Packs the package, and installs it in an app with the files of `test/consumer`. */
 export async function createConsumer(): Promise<Consumer> {
   const folder = temporaryFolder()
-  await run('npx', ['--yes', await packageManager(), 'pack', '--pack-destination', folder], client)
+  await run(process.execPath, [pnpm, 'pack', '--pack-destination', folder], client)
   const { version } = JSON.parse(await readFile(path.join(client, 'package.json'), 'utf8'))
   const tarball = path.join(folder, `plant-store-client-${version}.tgz`)
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
@@ -44,10 +45,4 @@ export async function run(program: string, parameters: string[], cwd: string): P
     const { stdout, stderr } = error as { stdout: string; stderr: string }
     throw new Error(`${program} ${parameters.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })
   }
-}
-
-/** The pnpm that the workspace is built with. */
-async function packageManager(): Promise<string> {
-  const { scripts } = JSON.parse(await readFile(path.join(client, '../package.json'), 'utf8'))
-  return /pnpm@[\d.]+/.exec(scripts.setup)?.[0] ?? 'pnpm'
 }

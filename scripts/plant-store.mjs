@@ -1,0 +1,6 @@
+// The command line as it is built: npm run --silent plant-store -- COMMAND
+await import('../server/dist/main.js').catch((error) => {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+  console.error('The plant store is not set up yet. Run: npm run setup')
+  process.exitCode = 1
+})

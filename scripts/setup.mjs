@@ -1,0 +1,95 @@
+/**
+ * Sets up the repository: installs the packages, generates Prisma Client and builds the server. Skips what is up to
+ * date, without a word. With `--no-build` it leaves out the build, which nobody needs who runs the sources.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { explainMissingTools } from './build-tools.mjs'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const workspace = readFileSync(`${root}pnpm-workspace.yaml`, 'utf8')
+const packages = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => folder)
+
+/** Does each step that is not up to date. Ends the process with exit code 1 if one fails. */
+export function setUp({ build = true } = {}) {
+  const manifests = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']
+  for (const folder of packages) manifests.push(`${folder}/package.json`)
+  const folders = packages.map((folder) => `${folder}/node_modules`)
+  doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)
+  const schema = ['pnpm-lock.yaml', 'prisma/schema.prisma', 'prisma/prisma.config.ts']
+  doOnce('generate', { inputs: schema, outputs: ['prisma/src/generated/client.ts'] }, () => {
+    run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate'])
+  })
+  // The compiler finds out itself what has changed, in a tenth of a second.
+  if (build) run('node_modules/.bin/tsc', ['--build', 'server/tsconfig.build.json'])
+}
+
+/** Does a step if an input or an output has changed since the last time. */
+function doOnce(step, { inputs, outputs }, work) {
+  const stamp = `${root}node_modules/.cache/set-up/${step}`
+  const before = existsSync(stamp) && readFileSync(stamp, 'utf8')
+  if (before === fingerprint()) return
+  rmSync(stamp, { force: true })
+  work()
+  mkdirSync(path.dirname(stamp), { recursive: true })
+  writeFileSync(stamp, fingerprint())
+
+  function fingerprint() {
+    // What is compiled is for one version of Node.js on one kind of machine.
+    const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${process.versions.modules}`)
+    for (const file of [...inputs, ...outputs]) {
+      hash.update(`\n${file}\n`)
+      if (!existsSync(root + file)) return 'absent'
+      if (path.extname(file)) hash.update(readFileSync(root + file))
+    }
+    return hash.digest('hex')
+  }
+}
+
+function install() {
+  const missingTools = explainMissingTools()
+  console.error('Installing the packages: a few seconds, or a minute or two if SQLite has to be compiled.')
+  if (missingTools) console.error(`Warning: ${missingTools}`)
+  const pnpm = (...parameters) =>
+    run(process.execPath, ['scripts/pnpm.mjs', ...parameters], { stdio: 'inherit', missingTools })
+  pnpm('install', '--frozen-lockfile', '--prefer-offline')
+  // pnpm keeps what was compiled for another version of Node.js.
+  if (!loadsSqlite()) pnpm('rebuild', 'better-sqlite3')
+  useGitHooks()
+}
+
+function loadsSqlite() {
+  try {
+    const Database = createRequire(`${root}prisma/package.json`)('better-sqlite3')
+    new Database(':memory:').close()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Lets git format what is committed, unless there are other hooks. */
+function useGitHooks() {
+  const git = (...parameters) => spawnSync('git', parameters, { cwd: root, encoding: 'utf8' })
+  if (!existsSync(`${root}.git`) || git('config', 'core.hooksPath').status !== 1) return
+  const folder = path.resolve(root, git('rev-parse', '--git-path', 'hooks').stdout.trim())
+  const hooks = existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith('.sample')) : []
+  if (hooks.length === 0) git('config', 'core.hooksPath', '.githooks')
+}
+
+/** Runs a program of a step. Ends this process with exit code 1 if it fails, showing what it has printed. */
+function run(program, parameters, { stdio = 'pipe', missingTools } = {}) {
+  const options = { cwd: root, stdio, encoding: 'utf8', shell: process.platform === 'win32' }
+  const { status, error, stdout, stderr } = spawnSync(program, parameters, options)
+  if (status === 0) return
+  console.error(
+    [stdout, stderr, error?.message, 'Setting up the plant store failed.', missingTools].filter(Boolean).join('\n'),
+  )
+  process.exit(1)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) setUp({ build: !process.argv.includes('--no-build') })
