@@ -1,0 +1,133 @@
+/** The scripts of the root's package.json, on a machine with Node.js and npm alone. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+
+/** The folders of PATH in which no pnpm is: neither installed nor put there by the program that runs the tests. */
+const withoutPnpm = String(process.env['PATH'])
+  .split(path.delimiter)
+  .filter((folder) => !existsSync(path.join(folder, 'pnpm')) && !folder.includes('node_modules'))
+  .join(path.delimiter)
+
+function run(program: string, parameters: string[], { cwd = root, ...environment }: Record<string, string> = {}) {
+  const env = { PATH: withoutPnpm, HOME: process.env['HOME'], ...environment }
+  return spawnSync(program, parameters, { cwd, env, encoding: 'utf8' })
+}
+
+describe('without pnpm on the machine', () => {
+  test('no script calls pnpm by itself', () => {
+    for (const folder of ['', 'prisma/', 'server/', 'client/']) {
+      const { scripts } = JSON.parse(readFileSync(`${root}${folder}package.json`, 'utf8'))
+      for (const [name, script] of Object.entries(scripts)) expect(script, folder + name).not.toMatch(/\bpnpm /)
+    }
+  })
+
+  test.each([
+    [['plant-store', '--', '--version'], /^1\.0\.0$/m],
+    [['prisma', '--', 'migrate', 'status'], /Following migrations have not yet been applied|does not exist at/],
+    [['prisma', '--', 'validate'], /is valid/],
+    [['lint', '--', '--help'], /biome/],
+  ])('npm run %s works', (parameters, output) => {
+    const { stdout, stderr } = run('npm', ['run', '--silent', ...parameters], { DATABASE_URL: temporaryDatabase().url })
+    expect(stdout + stderr).toMatch(output)
+  })
+
+  test('pnpm runs in the version of packageManager, which no other file names', () => {
+    const { stdout } = run('node', ['scripts/pnpm.mjs', '--version'])
+    expect(`pnpm@${stdout.trim()}`).toBe(manifest.packageManager)
+    const files = run('git', ['grep', '--files-with-matches', '--untracked', manifest.packageManager])
+    expect(files.stdout.trim()).toBe('package.json')
+  })
+})
+
+describe('before set-up', () => {
+  test('plant-store says what to run', () => {
+    const folder = temporaryFolder()
+    mkdirSync(`${folder}/scripts`)
+    copyFileSync(`${root}scripts/plant-store.mjs`, `${folder}/scripts/plant-store.mjs`)
+    const { status, stdout, stderr } = run('node', [`${folder}/scripts/plant-store.mjs`, 'token', 'list'])
+    expect(stderr).toBe('The plant store is not set up yet. Run: npm run setup\n')
+    expect([status, stdout]).toEqual([1, ''])
+  })
+
+  test.runIf(process.platform === 'linux')('a missing compiler is named with the packages to install', () => {
+    const program = `import { explainMissingTools } from '${pathToFileURL(`${root}scripts/build-tools.mjs`)}'
+      console.log(explainMissingTools())`
+    const explain = (environment: Record<string, string>) =>
+      run(process.execPath, ['--input-type=module', '--eval', program], environment).stdout
+    expect(explain({ PATH: temporaryFolder() })).toMatch(/python3, make, g\+\+\. .*apt-get install python3 make g\+\+ /)
+    expect(explain({ PATH: temporaryFolder(), PYTHON: '/opt/python', MAKE: '/opt/make' })).toMatch(
+      /compiled without g\+\+\. .*dnf install gcc-c\+\+ /,
+    )
+    expect(explain({ PYTHON: 'python3', MAKE: 'make', CXX: 'g++' })).toBe('undefined\n')
+  })
+})
+
+test('.node-version is one of the supported versions of Node.js', () => {
+  const [, oldest] = /^\^([\d.]+)/.exec(manifest.engines.node) ?? []
+  expect(readFileSync(`${root}.node-version`, 'utf8').trim()).toBe(oldest)
+})
+
+describe('the pre-commit hook', () => {
+  const MESSY = 'export const plant = { "name" : "Monstera" };\n'
+  const TIDY = "export const plant = { name: 'Monstera' }\n"
+
+  test('formats what is staged and commits it formatted', () => {
+    const git = createRepository()
+    git.write('plant one.ts', MESSY)
+    git('add', '.')
+    git('commit', '--quiet', '--message', 'test: add a plant')
+    expect(git('show', 'HEAD:plant one.ts')).toBe(TIDY)
+    expect(git('status', '--porcelain')).toBe('')
+  })
+
+  test('leaves a file alone of which only a part is staged', () => {
+    const git = createRepository()
+    git.write('plant.ts', MESSY)
+    git('add', '.')
+    git.write('plant.ts', `${MESSY}const unfinished = 1\n`)
+    git('commit', '--quiet', '--message', 'test: add a plant')
+    expect(git('show', 'HEAD:plant.ts')).toBe(MESSY)
+    expect(readFileSync(path.join(git.folder, 'plant.ts'), 'utf8')).toBe(`${MESSY}const unfinished = 1\n`)
+  })
+
+  test('only checks the file of `git commit FILE`, which it cannot stage', () => {
+    const git = createRepository()
+    git.write('plant.ts', TIDY)
+    git('add', '.')
+    git('commit', '--quiet', '--message', 'test: add a plant')
+    git.write('plant.ts', MESSY)
+    expect(() => git('commit', '--message', 'test: change a plant', 'plant.ts')).toThrow(/format/)
+    expect(git('status', '--porcelain')).toBe(' M plant.ts\n')
+  })
+
+  test('rejects what Biome cannot fix', () => {
+    const git = createRepository()
+    git.write('plant.ts', 'export const plant: any = 1\n')
+    git('add', '.')
+    expect(() => git('commit', '--quiet', '--message', 'test: add a plant')).toThrow(/noExplicitAny/)
+  })
+})
+
+/** Makes a repository with this one's hook and formatter, and gives a function that runs git in it. */
+function createRepository() {
+  const folder = temporaryFolder()
+  for (const file of ['biome.json', '.gitignore']) copyFileSync(root + file, path.join(folder, file))
+  symlinkSync(`${root}node_modules`, path.join(folder, 'node_modules'))
+  appendFileSync(path.join(folder, '.gitignore'), 'node_modules\n')
+  const settings = { 'core.hooksPath': `${root}.githooks`, 'user.name': 'Alice', 'user.email': 'alice@example.com' }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const git = (...parameters: string[]) =>
+    execFileSync('git', [...options, ...parameters], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+  git('init', '--quiet')
+  return Object.assign(git, {
+    folder,
+    write: (file: string, text: string) => writeFileSync(path.join(folder, file), text),
+  })
+}
