@@ -1,4 +1,4 @@
-/** What README.md at the root says to type, typed. */
+/** Runs what README.md says to run, and compares the pages for people with the code. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -27,13 +27,14 @@ function environment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { PATH, HOME, DATABASE_URL: server.databaseUrl, ...extra }
 }
 
-test('the curl call with a token of one’s own answers what stands below it', async () => {
-  const [call = ''] = blocks('sh').filter((code) => code.includes('curl'))
-  const [answer = ''] = blocks('json')
-  const script = call.replaceAll('http://127.0.0.1:3000', server.url)
+test('the curl calls with a new token respond as shown', async () => {
+  const [create = ''] = blocks('sh').filter((code) => code.includes('curl'))
+  const [, list = ''] = /`(curl [^`]+)`/.exec(readme) ?? []
+  const [plant = ''] = blocks('json')
+  const script = `${create}\n${list}`.replaceAll('http://127.0.0.1:3000', server.url)
   expect(script).toContain('token create')
   const { stdout } = await run('sh', ['-e', '-c', script], { cwd: root, env: environment() })
-  expect(stdout.trim()).toBe(answer.trim())
+  expect(stdout).toBe(`${plant.trim()}[${plant.trim()}]`)
 })
 
 test('the TypeScript snippet runs as written', async () => {
@@ -55,25 +56,28 @@ test('the TypeScript snippet runs as written', async () => {
   expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 POST .*id: is taken by another plant/)
 })
 
-test('every script that it names exists', () => {
+test('every script that a page names exists', () => {
   const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
-  const named = [...readme.matchAll(/`(?:pnpm|npm run --silent) ([a-z][\w-]*)/g)].map(([, name]) => name)
-  expect(named.length).toBeGreaterThan(5)
+  const pages = ['README', 'CONTRIBUTING', 'SECURITY', 'server/README', 'prisma/README', 'docs/production/README']
+  const text = pages.map((page) => readFileSync(`${root}${page}.md`, 'utf8')).join('\n')
+  const named = [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, name]) => name)
+  expect(named.length).toBeGreaterThan(20)
   for (const name of named) expect(scripts).toHaveProperty([name ?? ''])
 })
 
-test('every setting of .env.example is in its table, with the same default', () => {
+test('every setting of .env.example is in the table of server/README.md, with the same default', () => {
+  const table = readFileSync(`${root}server/README.md`, 'utf8')
   const example = readFileSync(`${root}.env.example`, 'utf8')
   const settings = [...example.matchAll(/^(# )?([A-Z_]+)=(.*)$/gm)]
   expect(settings.length).toBeGreaterThan(5)
   for (const [, comment, name, value] of settings) {
-    expect(readme).toMatch(
+    expect(table).toMatch(
       new RegExp(`^\\| \`${name}\` \\| ${comment ? '' : `\`${value?.replaceAll('.', '\\.')}\``}`, 'm'),
     )
   }
 })
 
-test('every file that it, and any other page for people, points to is there', () => {
+test('every link of a page to a file leads to one', () => {
   const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
   expect(pages.length).toBeGreaterThan(10)
   for (const page of pages) {
@@ -84,11 +88,12 @@ test('every file that it, and any other page for people, points to is there', ()
   }
 })
 
-test('its table of measures is that of the latest benchmark', () => {
+test('the table of server/bench/README.md is that of the latest benchmark', () => {
+  const page = readFileSync(`${root}server/bench/README.md`, 'utf8')
   const { rows } = JSON.parse(readFileSync(`${root}server/bench/results/node-v20.json`, 'utf8'))
   const measured: { what: string; name: string; value: string }[] = []
   for (const row of rows) measured.push({ ...row, what: row.what || measured.at(-1)?.what })
-  const table = [...readme.matchAll(/^\| [^|]+ \| (\d\.\d{3}) \| (\d\.\d{3}) \|$/gm)].map(([, ...values]) => values)
+  const table = [...page.matchAll(/^\| [^|]+ \| (\d\.\d{3}) \| (\d\.\d{3}) \|$/gm)].map(([, ...values]) => values)
   const expected = ['GET, 100 plants, 64', 'POST, 64 connections, durable', '9 GET to 1 POST'].map((what) =>
     ['plant-store', 'naive'].map(
       (name) => measured.find((row) => row.what.startsWith(what) && row.name === name)?.value,
