@@ -18,7 +18,8 @@ export function explainMissingTools() {
   const linux =
     `apt-get install ${list('debian')} (Debian, Ubuntu), dnf install ${list('fedora')} (Fedora), ` +
     `apk add ${list('debian')} (Alpine)`
-  return `SQLite cannot be compiled without ${names}. Install: ${process.platform === 'darwin' ? 'xcode-select --install' : linux}`
+  const command = process.platform === 'darwin' ? 'xcode-select --install' : linux
+  return `SQLite cannot be compiled without ${names}. Install: ${command}`
 }
 
 function isInstalled(program) {

@@ -1,4 +1,4 @@
-/** The README's two commands, in a fresh clone, as a newcomer runs them. */
+/** Runs the README's two commands in a fresh clone, as a newcomer does. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFile, rm, stat } from 'node:fs/promises'
@@ -13,10 +13,10 @@ const run = promisify(execFile)
 const repository = fileURLToPath(new URL('../', import.meta.url))
 const MINUTES = 60_000
 
-// It installs and tests everything once more, in a copy that does not do the same again.
+// The copy does not run the long tests, so it makes no copy of its own.
 if (!isLong) console.log('The README commands are not run in a fresh clone: set PLANT_STORE_LONG_TESTS=1 for that.')
 
-/** What the machine of a newcomer has in its environment. */
+/** Returns the environment of a newcomer: nothing of the tests' own. */
 function newcomer(): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env
   return { PATH, HOME, PORT: '0' }
@@ -24,7 +24,7 @@ function newcomer(): NodeJS.ProcessEnv {
 
 async function startUntilReady(folder: string): Promise<{ output: string; seconds: number; end(): Promise<void> }> {
   const begin = performance.now()
-  // A process group of its own, so that npm and all that it starts are ended together.
+  // In its own process group, so that npm and all its children receive the signal.
   const child: ChildProcess = spawn('npm', ['start'], { cwd: folder, env: newcomer(), detached: true })
   const closed = once(child, 'close')
   let output = ''

@@ -18,7 +18,7 @@ const guide = readFileSync(`${root}docs/production/README.md`, 'utf8')
 
 const folder = temporaryFolder()
 
-test('the unit of systemd sets only what is a setting, and systemd takes it', ({ skip }) => {
+test('the systemd unit sets only known settings, and systemd accepts it', ({ skip }) => {
   const example = readFileSync(`${root}.env.example`, 'utf8')
   const settings = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name ?? '')
   expect(settings).toContain('DATABASE_URL')
@@ -27,10 +27,10 @@ test('the unit of systemd sets only what is a setting, and systemd takes it', ({
   expect(unit).toContain('ExecStart=/usr/bin/node server/dist/main.js serve')
 
   if (!isInstalled('systemd-analyze')) {
-    console.log('The unit is not shown to systemd: it is not installed.')
+    console.log('The unit is not verified: systemd is not installed.')
     skip()
   }
-  // The user and the program are not those of the machine that runs the tests.
+  // This machine has another user and another path to Node.js.
   const here = unit.replace('/usr/bin/node', process.execPath).replace('User=plant-store', 'User=root')
   const file = path.join(folder, 'plant-store.service')
   const socket = path.join(folder, 'plant-store.socket')
@@ -75,7 +75,7 @@ test('behind nginx, restarts fail no request while another process holds the soc
   expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
 })
 
-test('behind nginx: bodies of any framing, long lists, errors, the address of the caller, its request id', async ({
+test('behind nginx: bodies of any framing, long lists, errors, the address of the client, its request id', async ({
   skip,
 }) => {
   if (!isInstalled('nginx')) {
@@ -111,7 +111,7 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     expect(await tooLarge.json()).toMatchObject({ error: 41300 })
     expect((await fetch(`${url}/plants`)).status).toBe(401)
     expect((await fetch(`${url}/plants`)).status).toBe(429)
-    // Whoever is not the proxy is somebody else.
+    // Another client than the proxy has its own limit.
     expect((await fetch(`${server.url}/plants`, { headers: { 'x-forwarded-for': '192.0.2.1' } })).status).toBe(401)
   } finally {
     nginx.kill()
@@ -121,7 +121,7 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
 })
 
 describe('the commands of the guide', () => {
-  test('what is backed up is there again once it is restored', { timeout: 60_000 }, async () => {
+  test('a restored backup has what was backed up', { timeout: 60_000 }, async () => {
     const state = path.join(folder, 'state')
     const backups = path.join(folder, 'backups')
     mkdirSync(state)
@@ -142,7 +142,7 @@ describe('the commands of the guide', () => {
     await shell(inFolder(commands('Back up', 0)))
     await create(2)
     await server.end()
-    // Starting and stopping is what systemd does; the test does it itself.
+    // The test starts and stops the server, which is systemd's part.
     await shell(inFolder(commands('Restore', 0)).replace(/^systemctl .*$/gm, ''))
 
     const restored = await startServerProcess(environment)
@@ -151,7 +151,7 @@ describe('the commands of the guide', () => {
     await restored.end()
   })
 
-  /** The commands of a block of a section. */
+  /** Finds the commands of a code block of a section. */
   function commands(section: string, block: number): string {
     const [, text = ''] = guide.split(`\n## ${section}\n`)
     const found = [...(text.split('\n## ')[0] ?? '').matchAll(/```sh\n(.*?)```/gs)][block]?.[1]
@@ -174,7 +174,7 @@ function isInstalled(program: string): boolean {
   }
 }
 
-/** Runs nginx with the configuration of the guide on a port of its own. */
+/** Starts nginx with the guide's configuration on another port. */
 async function startNginx(port: number, serverPort: string): Promise<ChildProcess> {
   const configuration = readFileSync(`${root}docs/production/nginx.conf`, 'utf8')
     .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${serverPort};`)

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))
 const readme = readFileSync(`${root}README.md`, 'utf8')
 
-/** The code blocks of a language, in order. */
+/** Lists the code blocks in a language. */
 function blocks(language: string): string[] {
   return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) => code)
 }

@@ -6,18 +6,20 @@ import { isLong } from './helpers/long-tests.ts'
 const root = fileURLToPath(new URL('../', import.meta.url))
 if (!isLong) console.log('The audit and the SBOM ask the registry: set PLANT_STORE_LONG_TESTS=1 for that.')
 
-describe.runIf(isLong)('what the packages are made of', () => {
-  test('no dependency has a known hole', { timeout: 60_000 }, async ({ skip }) => {
+describe.runIf(isLong)('dependencies', () => {
+  test('no dependency has a known vulnerability', { timeout: 60_000 }, async ({ skip }) => {
     const { exitCode, output } = await runScript('audit')
     if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(output)) {
-      console.log('The audit is left out: this registry does not answer it.')
+      console.log('The audit is skipped: this registry does not support it.')
       skip()
     }
     expect(output).toContain('No known vulnerabilities found')
     expect(exitCode).toBe(0)
   })
 
-  test('the SBOM lists what the server runs on, and nothing that only tests need', { timeout: 60_000 }, async () => {
+  test('the SBOM lists the dependencies of the server, and none that only tests need', {
+    timeout: 60_000,
+  }, async () => {
     const { output } = await runScript('sbom')
     const { bomFormat, components } = JSON.parse(output.slice(output.indexOf('{')))
     const names = components.map(({ group, name }: { group?: string; name: string }) =>

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 
-/** The path of Chromium or Chrome; undefined where there is none. */
+/** The path of Chromium or Chrome; undefined if neither is installed. */
 export const browserPath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find(existsSync)
 
-/** How tests start the browser: it runs as root too, and asks nobody on its own. */
+/** How tests start the browser: as root too, and without requests of its own. */
 export const browserOptions = {
   executablePath: String(browserPath),
   args: [
@@ -12,7 +12,7 @@ export const browserOptions = {
   ],
 }
 
-/** Whether there is a browser to test with. Where there is none, it says what is left out. */
+/** Tells whether there is a browser to test with; if not, prints what is skipped. */
 export function hasBrowser(leftOut: string): boolean {
   if (!browserPath) console.log(`Skipped: ${leftOut} in a browser, because there is none (apt-get install chromium)`)
   return browserPath !== undefined

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** A port that nobody has taken, for a program that takes no port 0. */
+/** Finds a free port, for a program that does not accept port 0. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../temporary-folder.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
-/** A folder with the real migrations and, after them, these: SQL by name. */
+/** Makes a folder with the real migrations followed by these: SQL by name. */
 export function migrationsWith(further: Record<string, string>): string {
   const folder = temporaryFolder()
   cpSync(migrationsFolder, folder, { recursive: true })
@@ -13,7 +13,7 @@ export function migrationsWith(further: Record<string, string>): string {
   return folder
 }
 
-/** A folder with only these migrations: SQL by name. */
+/** Makes a folder with only these migrations: SQL by name. */
 export function onlyMigrations(scripts: Record<string, string>): string {
   const folder = temporaryFolder()
   addMigrations(folder, scripts)

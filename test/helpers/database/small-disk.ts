@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { temporaryFolder } from '../temporary-folder.ts'
 
-/** Why something cannot be done here, in a line; undefined where it can. */
+/** Tries something and returns why it fails, in a line; undefined if it works. */
 export function refusalOf(attempt: () => unknown): string | undefined {
   try {
     attempt()
@@ -14,12 +14,12 @@ export function refusalOf(attempt: () => unknown): string | undefined {
   }
 }
 
-/** Why no disk can be mounted here, in a line; undefined where one can. */
+/** Returns why no disk can be mounted here, in a line; undefined if one can. */
 export function whyNoSmallDisk(): string | undefined {
   return refusalOf(() => unmount(mountSmallDisk()))
 }
 
-/** Mounts a disk of 8 MB and gives its folder. */
+/** Mounts a disk of 8 MB and returns its folder. */
 export function mountSmallDisk(): string {
   const folder = temporaryFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 
-/** A second connection to the file, as another process would have one; past Prisma and past this package. */
+/** Opens a second connection to the file, as another process would, without Prisma. */
 export function connect(file: string): BetterSqlite3.Database {
   const connection = new BetterSqlite3(file, { timeout: 0 })
   onTestFinished(() => {
@@ -10,14 +10,14 @@ export function connect(file: string): BetterSqlite3.Database {
   return connection
 }
 
-/** Runs SQL on the file and lets go of it. */
+/** Runs SQL on the file and closes it. */
 export function runSql(file: string, sql: string): void {
   const connection = new BetterSqlite3(file)
   connection.exec(sql)
   connection.close()
 }
 
-/** The rows of a query, read past Prisma and past this package. */
+/** Returns the rows of a query, without Prisma. */
 export function query(file: string, sql: string): unknown[] {
   const connection = new BetterSqlite3(file)
   try {
