@@ -12,7 +12,7 @@ export const browserOptions = {
   ],
 }
 
-/** Tells whether there is a browser to test with; if not, prints what is skipped. */
+/** Returns whether there is a browser to test with; if not, prints what is skipped. */
 export function hasBrowser(leftOut: string): boolean {
   if (!browserPath) console.log(`Skipped: ${leftOut} in a browser, because there is none (apt-get install chromium)`)
   return browserPath !== undefined

@@ -98,7 +98,7 @@ export async function makeAttempt(call: Call, attempt: Attempt, state: CallState
   }
 }
 
-/** Runs a callback of the caller, so that its error is not taken for a network error. */
+/** Runs a callback of the app, so that its error is not taken for a network error. */
 async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
   try {
     return await run()

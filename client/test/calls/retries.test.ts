@@ -58,7 +58,7 @@ describe('a retry follows', () => {
     expect((await client.raw.getPlants()).attempts).toBe(2)
   })
 
-  test('a refused connection, until the retries are used up', async () => {
+  test('a closed port, until the retries are used up', async () => {
     const server = await startTinyServer(() => {})
     await server[Symbol.asyncDispose]()
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })

@@ -209,7 +209,7 @@ describe.each(services)('%s', (_, start) => {
     }
   })
 
-  test('every error message reaches the caller of the SDK', async () => {
+  test('every error message reaches the app through the SDK', async () => {
     const { message } = await send('GET', '/plants?limit=0')
     const error = await failureOf(service.clientOf({}).getPlants({ limit: 0 }), ApiError)
     expect(error.message).toContain(`(40004): ${message}`)

@@ -97,7 +97,7 @@ describe('Expect', () => {
     ['POST', post('{}', { ...KEEP_ALIVE, Expect: 'tea' })],
     ['POST without a body', post('', { Expect: 'tea' })],
     ['GET', get('/plants', { Expect: 'tea' })],
-    ['GET, beside 100-continue', get('/plants', { Expect: '100-continue, tea' })],
+    ['GET, next to 100-continue', get('/plants', { Expect: '100-continue, tea' })],
   ])('another expectation of %s responds 417', (_what, wire) => rejects(server, wire, 41700))
 })
 

@@ -48,7 +48,7 @@ test('a time that is longer than the one it is part of is rejected with the larg
   expect(readSettings({ REQUEST_TIMEOUT: '1s', SHUTDOWN_TIMEOUT: '10ms' })).toMatchObject({ requestTimeout: 1_000 })
 })
 
-test('the largest times and counts are honoured: the server answers, and no timer overflows', async () => {
+test('the largest times and counts are accepted: the server responds, and no timer overflows', async () => {
   const largest = Object.fromEntries([
     ...[...TIMES, ...TIMES_OR_NONE].map((name) => [name, '24d']),
     ...RATES.map((name) => [name, '999999999/24d']),

@@ -19,7 +19,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { mountSmallDisk, refusalOf, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { mountSmallDisk, unmount, whyImpossible, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import {
   createPlant,
@@ -39,8 +39,8 @@ const PROMPT = 2_000
 
 const mountRefusal = whyNoSmallDisk()
 if (mountRefusal) console.log(`A full disk is not tested, since none can be mounted here: ${mountRefusal}`)
-const immutableRefusal = refusalOf(tryImmutable)
-if (immutableRefusal) console.log(`A read-only file is not tested, since none can be made here: ${immutableRefusal}`)
+const whyNotImmutable = whyImpossible(tryImmutable)
+if (whyNotImmutable) console.log(`A read-only file is not tested, since none can be made here: ${whyNotImmutable}`)
 
 test.skipIf(mountRefusal)('a full disk rejects writes until there is space', async () => {
   const folder = mountSmallDisk()
@@ -53,7 +53,7 @@ test.skipIf(mountRefusal)('a full disk rejects writes until there is space', asy
   })
 })
 
-test.skipIf(immutableRefusal)('a file that becomes read-only rejects writes until it is writable', async () => {
+test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until it is writable', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   const files = [file, `${file}-wal`]
   const fix = () => setImmutable(files.filter(existsSync), false)
@@ -242,9 +242,9 @@ function tryImmutable(): void {
   const descriptor = openSync(file, 'w')
   try {
     setImmutable([file], true)
-    const refusal = refusalOf(() => writeSync(descriptor, 'x'))
+    const rejection = whyImpossible(() => writeSync(descriptor, 'x'))
     setImmutable([file], false)
-    if (!refusal) throw new Error('this file system lets a process write to an open immutable file')
+    if (!rejection) throw new Error('this file system lets a process write to an open immutable file')
   } finally {
     closeSync(descriptor)
   }

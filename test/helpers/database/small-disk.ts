@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Tries something and returns why it fails, in a line; undefined if it works. */
-export function refusalOf(attempt: () => unknown): string | undefined {
+export function whyImpossible(attempt: () => unknown): string | undefined {
   try {
     attempt()
     return undefined
@@ -16,7 +16,7 @@ export function refusalOf(attempt: () => unknown): string | undefined {
 
 /** Returns why no disk can be mounted here, in a line; undefined if one can. */
 export function whyNoSmallDisk(): string | undefined {
-  return refusalOf(() => unmount(mountSmallDisk()))
+  return whyImpossible(() => unmount(mountSmallDisk()))
 }
 
 /** Mounts a disk of 8 MB and returns its folder. */

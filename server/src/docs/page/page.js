@@ -5,7 +5,7 @@ import { networkFailure } from './network-failure.js'
 const address = new URL('.', location.href).href.replace(/\/$/, '')
 
 /**
- * Sends calls to the origin of the page, whatever base URL the document names: the page may be opened at another, and its
+ * Sends calls to the origin of the page, not to the base URL that the document names: the page may be opened at another, and its
  * Content-Security-Policy allows no other.
  */
 const sameServer = {
