@@ -1,0 +1,90 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const packages = ['contract', 'prisma', 'server', 'client']
+const MAX_FILES = 10
+
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
+
+describe('docs/architecture.md', () => {
+  const text = read('docs/architecture.md')
+  const names = [...new Set(text.match(/[\w.-]+(?:\/[\w.-]+)*\.(?:ts|prisma|example)\b/g))]
+  const sources = packages.flatMap((name) => filesIn(`${name}/src`))
+
+  test('names files, and has at most 120 lines', () => {
+    expect(names.length).toBeGreaterThan(30)
+    expect(text.split('\n').length).toBeLessThanOrEqual(120)
+  })
+
+  test.each(names)('%s exists', (name) => {
+    // Inside server/src and prisma/src a name may leave out the folders above.
+    expect(existsSync(path.join(root, name)) || sources.filter((file) => file.endsWith(`/${name}`)).length === 1).toBe(
+      true,
+    )
+  })
+})
+
+describe.each(packages)('%s/src', (name) => {
+  const files = filesIn(`${name}/src`)
+  const imports = new Map(files.filter((file) => file.endsWith('.ts')).map((file) => [file, importsOf(file)]))
+
+  test('has at most ten files in a folder', () => {
+    const folders = files.map((file) => path.dirname(file))
+    const full = [...new Set(folders)].filter((folder) => folders.filter((each) => each === folder).length > MAX_FILES)
+    expect(full).toEqual([])
+  })
+
+  test('has no circle of files', () => {
+    expect(findCircle(imports)).toEqual([])
+  })
+
+  test('has no circle of folders', () => {
+    const folders = new Map<string, string[]>()
+    for (const [file, targets] of imports) {
+      const folder = path.dirname(file)
+      const others = targets.map((target) => path.dirname(target)).filter((other) => other !== folder)
+      folders.set(folder, [...(folders.get(folder) ?? []), ...others])
+    }
+    // What is at the top puts the folders together, or is a type that all of them share.
+    folders.delete(`${name}/src`)
+    expect(findCircle(folders)).toEqual([])
+  })
+})
+
+/** Lists the files below a folder, relative to the root, without generated ones. */
+function filesIn(folder: string): string[] {
+  return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
+    .filter((file) => !file.includes('/generated/'))
+}
+
+function importsOf(file: string): string[] {
+  const specifiers = [...read(file).matchAll(/(?:from |import |import\()'(\.[^']+\.ts)'/g)].map(
+    ([, specifier]) => specifier ?? '',
+  )
+  return specifiers.map((specifier) => path.join(path.dirname(file), specifier))
+}
+
+/** Returns the first circle found, from a node back to itself; empty if there is none. */
+function findCircle(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>()
+  function visit(node: string, trail: readonly string[]): string[] {
+    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node]
+    if (done.has(node)) return []
+    for (const next of graph.get(node) ?? []) {
+      const circle = visit(next, [...trail, node])
+      if (circle.length > 0) return circle
+    }
+    done.add(node)
+    return []
+  }
+  for (const node of graph.keys()) {
+    const circle = visit(node, [])
+    if (circle.length > 0) return circle
+  }
+  return []
+}
