@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
@@ -73,6 +73,14 @@ test('a file in place of the folder is rejected', async () => {
   const folder = temporaryFolder()
   writeFileSync(`${folder}/data`, '')
   await expectRejection(`${folder}/data/plants.db`, /cannot be opened/)
+})
+
+// In a process of its own, which is stopped if it never returns, as creating folders in /proc once did.
+test.skipIf(!existsSync('/proc/self'))('a folder that cannot be created is rejected', async () => {
+  const { stdout } = await runScript('migrate.ts', ['file:/proc/nowhere/plants.db'], { timeout: 20_000 })
+  expect(JSON.parse(stdout)).toMatchObject({
+    message: expect.stringMatching(/^\/proc\/nowhere\/plants.db cannot be opened/),
+  })
 })
 
 test('a failing migration of a new database leaves nothing, not even folders', async () => {

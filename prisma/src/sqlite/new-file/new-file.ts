@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmdirSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../../database-error.ts'
 import { createDraft } from './drafts.ts'
@@ -15,7 +15,7 @@ export async function createNewFile<Result>(
   fill: (draft: string) => Promise<Result>,
 ): Promise<Result | undefined> {
   const folder = path.dirname(file)
-  const newFolders = upTo(mkdirSync(folder, { recursive: true }), folder)
+  const newFolders = createFolders(folder)
   try {
     const draft = await createDraft(file)
     try {
@@ -62,8 +62,20 @@ function removeFolders(folders: readonly string[]): void {
   }
 }
 
-/** Lists the folders from the innermost to the outermost, which was created first. */
-function upTo(outermost: string | undefined, folder: string): string[] {
-  if (outermost === undefined) return []
-  return folder === outermost ? [folder] : [folder, ...upTo(outermost, path.dirname(folder))]
+/**
+ * Creates the missing folders of a path and returns them, innermost first. One by one, since `recursive` never returns on
+ * a file system such as /proc, where creating a folder fails as if the one above were missing.
+ */
+function createFolders(folder: string): string[] {
+  if (existsSync(folder)) return []
+  const above = createFolders(path.dirname(folder))
+  try {
+    mkdirSync(folder)
+    return [folder, ...above]
+  } catch (error) {
+    // Another process was faster.
+    if (errorCode(error) === 'EEXIST') return above
+    removeFolders(above)
+    throw error
+  }
 }
