@@ -9,17 +9,17 @@ const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
  */
 export function parseDuration(text: string, max: string): number | undefined {
   const duration = toMilliseconds(text)
-  return duration !== undefined && duration <= (toMilliseconds(max) ?? 0) ? duration : undefined
+  return duration <= toMilliseconds(max) ? duration : undefined
 }
 
 /** Writes milliseconds as a duration that {@link parseDuration} reads, in the largest unit that keeps them exact. */
 export function formatDuration(milliseconds: number): string {
-  const units = Object.entries(UNITS).reverse()
-  const [unit, size] = units.find(([, size]) => milliseconds % size === 0) ?? ['ms', 1]
+  const [unit, size] = Object.entries(UNITS).findLast(([, size]) => milliseconds % size === 0) ?? ['ms', 1]
   return `${milliseconds / size}${unit}`
 }
 
-function toMilliseconds(text: string): number | undefined {
+/** Returns NaN, with which every comparison is false, if the text is not a duration. */
+function toMilliseconds(text: string): number {
   const [, count, unit] = DURATION.exec(text) ?? []
-  return count && unit ? Number(count) * UNITS[unit as keyof typeof UNITS] : undefined
+  return Number(count) * UNITS[unit as keyof typeof UNITS]
 }
