@@ -29,6 +29,7 @@ describe('JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL', () => {
   test.each([
     'http://localhost:8080/keys',
     'http://127.0.0.1/keys',
+    'http://127.10.0.100/keys',
     'http://[::1]:80/keys',
     'https://login.example.com',
   ])('accept the key server %s', (url) => {
