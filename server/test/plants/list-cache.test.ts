@@ -166,8 +166,8 @@ test('a list up to the size limit is cached, a longer one is returned in pieces'
   expect(state.reads).toBe(3)
 })
 
-test('a list that grows beyond the size limit is removed', async () => {
-  const { get, append, state } = create({ alice: ['[12]'] }, { maxListBytes: 6, maxBytes: 6 })
+test.each([6, 100])('a list that grows beyond the size limit is removed from a cache of %i bytes', async (maxBytes) => {
+  const { get, append, state } = create({ alice: ['[12]'] }, { maxListBytes: 6, maxBytes })
   await get('alice')
   append('alice', '3')
   expect(await get('alice')).toBe('[12,3]')
@@ -193,4 +193,18 @@ test('the least recently used lists are removed first, and no more than needed',
   expect(state.reads).toBe(5)
   await get('b')
   expect(state.reads).toBe(6)
+})
+
+test('a list that replaces a stale one is counted once, as the most recently used', async () => {
+  const { get, state } = create({ a: ['[1]'], b: ['[2]'], c: ['[3]'] }, { maxBytes: 6 })
+  for (const account of ['a', 'b']) await get(account)
+  state.version = 2
+  for (const account of ['b', 'a']) await get(account)
+  expect(state.reads).toBe(4)
+  for (const account of ['b', 'a']) await get(account)
+  expect(state.reads).toBe(4)
+
+  state.version = 3
+  for (const account of ['b', 'a', 'c', 'a']) await get(account)
+  expect(state.reads).toBe(7)
 })
