@@ -60,7 +60,8 @@ test('in one batch, an id with the same content succeeds and one with other cont
     store.create('alice', plant(1, 'Ficus', 'fig')),
     store.create('bob', plant(1, 'Monstera')),
   ]
-  const taken = { status: 'rejected', reason: expect.objectContaining({ reason: 'idTaken' }) }
+  const message = expect.stringContaining('id: is taken')
+  const taken = { status: 'rejected', reason: expect.objectContaining({ reason: 'idTaken', message }) }
   expect(await Promise.allSettled(created)).toEqual([
     { status: 'fulfilled', value: { name: 'Ficus' } },
     taken,
@@ -85,6 +86,35 @@ test('a cached list has what was stored since, whether the batch had conflicts o
   expect(plants.lists).toEqual(['alice', 'alice'])
 })
 
+test('plants are appended to a cached list in order, with their tags, and to the list of their account only', async () => {
+  const plants = createPlants()
+  const store = createPlantStore(plants)
+  const textOf = async (account: string) => String((await store.list(account)).json)
+  await Promise.all(['alice', 'bob'].map(textOf))
+  await Promise.all([
+    store.create('alice', plant(1, 'a', 'x')),
+    store.create('bob', plant(1, 'of bob', '')),
+    store.create('alice', plant(2, 'b')),
+  ])
+  expect(await textOf('alice')).toBe('[{"name":"a","tag":"x"},{"name":"b"}]')
+  expect(await textOf('bob')).toBe('[{"name":"of bob","tag":""}]')
+  expect(plants.lists).toEqual(['alice', 'bob'])
+})
+
+test('a plant that is deleted before it can be compared fails alone', async () => {
+  const plants = createPlants()
+  const store = createPlantStore({
+    ...plants,
+    find: async (rows) => (await plants.find(rows)).filter(({ id }) => id !== '1'),
+  })
+  await store.create('alice', plant(1))
+  const results = await Promise.allSettled([store.create('alice', plant(1)), store.create('alice', plant(2))])
+  expect(results).toEqual([
+    { status: 'rejected', reason: expect.objectContaining({ reason: 'idTaken' }) },
+    { status: 'fulfilled', value: { name: 'Ficus' } },
+  ])
+})
+
 test('a list is read again after a batch of its account has failed', async () => {
   const plants = createPlants()
   const { insert } = plants
@@ -106,6 +136,21 @@ test.each([{ limit: 1 }, { after: 1 }])('a part of a list, %o, is not cached', a
   for (let round = 0; round < 2; round++) expect(await store.list('alice', range)).toMatchObject({ next: 7 })
   expect(plants.lists).toHaveLength(2)
   expect(await store.list('alice', {})).toMatchObject({ next: undefined })
+})
+
+test('a page of one piece is returned as bytes, a longer one in pieces', async () => {
+  const page = (...texts: string[]) =>
+    createPlantStore({
+      ...createPlants(),
+      list: async () => ({ pieces: piecesOf(...texts), next: undefined }),
+    }).list('alice', { limit: 2 })
+  expect((await page('[{"name":"a"}]')).json).toEqual(Buffer.from('[{"name":"a"}]'))
+
+  const pieces = (await page('[{"name":"a"}', ',{"name":"b"}]')).json
+  if (Buffer.isBuffer(pieces)) throw new Error('the page was returned as bytes')
+  expect(await pieces.next()).toMatchObject({ value: '[{"name":"a"}' })
+  expect(await pieces.next()).toMatchObject({ value: ',{"name":"b"}]' })
+  expect(await pieces.next()).toMatchObject({ done: true })
 })
 
 test('a batch has at most 500 plants and 4 MiB, of which a plant without text is 100 bytes', async () => {
