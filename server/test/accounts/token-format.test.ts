@@ -30,6 +30,15 @@ test('the checksum is CRC-32', () => {
   expect(isWellFormedToken(`pst_${'0'.repeat(43)}0O7J8C`)).toBe(true)
 })
 
+test.each([
+  ['another prefix', `xst_${'0'.repeat(43)}4FWDVK`],
+  ['a character less', `pst_${'0'.repeat(42)}4G457b`],
+  ['a character more', `pst_${'0'.repeat(44)}05Om5g`],
+  ['a character outside base62', `pst_${'0'.repeat(42)}-2AF5cP`],
+])('a text with a valid checksum but %s is rejected', (_, text) => {
+  expect(isWellFormedToken(text)).toBe(false)
+})
+
 test('only the SHA-256 of a token is stored', () => {
   const token = generateToken()
   expect(hashToken(token)).toBe(createHash('sha256').update(token).digest('hex'))
