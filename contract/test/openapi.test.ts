@@ -1,9 +1,15 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import { createOpenApiDocument } from '../src/openapi.ts'
+import { NewPlantSchema } from '../src/plants.ts'
 
 const document = createOpenApiDocument({ serverUrl: 'https://plants.example.com' })
 const { post, get } = document.paths?.['/plants'] ?? {}
+
+interface Schema {
+  properties?: Record<string, Schema>
+  examples?: unknown[]
+}
 
 test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator', async () => {
   const validator = new Validator()
@@ -72,6 +78,16 @@ test('every field has its specified type and format, and a description', () => {
       expect(property).not.toHaveProperty('anyOf')
     }
   }
+})
+
+test('the examples of the fields of NewPlant are a valid NewPlant', () => {
+  const { properties = {} } = { ...document.components?.schemas?.['NewPlant'] } as Schema
+  const body = Object.fromEntries(Object.entries(properties).map(([name, { examples }]) => [name, examples?.[0]]))
+  expect(NewPlantSchema.parse(body)).toEqual({
+    id: expect.any(BigInt),
+    name: expect.stringMatching(/./),
+    tag: expect.stringMatching(/./),
+  })
 })
 
 test('getPlants takes an optional limit, 1 to 1000, and an optional cursor', () => {

@@ -4,6 +4,7 @@ import { NewPlantSchema, PlantSchema } from '../src/index.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
+const NOT_INT64 = 'must be an integer between -9223372036854775808 and 9223372036854775807 (int64)'
 
 function isAccepted(id: unknown): boolean {
   return NewPlantSchema.safeParse({ id, name: 'Ficus' }).success
@@ -35,13 +36,19 @@ test('an id is accepted up to the limits of int64 and rejected beyond them', () 
   )
 })
 
+test.each([
+  [INT64_MIN, -1n],
+  [INT64_MAX, 1n],
+])('the id %s is accepted, the one beyond it is rejected', (id, step) => {
+  expect(isAccepted(id)).toBe(true)
+  expect(firstMessage({ id: id + step, name: 'Ficus' })).toBe(NOT_INT64)
+})
+
 test.each([[1.5], [2 ** 53], [Number.NaN], [1 / 0], ['1'], [''], [true], [null], [[5]], [{}], [undefined]])(
   'the id %j is rejected, never coerced',
   (id) => {
     expect(isAccepted(id)).toBe(false)
-    expect(firstMessage({ id, name: 'Ficus' })).toBe(
-      'must be an integer between -9223372036854775808 and 9223372036854775807 (int64)',
-    )
+    expect(firstMessage({ id, name: 'Ficus' })).toBe(NOT_INT64)
   },
 )
 
@@ -82,4 +89,5 @@ test('unknown fields are ignored, and a Plant has no id', () => {
 
 test.each([[null], [5], ['x'], [[]], [undefined]])('the body %j is rejected because it is not an object', (body) => {
   expect(firstMessage(body)).toBe('must be an object')
+  expect(PlantSchema.safeParse(body).error?.issues[0]?.message).toBe('must be an object')
 })
