@@ -4,7 +4,8 @@
  * Usage: npm run mutation -- SOURCE TEST...
  * For example: npm run mutation -- server/src/plants/list-cache.ts server/test/plants/list-cache.test.ts
  *
- * The tests import the source file by its path: other packages are read from the checkout, where nothing is mutated.
+ * The tests import the source file by its path: other packages are read from the checkout, where nothing is mutated, and
+ * builds are left out, so tests that start the command line fail.
  * better-sqlite3 is compiled for the version of Node.js that ran the setup, so on another version no test can open a
  * database.
  */

@@ -31,10 +31,10 @@ export interface ListCacheOptions {
   readVersion(): Promise<number>
   /** Reads the whole list of an account, as JSON text in pieces. */
   readList(account: string): Promise<AsyncIterator<string>>
-  /** A longer list is not cached, in bytes. */
-  maxListBytes: number
-  /** The size of all cached lists, in bytes. */
-  maxBytes: number
+  /** A longer list is not cached. */
+  maxListCharacters: number
+  /** The length of all cached lists. A character takes 1 or 2 bytes as text, and up to 3 once it was sent, in UTF-8. */
+  maxCharacters: number
 }
 
 interface Entry {
@@ -45,28 +45,33 @@ interface Entry {
 }
 
 /** Creates a list cache. */
-export function createListCache({ readVersion, readList, maxListBytes, maxBytes }: ListCacheOptions): ListCache {
+export function createListCache({
+  readVersion,
+  readList,
+  maxListCharacters,
+  maxCharacters,
+}: ListCacheOptions): ListCache {
   // A Map keeps the order of insertion, here that of the last use.
   const entries = new Map<string, Entry>()
-  let cachedBytes = 0
+  let cachedCharacters = 0
   let writesBegun = 0
   let writesEnded = 0
   const currentVersion = oncePerTurn(readVersion)
 
   function remove(account: string): Entry | undefined {
     const entry = entries.get(account)
-    if (entry) cachedBytes -= entry.text.length
+    if (entry) cachedCharacters -= entry.text.length
     entries.delete(account)
     return entry
   }
 
   function set(account: string, entry: Entry): void {
     remove(account)
-    if (entry.text.length > maxListBytes) return
+    if (entry.text.length > maxListCharacters) return
     entries.set(account, entry)
-    cachedBytes += entry.text.length
+    cachedCharacters += entry.text.length
     for (const leastRecent of entries.keys()) {
-      if (cachedBytes <= maxBytes) break
+      if (cachedCharacters <= maxCharacters) break
       remove(leastRecent)
     }
   }
@@ -87,7 +92,7 @@ export function createListCache({ readVersion, readList, maxListBytes, maxBytes 
     let text = ''
     for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
       text += next.value
-      if (text.length > maxListBytes) return putBack(text, pieces)
+      if (text.length > maxListCharacters) return putBack(text, pieces)
     }
     const bytes = Buffer.from(text)
     if (!isWriting && writesBegun === writesBefore) set(account, { version, text, bytes })

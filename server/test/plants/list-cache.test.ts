@@ -6,8 +6,8 @@ import { createListCache, type LimitRead, type ListCacheOptions } from '../../sr
 function create(lists: Record<string, string[]>, options: Partial<ListCacheOptions> = {}) {
   const state = { version: 1, versions: 0, reads: 0, limited: 0 }
   const cache = createListCache({
-    maxListBytes: 100,
-    maxBytes: 1_000,
+    maxListCharacters: 100,
+    maxCharacters: 1_000,
     readVersion: async () => {
       state.versions++
       return state.version
@@ -154,7 +154,7 @@ test('a write that fails passes its error on, and lists are cached again', async
 })
 
 test('a list up to the size limit is cached, a longer one is returned in pieces', async () => {
-  const { getRaw, state } = create({ fits: ['[12', '34]'], long: ['[12', '345]', '!'] }, { maxListBytes: 6 })
+  const { getRaw, state } = create({ fits: ['[12', '34]'], long: ['[12', '345]', '!'] }, { maxListCharacters: 6 })
   expect(Buffer.isBuffer(await getRaw('fits'))).toBe(true)
   await getRaw('fits')
   expect(state.reads).toBe(1)
@@ -166,19 +166,22 @@ test('a list up to the size limit is cached, a longer one is returned in pieces'
   expect(state.reads).toBe(3)
 })
 
-test.each([6, 100])('a list that grows beyond the size limit is removed from a cache of %i bytes', async (maxBytes) => {
-  const { get, append, state } = create({ alice: ['[12]'] }, { maxListBytes: 6, maxBytes })
-  await get('alice')
-  append('alice', '3')
-  expect(await get('alice')).toBe('[12,3]')
-  append('alice', '4')
-  await get('alice')
-  expect(state.reads).toBe(2)
-})
+test.each([6, 100])(
+  'a list that grows beyond the size limit is removed from a cache of %i bytes',
+  async (maxCharacters) => {
+    const { get, append, state } = create({ alice: ['[12]'] }, { maxListCharacters: 6, maxCharacters })
+    await get('alice')
+    append('alice', '3')
+    expect(await get('alice')).toBe('[12,3]')
+    append('alice', '4')
+    await get('alice')
+    expect(state.reads).toBe(2)
+  },
+)
 
 test('the least recently used lists are removed first, and no more than needed', async () => {
   const lists = { a: ['[1]'], b: ['[2]'], c: ['[3]'], d: ['[4]'] }
-  const { get, append, state } = create(lists, { maxBytes: 9 })
+  const { get, append, state } = create(lists, { maxCharacters: 9 })
   for (const account of ['a', 'b', 'c', 'a', 'd']) await get(account)
   expect(state.reads).toBe(4)
   for (const account of ['c', 'a', 'd']) await get(account)
@@ -196,7 +199,7 @@ test('the least recently used lists are removed first, and no more than needed',
 })
 
 test('a list that replaces a stale one is counted once, as the most recently used', async () => {
-  const { get, state } = create({ a: ['[1]'], b: ['[2]'], c: ['[3]'] }, { maxBytes: 6 })
+  const { get, state } = create({ a: ['[1]'], b: ['[2]'], c: ['[3]'] }, { maxCharacters: 6 })
   for (const account of ['a', 'b']) await get(account)
   state.version = 2
   for (const account of ['b', 'a']) await get(account)
