@@ -1,7 +1,7 @@
 // Finds words that are almost always a sign of unclear English, or of a second word for one idea. See "Language" in
 // CONTRIBUTING.md.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 
 const ROOT = new URL('..', import.meta.url)
 const READ = /\.(ts|js|mjs|cjs|md|prisma|sql|html|css|conf|service|socket|yaml|yml|example)$|\.ci\/run$/
@@ -34,7 +34,9 @@ const RULES = [
 ]
 
 let found = 0
-for (const file of listFiles().filter((name) => READ.test(name) && !SKIP.test(name))) {
+for (const file of listFiles().filter(
+  (name) => READ.test(name) && !SKIP.test(name) && existsSync(new URL(name, ROOT)),
+)) {
   for (const [index, line] of readFileSync(new URL(file, ROOT), 'utf8').split('\n').entries()) {
     for (const [pattern, instead] of RULES) {
       const word = pattern.exec(line)?.[0]

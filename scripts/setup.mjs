@@ -25,25 +25,26 @@ export function setUp({ build = true } = {}) {
     run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate'])
   })
   // The compiler finds out itself what has changed, in a tenth of a second.
-  if (build) run('node_modules/.bin/tsc', ['--build', 'server/tsconfig.build.json'])
+  if (build) run(process.execPath, ['node_modules/typescript/bin/tsc', '--build', 'server/tsconfig.build.json'])
 }
 
 /** Does a step if an input or an output has changed since the last time. */
 function doOnce(step, { inputs, outputs }, work) {
   const stamp = `${root}node_modules/.cache/set-up/${step}`
   const before = existsSync(stamp) && readFileSync(stamp, 'utf8')
-  if (before === fingerprint()) return
+  const current = fingerprint()
+  if (current && before === current) return
   rmSync(stamp, { force: true })
   work()
   mkdirSync(path.dirname(stamp), { recursive: true })
-  writeFileSync(stamp, fingerprint())
+  writeFileSync(stamp, fingerprint() ?? '')
 
   function fingerprint() {
     // What is compiled is for one version of Node.js on one kind of machine.
     const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${process.versions.modules}`)
     for (const file of [...inputs, ...outputs]) {
       hash.update(`\n${file}\n`)
-      if (!existsSync(root + file)) return 'absent'
+      if (!existsSync(root + file)) return undefined
       if (path.extname(file)) hash.update(readFileSync(root + file))
     }
     return hash.digest('hex')
@@ -75,7 +76,8 @@ function loadsSqlite() {
 /** Lets git format what is committed, unless there are other hooks. */
 function useGitHooks() {
   const git = (...parameters) => spawnSync('git', parameters, { cwd: root, encoding: 'utf8' })
-  if (!existsSync(`${root}.git`) || git('config', 'core.hooksPath').status !== 1) return
+  if (process.env['CI'] || process.env['NODE_ENV'] === 'production' || !existsSync(`${root}.git`)) return
+  if (git('config', 'core.hooksPath').status !== 1) return
   const folder = path.resolve(root, git('rev-parse', '--git-path', 'hooks').stdout.trim())
   const hooks = existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith('.sample')) : []
   if (hooks.length === 0) git('config', 'core.hooksPath', '.githooks')
@@ -83,7 +85,9 @@ function useGitHooks() {
 
 /** Runs a program of a step. Ends this process with exit code 1 if it fails, showing what it has printed. */
 function run(program, parameters, { stdio = 'pipe', missingTools } = {}) {
-  const options = { cwd: root, stdio, encoding: 'utf8', shell: process.platform === 'win32' }
+  // On Windows npm is a script, which only a shell runs; the path of Node.js may have a space, which a shell splits.
+  const shell = process.platform === 'win32' && program !== process.execPath
+  const options = { cwd: root, stdio, encoding: 'utf8', shell }
   const { status, error, stdout, stderr } = spawnSync(program, parameters, options)
   if (status === 0) return
   console.error(

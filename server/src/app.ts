@@ -54,7 +54,7 @@ export function createApp(
 
   app.use(receiveRequest(logger))
   if (traceRequest) app.use(traceRequest)
-  if (settings.corsOrigins) app.use(allowOrigins(settings.corsOrigins))
+  if (settings.corsOrigins?.length) app.use(allowOrigins(settings.corsOrigins))
   app.use(loadShedding.shedByAddress)
 
   const responseMemory = createResponseMemory(settings.maxResponseMemory)

@@ -10,7 +10,7 @@ import { type AdminServer, startAdminServer } from './http/listen/admin-server.t
 import { createHttpServer } from './http/listen/http-server.ts'
 import type { InheritedSockets } from './http/listen/inherited-sockets.ts'
 import { listen, stop, stopAccepting } from './http/listen/ports.ts'
-import { createLoadShedding } from './limits/load-shedding.ts'
+import { createLoadShedding, type LoadShedding } from './limits/load-shedding.ts'
 import { migrateAtStartup } from './migrate-at-startup.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
@@ -70,9 +70,9 @@ export async function startServer(
   const { databaseUrl, host, port, adminHost, adminPort, shutdownDelay, shutdownTimeout } = complete
   const { logger = pino({ level: 'silent' }), traceRequest } = observers
   const { server, slowReaders, use, drain } = createHttpServer(complete)
-  const loadShedding = createLoadShedding(complete)
   let admin: AdminServer | undefined
   let database: Database | undefined
+  let loadShedding: LoadShedding | undefined
   let metrics: Metrics | undefined
   let whyDatabaseNotReady: (() => Promise<string | undefined>) | undefined
   let notReady: string | undefined = 'The server is starting.'
@@ -96,15 +96,22 @@ export async function startServer(
     const opened = await openDatabase(databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
     database = opened
     const { isEmpty, failure, whyUnavailable, logSize } = opened
+    const shedding = createLoadShedding(complete)
+    loadShedding = shedding
     const tokens = createTokenStore(opened.tokens)
     const plants = createPlantStore(opened.plants)
     const cursors = createCursors(() => opened.secret('cursor'))
     const findToken = await createFindToken(complete, tokens, logger)
     whyDatabaseNotReady = cacheFor(READINESS_TTL, whyUnavailable)
-    const gauges = { requestsInFlight: loadShedding.inFlight, waitingWrites: plants.waitingWrites, logSize }
+    const gauges = { requestsInFlight: shedding.inFlight, waitingWrites: plants.waitingWrites, logSize }
     if (admin) metrics = await startMetrics(gauges)
     signal?.throwIfAborted()
-    use(createApp({ findToken, plants, cursors, loadShedding, slowReaders, failure, logger, traceRequest }, complete))
+    use(
+      createApp(
+        { findToken, plants, cursors, loadShedding: shedding, slowReaders, failure, logger, traceRequest },
+        complete,
+      ),
+    )
     const url = await listenOnce()
     notReady = undefined
     return { url, adminUrl: admin?.url, tokens, isEmpty, close }
@@ -136,7 +143,7 @@ export async function startServer(
   /** Closes what has been opened: the private port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
     await stop(server, timeout)
-    loadShedding.close()
+    loadShedding?.close()
     await database?.close()
     metrics?.close()
     await admin?.close()

@@ -64,8 +64,14 @@ export async function makeAttempt(call: Call, attempt: Attempt, state: CallState
     deadline.signal.throwIfAborted()
     sent.attempts = number
     // 'manual': following a redirect would pass on the token, and turn a POST into a GET.
-    const init: object = { method, headers, body: call.body, redirect: 'manual', signal: deadline.signal }
-    const response = await fetch(url, init as FetchInit)
+    const init: object = {
+      method: attempt.method,
+      headers,
+      body: call.body,
+      redirect: 'manual',
+      signal: deadline.signal,
+    }
+    const response = await fetch(attempt.url, init as FetchInit)
     const head = {
       status: response.status,
       headers: response.headers,

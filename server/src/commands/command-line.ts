@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
-import { readSettings, type Settings, SettingsError } from '../settings/settings.ts'
+import { type Environment, readSettings, type Settings, SettingsError } from '../settings/settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { backup } from './backup.ts'
 import { migrate } from './migrate.ts'
@@ -36,7 +36,7 @@ program
       // The other commands do not load the server.
       const { serve } = await import('./serve.ts')
       await serve(settings, await createLogger(settings.logLevel))
-    })
+    }, process.env)
   })
 
 const token = program
@@ -97,8 +97,12 @@ function readVersion(): string {
 }
 
 /** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
-async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
-  const settings = readSettings(process.env)
+async function withSettings(
+  run: (settings: Settings) => Promise<void>,
+  // Only `serve` sends traces.
+  environment: Environment = { ...process.env, OTEL_SDK_DISABLED: 'true' },
+): Promise<void> {
+  const settings = readSettings(environment)
   try {
     await run(settings)
   } catch (error) {

@@ -27,6 +27,7 @@ export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
   { requests, seconds }: RateLimit,
 ): CountRequest {
+  const counted = reason === 'rate-limit' ? 'requests' : 'failed authentications'
   const limiter = new RateLimiterMemory({ points: requests, duration: seconds })
   // The draft allows only whole seconds.
   const policy = `"${reason}";q=${requests};w=${Math.ceil(seconds)}`
@@ -38,7 +39,7 @@ export function createRateLimit(
     response.setHeader('RateLimit', `"${reason}";r=${state.remainingPoints};t=${reset}`)
     if (passed) return
     requestRejected.publish(reason)
-    throw new Failure('tooManyRequests', `More than ${requests} requests in ${seconds} s. Wait ${reset} s.`, {
+    throw new Failure('tooManyRequests', `More than ${requests} ${counted} in ${seconds} s. Wait ${reset} s.`, {
       headers: { 'Retry-After': String(reset) },
     })
   }

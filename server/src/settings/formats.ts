@@ -74,6 +74,9 @@ export const TimeoutSchema = readWith(
   `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
 )
 
+/** Reads a number as OpenTelemetry does, which uses its default instead of what is not one. */
+export const NumberOrDefaultSchema = (fallback: number) => z.string().transform((text) => Number(text) || fallback)
+
 /** Reads milliseconds; 0 needs no unit. */
 export const TimeoutOrNoneSchema = readWith(
   (text) => (text === '0' ? 0 : parseDuration(text, MAX_TIME)),
@@ -96,10 +99,14 @@ export const OriginsSchema = readWith(
 
 const SubnetSchema = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
 
+/** Whether a text is an address or a subnet, such as Express trusts: also with a zone, or zeros before the prefix length. */
+function isSubnet(text: string): boolean {
+  return SubnetSchema.safeParse(text.replace(/(?<=:.*)%[^/]+/, '').replace(/\/0+(?=\d)/, '/')).success
+}
+
 /** Reads how many proxies a request passes, or their addresses. */
 export const TrustProxySchema = readWith(
-  (text) =>
-    /^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, (subnet) => SubnetSchema.safeParse(subnet).success),
+  (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, isSubnet)),
   'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
 )
 

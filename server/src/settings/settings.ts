@@ -58,6 +58,8 @@ function toCamelCase(name: string): string {
 
 function textOf(environment: Environment, name: string): string | undefined {
   if (name.startsWith('OTEL_') && !requestsTraces(environment)) return undefined
+  // Often set for other signals, in a protocol that traces are not sent in.
+  if (name === 'OTEL_EXPORTER_OTLP_PROTOCOL' && environment['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL']) return undefined
   return environment[name] || undefined
 }
 

@@ -5,6 +5,7 @@ import {
   DatabaseUrlSchema,
   KeysUrlSchema,
   MemorySchema,
+  NumberOrDefaultSchema,
   OriginsSchema,
   PortSchema,
   PublicUrlSchema,
@@ -230,7 +231,7 @@ export const settingsTable = {
     description: 'true sends no traces; the other variables are then ignored.',
   },
   OTEL_BSP_MAX_QUEUE_SIZE: {
-    format: CountSchema,
+    format: NumberOrDefaultSchema(2_048),
     default: '2048',
     description: 'How many spans may wait to be sent; more are lost, and logged.',
   },

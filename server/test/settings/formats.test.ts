@@ -252,6 +252,8 @@ describe('proxies', () => {
     ['10.0.0.0/32, ::1', ['10.0.0.0/32', '::1']],
     ['fd00::/8,::/0,::1/128', ['fd00::/8', '::/0', '::1/128']],
     ['::ffff:10.0.0.1', ['::ffff:10.0.0.1']],
+    ['fe80::1%eth0,fe80::%eth0/64', ['fe80::1%eth0', 'fe80::%eth0/64']],
+    ['10.0.0.0/08', ['10.0.0.0/08']],
   ])('%s is accepted', (text, trustProxy) => {
     expect(readSettings({ TRUST_PROXY: text }).trustProxy).toEqual(trustProxy)
   })
@@ -266,6 +268,7 @@ describe('proxies', () => {
     '10.0.0/8',
     '10.0.0.0/',
     '10.0.0.0/8/8',
+    '10.0.0.1%eth0',
     '1,',
     'x',
   ])('%j is rejected', (text) => {
@@ -360,9 +363,11 @@ describe("OpenTelemetry's variables", () => {
     { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/v1/traces' },
     { OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'false' },
   ])('are checked where traces are requested: %j', (environment) => {
-    expect(() => readSettings({ ...invalid, ...environment })).toThrow(
-      /^ {2}OTEL_EXPORTER_OTLP_PROTOCOL must be http\/protobuf or http\/json\n {2}OTEL_EXPORTER_OTLP_TRACES_PROTOCOL must be http\/protobuf or http\/json$/m,
-    )
+    const { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: _, ...general } = invalid
+    for (const [name, variables] of Object.entries({ PROTOCOL: general, TRACES_PROTOCOL: invalid })) {
+      const message = `:\n  OTEL_EXPORTER_OTLP_${name} must be http/protobuf or http/json`
+      expect(() => readSettings({ ...variables, ...environment })).toThrow(message)
+    }
     expect(() => readSettings({ ...environment, OTEL_TRACES_EXPORTER: 'zipkin' })).toThrow(
       '\n  OTEL_TRACES_EXPORTER must be otlp or none',
     )

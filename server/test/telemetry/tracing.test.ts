@@ -102,6 +102,19 @@ test('an unavailable collector is logged once a minute without credentials, and 
   expect(server.output()).not.toContain('password')
 })
 
+test('variables of other signals, and of commands that send no traces, are not checked', async () => {
+  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
+  const server = await startServerProcess({
+    ...environment,
+    DATABASE_URL: temporaryDatabase().url,
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+    OTEL_BSP_MAX_QUEUE_SIZE: 'many',
+  })
+  expect(await server.end()).toBe(0)
+  const { url } = temporaryDatabase()
+  expect((await runCommand(['migrate'], { ...environment, DATABASE_URL: url })).exitCode).toBe(0)
+})
+
 test('an unsupported protocol is rejected at startup', async () => {
   const { exitCode, stderr } = await runCommand(['serve'], {
     OTEL_TRACES_EXPORTER: 'otlp',
