@@ -20,7 +20,9 @@ const url = needsDatabase ? databaseUrl(process.env['DATABASE_URL']) : databaseU
 
 // Studio would create an empty file and show no tables.
 if (command === 'studio' && !existsSync(databaseFile(url))) {
-  console.error(`${databaseFile(url)} does not exist yet: start the server once, or run pnpm prisma migrate deploy.`)
+  console.error(
+    `${databaseFile(url)} does not exist yet: start the server once, or run \`npm run prisma -- migrate deploy\`.`,
+  )
   process.exit(1)
 }
 

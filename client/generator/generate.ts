@@ -4,7 +4,7 @@ import { generateOperations } from './operations.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
 
-const header = '// Generated from the contract by `pnpm generate`. Do not edit.\n\n'
+const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
 const routeImports = "import type { Route } from '../wire/route.ts'\n"
 

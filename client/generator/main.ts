@@ -23,7 +23,7 @@ async function check(): Promise<void> {
     if (committed?.replaceAll('\r\n', '\n') !== text) stale.push(name)
   }
   if (stale.length === 0) return
-  console.error(`client/src/generated is stale: ${stale.join(', ')}. Run \`pnpm generate\` and commit the result.`)
+  console.error(`client/src/generated is stale: ${stale.join(', ')}. Run \`npm run generate\` and commit the result.`)
   process.exitCode = 1
 }
 

@@ -1,4 +1,4 @@
-// Generated from the contract by `pnpm generate`. Do not edit.
+// Generated from the contract by `npm run generate`. Do not edit.
 
 /** The codes of the error catalogue, by name: compare the `code` of an `ApiError` with them. */
 export const errorCodes = {

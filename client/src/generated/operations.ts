@@ -1,4 +1,4 @@
-// Generated from the contract by `pnpm generate`. Do not edit.
+// Generated from the contract by `npm run generate`. Do not edit.
 
 import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'
 import type { CallOptions } from '../options.ts'

@@ -1,4 +1,4 @@
-/** The generated types equal the contract's, so a contract change without `pnpm generate` does not compile. */
+/** The generated types equal the contract's, so a contract change without `npm run generate` does not compile. */
 import type {
   ErrorBody as ContractError,
   NewPlant as ContractNewPlant,

@@ -24,7 +24,7 @@ function generateFrom(operations: Record<string, unknown>): Promise<Record<strin
 
 test('the generated files are up to date', async () => {
   for (const [name, text] of Object.entries(await generateFrom(contract))) {
-    expect(await readFile(path.join(client, 'src/generated', name), 'utf8'), `${name}: run pnpm generate`).toBe(text)
+    expect(await readFile(path.join(client, 'src/generated', name), 'utf8'), `${name}: run npm run generate`).toBe(text)
   }
 })
 

@@ -34,7 +34,7 @@ export async function pendingMigrations(
     const migration = missing.get(String(name))
     if (finishedAt === null) {
       throw new DatabaseError(
-        `${file} is incomplete because the migration ${name} was interrupted: put a backup in its place, or fix it and run pnpm prisma migrate resolve`,
+        `${file} is incomplete because the migration ${name} was interrupted: put a backup in its place, or fix it and run \`npm run prisma -- migrate resolve\``,
       )
     }
     if (!migration) {

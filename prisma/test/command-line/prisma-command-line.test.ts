@@ -81,7 +81,7 @@ test('studio reports a missing database in one line and does not create it', asy
   expect(await runPrisma(['studio', '--browser', 'none'], url)).toEqual({
     code: 1,
     stdout: '',
-    stderr: `${file} does not exist yet: start the server once, or run pnpm prisma migrate deploy.\n`,
+    stderr: `${file} does not exist yet: start the server once, or run \`npm run prisma -- migrate deploy\`.\n`,
   })
   expect(existsSync(file)).toBe(false)
 })

@@ -38,7 +38,7 @@ test.skipIf(!hasBrowser('Prisma Studio'))(
   },
 )
 
-/** Starts Studio as `pnpm studio` does and returns its URL once it listens. */
+/** Starts Studio as `npm run studio` does and returns its URL once it listens. */
 async function startStudio(url: string): Promise<string> {
   const port = await freePort()
   const arguments_ = [prismaCommand, 'studio', '--port', String(port), '--browser', 'none']
