@@ -19,15 +19,21 @@ export function respond(request: Request, body: string, state: FakeState): FakeR
   if (expiresAt && expiresAt.getTime() <= Date.now()) return unauthorized('tokenEnded')
   if (!scopes.includes(scope)) {
     return errorResponse('scopeMissing', {
-      message: `The token does not have the scope "${scope}".`,
+      message: `The token lacks the scope "${scope}" that this operation needs.`,
       headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
     })
   }
   const plants: Plants = state.accounts.get(account) ?? new Map()
   state.accounts.set(account, plants)
   if (scope === 'read') return listPlants(plants, searchParams)
-  if (new TextEncoder().encode(body).length > state.bodyLimit) return errorResponse('bodyTooLarge')
-  if (!JSON_MEDIA_TYPE.test(request.headers.get('content-type') ?? '')) return errorResponse('unsupportedMediaType')
+  if (new TextEncoder().encode(body).length > state.bodyLimit) {
+    return errorResponse('bodyTooLarge', {
+      message: `The body is larger than ${state.bodyLimit} bytes. Send a smaller one.`,
+    })
+  }
+  if (!JSON_MEDIA_TYPE.test(request.headers.get('content-type') ?? '')) {
+    return errorResponse('unsupportedMediaType', { message: 'Content-Type: must be application/json, in UTF-8' })
+  }
   return createPlant(plants, readNewPlant(body))
 }
 

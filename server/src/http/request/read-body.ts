@@ -138,7 +138,7 @@ function parseBody(bytes: Buffer): unknown {
 
 /** The rest of the body is not read. */
 function tooLarge(limit: number): Failure {
-  return new Failure('bodyTooLarge', `The body is larger than ${limit} bytes. Send less.`, {
+  return new Failure('bodyTooLarge', `The body is larger than ${limit} bytes. Send a smaller one.`, {
     headers: { Connection: 'close' },
   })
 }
