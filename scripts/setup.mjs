@@ -1,6 +1,6 @@
 /**
  * Sets up the repository: installs the packages, generates Prisma Client and builds the server. Skips what is up to
- * date, without a word. With `--no-build` it leaves out the build, which running the sources does not need.
+ * date, silently. With `--no-build` it leaves out the build, which running the sources does not need.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -166,7 +166,7 @@ export class AbortError extends PlantStoreError {
 
   /** @internal */
   constructor(reason: unknown, call: FailedCall) {
-    super('aborted', 'aborted by its signal', call, { cause: reason })
+    super('aborted', 'aborted by the signal', call, { cause: reason })
     this.reason = reason
   }
 }

@@ -50,7 +50,7 @@ export const contract = c.router(
       summary: 'Create Plant',
       description:
         'Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content ' +
-        'responds 200 with the same plant and adds nothing. Different content is a 400 (40003).',
+        'gets a 200 with the same plant and adds nothing. Different content gets a 400 (40003).',
       body: NewPlantSchema,
       responses: {
         200: PlantSchema,

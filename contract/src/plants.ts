@@ -60,7 +60,7 @@ export const NewPlantSchema = z
     id: 'NewPlant',
     description:
       'The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. ' +
-      'Repeating an `id` with the same content responds 200 with the same plant and adds nothing.',
+      'Repeating an `id` with the same content gets a 200 with the same plant and adds nothing.',
   })
 
 /** A plant as the service returns it. */

@@ -25,7 +25,7 @@ export async function migrateAtStartup(
   const { applied } = await migrateDatabase(databaseUrl, migrationsFolder, {
     onPending(migrations) {
       begin = performance.now()
-      logger.info({ migrations }, 'migrating the database, which takes minutes if it is large')
+      logger.info({ migrations }, 'migrating the database; this can take minutes')
       onPending()
     },
     signal,

@@ -19,8 +19,8 @@ export type GetPlantsError =
 /** Every operation, as it is called directly. */
 export interface Operations {
   /**
-   * Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content responds
-   * 200 with the same plant and adds nothing. Different content is a 400 (40003).
+   * Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content gets a 200
+   * with the same plant and adds nothing. Different content gets a 400 (40003).
    *
    * Errors: `CreatePlantError`.
    */

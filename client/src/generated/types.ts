@@ -1,7 +1,7 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
 /**
- * The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. Repeating an `id` with the same content responds 200 with the same plant and adds nothing.
+ * The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. Repeating an `id` with the same content gets a 200 with the same plant and adds nothing.
  */
 export interface NewPlant {
   /**

@@ -51,7 +51,7 @@ describe.each(services)('%s', (_, start) => {
       expect(tagged).toStrictEqual({ name: '', tag: '' })
     })
 
-    test('twice with the same content responds the same and adds nothing', async () => {
+    test('twice with the same content gets the same response and adds nothing', async () => {
       const client = await service.newAccount()
       const plant = { id: 9007199254740993n, name: 'Ficus', tag: 'fig' }
       expect([await client.createPlant(plant), await client.createPlant(plant)]).toEqual([

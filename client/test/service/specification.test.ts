@@ -121,7 +121,7 @@ describe('4. Endpoints', () => {
     })
   })
 
-  test('repeating a request responds 200 and adds nothing', async () => {
+  test('repeating a request gets a 200 and adds nothing', async () => {
     const client = await newAccount(server)
     for (let round = 0; round < 3; round++) {
       expect(await client.createPlant({ id: 1, name: 'Ficus' })).toEqual({ name: 'Ficus' })

@@ -53,7 +53,7 @@ async function fetchKeys(url: string): Promise<unknown[]> {
     throw new Error(`the key server responds ${response.status}`)
   }
   const keys = parseKeys(await readText(response))
-  if (!Array.isArray(keys)) throw new Error('the response of the key server is not a JSON Web Key Set')
+  if (!Array.isArray(keys)) throw new Error("the key server's response is not a JSON Web Key Set")
   return keys
 }
 
@@ -62,7 +62,7 @@ function parseKeys(text: string): unknown {
     return JSON.parse(text)?.keys
   } catch {
     // Without the cause, which quotes the response.
-    throw new Error('the response of the key server is not JSON')
+    throw new Error("the key server's response is not JSON")
   }
 }
 
@@ -71,7 +71,7 @@ async function readText(response: Response): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    if (size > MAX_SIZE) throw new Error(`the response of the key server has more than ${MAX_SIZE} bytes`)
+    if (size > MAX_SIZE) throw new Error(`the key server's response has more than ${MAX_SIZE} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

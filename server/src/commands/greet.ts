@@ -54,7 +54,7 @@ function explainTokens({ databaseUrl }: Settings): string {
   // The shell that the command is pasted into does not have the server's settings.
   const setting = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL) ? '' : `DATABASE_URL=${quote(databaseUrl)} `
   return `
-The plant store is empty. Create a token, in the repository or with the command installed:
+The plant store is empty. Create a token, from the repository or with the installed command:
 
   ${setting}npm run --silent plant-store -- token create --account me
   ${setting}plant-store token create --account me

@@ -76,7 +76,8 @@ export async function revokeToken(settings: Settings, id: string): Promise<void>
   const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
   await withTokens(settings.databaseUrl, async (tokens) => {
     const token = await tokens.revoke(id)
-    if (!token) throw new UsageError(`no token with the id ${JSON.stringify(id)} exists; see: plant-store token list`)
+    if (!token)
+      throw new UsageError(`token ${JSON.stringify(id)} does not exist; list them with: plant-store token list`)
     logTokenEvent(logger, 'token revoked', token)
     announce(`revoked ${token.id} of the account ${JSON.stringify(token.account)}`)
   })

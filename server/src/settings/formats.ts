@@ -104,10 +104,10 @@ function isSubnet(text: string): boolean {
   return SubnetSchema.safeParse(text.replace(/(?<=:.*)%[^/]+/, '').replace(/\/0+(?=\d)/, '/')).success
 }
 
-/** Reads how many proxies a request passes, or their addresses. */
+/** Reads the number of proxies in front of the server, or their addresses. */
 export const TrustProxySchema = readWith(
   (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, isSubnet)),
-  'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
+  'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
 )
 
 /** Reads a URL without its trailing slashes. */

@@ -66,7 +66,7 @@ export const settingsTable = {
     format: TextSchema,
     unset: 'none',
     example: 'production',
-    description: 'In production the first start prints how to create a token instead of a token.',
+    description: 'With production, the first startup prints how to create a token, not a token.',
   },
   DOCS: {
     format: z.enum(['on', 'off'], { error: 'must be on or off' }).transform((docs) => docs === 'on'),
@@ -105,7 +105,7 @@ export const settingsTable = {
     unset: 'unlimited',
     example: '100/1s',
     description:
-      'How often a token may be used, counted per process; then 429. All JSON Web Tokens of one subject count as one token.',
+      'Requests per token and time, counted per process; above it, 429. All JSON Web Tokens of one subject count as one token.',
   },
   AUTH_FAILURE_LIMIT: {
     format: RateLimitSchema,
@@ -119,7 +119,7 @@ export const settingsTable = {
     unset: 'none',
     example: '1',
     description:
-      'Proxies trusted to report client addresses (X-Forwarded-For): how many a request passes, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
+      'Proxies trusted to report client addresses (X-Forwarded-For): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
   },
   CORS_ORIGINS: {
     format: OriginsSchema,
@@ -160,18 +160,19 @@ export const settingsTable = {
     format: TimeoutOrNoneSchema,
     default: '250ms',
     description:
-      'Mean delay of the event loop that the process itself may cause over half a second. While it is later, the accounts with the most requests in flight get 503. 0: no limit.',
+      'Maximum mean event loop delay over half a second, as far as this process causes it. Above it, the accounts with the most requests in flight get 503. 0: no limit.',
   },
   MAX_BODY_MEMORY: {
     format: MemorySchema,
     unset: '64mb, or 4 times BODY_LIMIT if that is more',
     example: '64mb',
-    description: 'Memory for request bodies being received, 1mb to 16gb and at least BODY_LIMIT; more get 503.',
+    description:
+      'Memory for request bodies being received, 1mb to 16gb and at least BODY_LIMIT; above it, requests get 503.',
   },
   MAX_RESPONSE_MEMORY: {
     format: MemorySchema,
     default: '64mb',
-    description: 'Memory for responses waiting to be read, 1mb to 16gb; more lists get 503.',
+    description: 'Memory for responses waiting to be read, 1mb to 16gb; above it, requests for lists get 503.',
   },
   SHUTDOWN_TIMEOUT: {
     format: TimeoutSchema,
@@ -182,7 +183,7 @@ export const settingsTable = {
     format: TimeoutOrNoneSchema,
     default: '1s',
     description:
-      'How long of SHUTDOWN_TIMEOUT the server still serves requests while /readyz responds 503, so that a load balancer notices.',
+      'How much of SHUTDOWN_TIMEOUT the server keeps serving, with /readyz at 503, so that a load balancer notices.',
   },
   ADMIN_PORT: {
     format: PortSchema,
@@ -228,7 +229,7 @@ export const settingsTable = {
     format: TextSchema,
     unset: 'false',
     example: 'true',
-    description: 'true sends no traces; the other variables are then ignored.',
+    description: 'true turns tracing off; the other variables are then ignored.',
   },
   OTEL_BSP_MAX_QUEUE_SIZE: {
     format: NumberOrDefaultSchema(2_048),

@@ -24,14 +24,14 @@ describe('credentials', () => {
   test.each([
     ['GET', get('/plants', NO_TOKEN)],
     ['POST', post(PLANT, NO_TOKEN)],
-  ])('%s without a token responds 401 with a challenge that names no error', (_what, wire) =>
+  ])('%s without a token gets a 401 with a challenge that names no error', (_what, wire) =>
     rejects(server, wire, 40101, CHALLENGE),
   )
 
   test.each([
     ['GET', get('/plants', { Authorization: `Bearer ${generateToken()}` })],
     ['POST', post(PLANT, { Authorization: `Bearer ${generateToken()}` })],
-  ])('%s with an unknown token responds 401', (_what, wire) => rejects(server, wire, 40102, INVALID))
+  ])('%s with an unknown token gets a 401', (_what, wire) => rejects(server, wire, 40102, INVALID))
 
   test.each(['Basic dXNlcjpwYXNz', '<token>', 'Token <token>', 'Bearer<token>', ''])(
     '"%s" is not a bearer token',
@@ -57,7 +57,7 @@ describe('credentials', () => {
     rejects(server, withAuthorization(authorization), 40102, INVALID),
   )
 
-  test('a token with one character changed responds 401', async () => {
+  test('a token with one character changed gets a 401', async () => {
     const last = server.token.at(-1) === 'a' ? 'b' : 'a'
     await rejects(server, withAuthorization(`Bearer ${server.token.slice(0, -1)}${last}`), 40102, INVALID)
   })
@@ -73,9 +73,9 @@ describe('credentials', () => {
     ['the same twice', withAuthorization('Bearer <token>', 'Bearer <token>')],
     ['a valid one first', withAuthorization('Bearer <token>', 'Bearer x')],
     ['a valid one last', withAuthorization('Basic x', 'Bearer <token>')],
-  ])('two Authorization headers respond 400: %s', (_what, wire) => rejects(server, wire, 40000))
+  ])('two Authorization headers get a 400: %s', (_what, wire) => rejects(server, wire, 40000))
 
-  test('two Authorization headers with 1500 others between them respond 431', () => {
+  test('two Authorization headers with 1500 others between them get a 431', () => {
     const wire = get('/plants', { X: Array(1500).fill(''), authorization: 'Bearer x' })
     return rejects(server, wire.replaceAll('X: ', 'X:'), 43100)
   })
@@ -87,19 +87,19 @@ describe('credentials', () => {
     ['its body is not awaited', { 'Content-Type': 'text/plain', 'Content-Length': '1000000' }],
     ['its chunks are not awaited', { 'Content-Type': 'text/plain', 'Transfer-Encoding': 'chunked' }],
     ['its size and type do not matter', { 'Content-Type': 'text/plain', 'Content-Length': '9999999999' }],
-  ])('a request without a token responds 401 and closes the connection: %s', (_what, headers) =>
+  ])('a request without a token gets a 401, and the connection is closed: %s', (_what, headers) =>
     rejects(server, postHead({ ...NO_TOKEN, ...headers }), 40101, { headers: { Connection: 'close' } }),
   )
 })
 
 describe('expiry and revocation', () => {
   // A number of their own, so that the owner knows to get another token.
-  test('an expired token responds 401 (40103)', async () => {
+  test('an expired token gets a 401 (40103)', async () => {
     const { token } = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
     await rejects({ ...server, token }, get(), 40103, INVALID)
   })
 
-  test('a revoked token responds 401 (40103)', async () => {
+  test('a revoked token gets a 401 (40103)', async () => {
     const { id, token } = await server.createToken()
     await server.revoke(id)
     await rejects({ ...server, token }, get(), 40103, INVALID)
@@ -126,14 +126,14 @@ describe('expiry and revocation', () => {
 })
 
 describe('scopes', () => {
-  test('a token without the scope write responds 403 on POST, and 200 on GET', async () => {
+  test('a token without the scope write gets a 403 on POST, and a 200 on GET', async () => {
     const { token } = await server.createToken({ scopes: ['read'] })
     const challenge = 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'
     await rejects({ ...server, token }, post(PLANT), 40301, { headers: { 'WWW-Authenticate': challenge } })
     await accepts({ ...server, token }, get())
   })
 
-  test('a token without the scope read responds 403 on GET, and 200 on POST', async () => {
+  test('a token without the scope read gets a 403 on GET, and a 200 on POST', async () => {
     const { token } = await server.createToken({ scopes: ['write'], account: 'writer' })
     await rejects({ ...server, token }, get(), 40301)
     await accepts({ ...server, token }, post(PLANT))

@@ -20,7 +20,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('new keys are fetched, and tokens of removed keys respond 401', async () => {
+test('new keys are fetched, and tokens of removed keys get a 401', async () => {
   await using keyServer = await startKeyServer(key)
   await using server = await startWithIssuer(keyServer)
   expect((await server.call('/plants', { token: await signToken(key) })).status).toBe(200)

@@ -27,7 +27,7 @@ function negate(signature: string): string {
   return Buffer.concat([bytes.subarray(0, 32), Buffer.from(negated, 'hex')]).toString('base64url')
 }
 
-test('another spelling of a part of a token responds 401', async () => {
+test('another spelling of a part of a token gets a 401', async () => {
   // Claims of different lengths, so that some parts have unused bits.
   for (const note of ['', 'a', 'aa']) {
     const parts = (await signToken(issuer.key, { sub: `spelled${note}`, note })).split('.')

@@ -76,13 +76,13 @@ describe('the scopes of a token', () => {
     ['', 403, 403],
     [undefined, 403, 403],
     [['read', 'write'], 403, 403],
-  ])('%j: GET responds %d and POST %d', async (scope, get, post) => {
+  ])('%j: GET gets a %d and POST a %d', async (scope, get, post) => {
     const token = await signToken(issuer.key, { sub: 'scopes', scope })
     expect((await issuer.server.call('/plants', { token })).status).toBe(get)
     expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(post)
   })
 
-  test('without those of this service respond 403 with the missing scope', async () => {
+  test('without those of this service get a 403 with the missing scope', async () => {
     const response = await issuer.server.call('/plants', { token: await signToken(issuer.key, { scope: 'openid' }) })
     expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="plant-store", error="insufficient_scope", scope="read"',
@@ -91,7 +91,7 @@ describe('the scopes of a token', () => {
   })
 })
 
-describe('a token responds 401', () => {
+describe('a token gets a 401', () => {
   async function expectRejected(token: string, error = 40102): Promise<void> {
     const response = await issuer.server.call('/plants', { token })
     expect(response.headers.get('www-authenticate')).toBe(INVALID)
@@ -206,7 +206,7 @@ describe('clock skew', () => {
   })
 })
 
-test('a token whose verification is cached responds 401 once it has expired', async () => {
+test('a token whose verification is cached gets a 401 once it has expired', async () => {
   const standing = performance.now()
   vi.spyOn(performance, 'now').mockReturnValue(standing)
   const token = await signToken(issuer.key)

@@ -71,7 +71,7 @@ function stopClock(ahead = 0): void {
 }
 
 describe('before the first fetch of the keys succeeds', () => {
-  test('tokens of the issuer respond 503 with Retry-After while the key server is down, and own tokens work', async () => {
+  test('tokens of the issuer get a 503 with Retry-After while the key server is down, and own tokens work', async () => {
     await using keyServer = await startKeyServer(key)
     await using server = await startServer(keyServer)
     await keyServer.stop()
@@ -103,7 +103,7 @@ describe('before the first fetch of the keys succeeds', () => {
     ],
     ['more than a key set may have', (_request, response) => response.end(`{"keys":[]${' '.repeat(2 ** 20)}}`)],
     ['a redirect', (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()],
-  ])('tokens respond 503 with Retry-After if the key server responds with %s', async (_title, respond) => {
+  ])('tokens get a 503 with Retry-After if the key server responds with %s', async (_title, respond) => {
     await using keyServer = await startKeyServer(key)
     await using server = await startServer(keyServer)
     keyServer.respond = respond
@@ -195,7 +195,7 @@ describe('before the first fetch of the keys succeeds', () => {
 })
 
 describe('once the keys were fetched', () => {
-  test('known keys are used while the key server is down, and unknown ones respond 401', async () => {
+  test('known keys are used while the key server is down, and unknown ones get a 401', async () => {
     await using keyServer = await startKeyServer(key)
     await using server = await startServer(keyServer)
     await expectAccepted(server)
@@ -222,7 +222,7 @@ describe('once the keys were fetched', () => {
     ],
     ['with a response without keys', 1, (keyServer) => fail(keyServer, (response) => response.end('{}'))],
     ['with a key server that never responds', 1, (keyServer) => fail(keyServer, () => {})],
-  ])('a token that names an unknown key responds 401 %s', async (_title, fetches, prepare) => {
+  ])('a token that names an unknown key gets a 401 %s', async (_title, fetches, prepare) => {
     await using keyServer = await startKeyServer(key)
     await using server = await startServer(keyServer)
     await expectAccepted(server)

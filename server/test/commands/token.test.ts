@@ -57,7 +57,7 @@ test.each([
   ['an invalid time', ['token', 'create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
   ['a time too long', ['token', 'create', '--account', 'a', '--expires', '1000000d'], /--expires must be .* 999999d/],
   ['an empty account', ['token', 'create', '--account', ''], /--account must be/],
-  ['an unknown id', ['token', 'revoke', 'unknown'], /no token .*"unknown"/],
+  ['an unknown id', ['token', 'revoke', 'unknown'], /token "unknown" does not exist/],
   ['a mistyped command', ['serv'], /Did you mean serve\?/],
 ])('%s is rejected with exit code 2 and says what to do', async (_what, args, message) => {
   const { exitCode, stdout, stderr } = await runCommand(args, environment)

@@ -14,7 +14,7 @@ const BODY_LIMIT = 16_384
 const HEAP_GROWTH = 24 * 2 ** 20
 const seed = Number(process.env['PLANT_STORE_FUZZ_SEED'] || Math.floor(Math.random() * 2 ** 31))
 
-test(`${REQUESTS} valid and mutated requests respond as the model does, without a 5xx or a hang`, async () => {
+test(`${REQUESTS} valid and mutated requests get the responses that the model predicts, without a 5xx or a hang`, async () => {
   console.log(`PLANT_STORE_FUZZ_SEED=${seed} sends these requests again.`)
   await using server = await startFuzzedServer(ACCOUNTS, BODY_LIMIT)
   const { url } = server
@@ -43,7 +43,7 @@ async function runUntil(fuzzer: AccountFuzzer, requests: number, account: number
   }
 }
 
-test('JSON that every parser must accept is accepted, and what none may accept responds 400', async () => {
+test('JSON that every parser must accept is accepted, and what none may accept gets a 400', async () => {
   await using server = await startTestServer()
   const responseTo = async (body: string | Uint8Array) => {
     const response = await server.post(body)

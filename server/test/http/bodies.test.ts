@@ -19,7 +19,7 @@ afterAll(async () => {
   await server.close()
 })
 
-describe('a body that is not JSON responds 400 (40001)', () => {
+describe('a body that is not JSON gets a 400 (40001)', () => {
   test.each([
     '{',
     '{"id":1,"name":"Ficus",}',
@@ -92,7 +92,7 @@ describe('a body that is not JSON responds 400 (40001)', () => {
   ])('%s', (_what, body) => rejects(server, post(body), 40001))
 })
 
-describe('JSON that is not a NewPlant responds 400 (40002) and names the field', () => {
+describe('JSON that is not a NewPlant gets a 400 (40002) that names the field', () => {
   test.each(['null', '5', '"x"', '[]', 'true', `[${PLANT}]`])('%s', (body) =>
     rejects(server, post(body), 40002, { message: /^The body / }),
   )

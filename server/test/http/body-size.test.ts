@@ -22,18 +22,18 @@ describe('BODY_LIMIT', () => {
   })
   afterAll(() => server.close())
 
-  test('a larger Content-Length responds 413 before any of the body is sent', () =>
+  test('a larger Content-Length gets a 413 before any of the body is sent', () =>
     rejects(server, postHead({ 'Content-Length': String(LIMIT + 1) }), 41300, TOO_LARGE))
 
-  test('a Content-Length beyond any body responds 413', () =>
+  test('a Content-Length beyond any body gets a 413', () =>
     rejects(server, postHead({ 'Content-Length': '9'.repeat(18) }), 41300, TOO_LARGE))
 
-  test('one chunk that is larger responds 413', () => {
+  test('one chunk that is larger gets a 413', () => {
     const chunk = `${(LIMIT + 1).toString(16)}\r\n${' '.repeat(LIMIT + 1)}\r\n`
     return rejects(server, `${CHUNKED}${chunk}0\r\n\r\n`, 41300, TOO_LARGE)
   })
 
-  test('chunks respond 413 as soon as they exceed it, before the body ends', () => {
+  test('chunks get a 413 as soon as they exceed it, before the body ends', () => {
     const chunk = `${(LIMIT + 1).toString(16)}\r\n${' '.repeat(LIMIT + 1)}\r\n`
     return rejects(server, `${CHUNKED}${chunk}`, 41300, TOO_LARGE)
   })
@@ -57,7 +57,7 @@ describe('BODY_LIMIT', () => {
   test('a body of exactly the limit is read to its last byte', () =>
     rejects(server, post('{"id":1,"name":""}'.padEnd(LIMIT - 1).padEnd(LIMIT, 'x')), 40001))
 
-  test('a body of one byte more responds 413', () =>
+  test('a body of one byte more gets a 413', () =>
     rejects(server, post('{"id":1,"name":""}'.padEnd(LIMIT + 1)), 41300, TOO_LARGE))
 
   test('a client that sends all of a body that is too large can still read the 413', async () => {
@@ -135,7 +135,7 @@ describe(`a BODY_LIMIT of ${LARGE}`, { timeout: 240_000 }, () => {
       ['a text', ['{"name":"","id":"', '1', '"}'], /^id: .*int64/],
       ['a lone surrogate at the end', ['{"id":1,"name":"', 'ж', '\\ud800"}'], /^name: .*surrogate/],
     ]),
-  )('a field that is %s as long as the limit responds 400 (40002)', async (_title, parts, message) => {
+  )('a field that is %s as long as the limit gets a 400 (40002)', async (_title, parts, message) => {
     const response = await server.post(fill(...parts))
     expect(response.status).toBe(400)
     expect(await response.json()).toEqual({ error: 40002, message: expect.stringMatching(message) })
@@ -148,7 +148,7 @@ describe(`a BODY_LIMIT of ${LARGE}`, { timeout: 240_000 }, () => {
       ['opening brackets', ['', '[', '']],
       ['digits without an end', ['{"id":', '1', '']],
     ]),
-  )('a body of %s responds 400 (40001)', async (_title, parts) => {
+  )('a body of %s gets a 400 (40001)', async (_title, parts) => {
     const response = await server.post(fill(...parts))
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ error: 40001 })

@@ -48,7 +48,7 @@ describe('the media type', () => {
 })
 
 describe('the content coding', () => {
-  test.each(['gzip', 'br', 'zstd', 'deflate', 'gzip, gzip', 'tea'])('%s responds 415 with Accept-Encoding', (coding) =>
+  test.each(['gzip', 'br', 'zstd', 'deflate', 'gzip, gzip', 'tea'])('%s gets a 415 with Accept-Encoding', (coding) =>
     rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),
   )
 

@@ -17,7 +17,7 @@ const preflight = {
 }
 
 describe('with CORS_ORIGINS', () => {
-  test('a preflight responds 204 without a token', async () => {
+  test('a preflight gets a 204 without a token', async () => {
     await using server = await startTestServer({ corsOrigins })
     const { status, headers } = await server.call('/plants', preflight)
     expect(status).toBe(204)

@@ -16,7 +16,7 @@ afterAll(() => server.close())
 
 describe('methods', () => {
   test.each(['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND'])(
-    '%s responds 405 with Allow, before a token is asked for',
+    '%s gets a 405 with Allow, before a token is asked for',
     (method) => rejects(server, request({ method, headers: NO_TOKEN }), 40500, { headers: ALLOW }),
   )
 
@@ -27,14 +27,14 @@ describe('methods', () => {
     ['CONNECT', request({ method: 'CONNECT', target: 'example.com:443' })],
     ['CONNECT to a path', request({ method: 'CONNECT', headers: KEEP_ALIVE })],
     ['a method of 10 000 letters', request({ method: 'A'.repeat(10_000) })],
-  ])('%s responds 400 and closes the connection', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+  ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
 
   test.each([
     ['a list', '/plants', {}],
     ['a page', '/plants?limit=1', {}],
     ['a failure', '/plants?limit=0', {}],
     ['a request without a token', '/plants', NO_TOKEN],
-  ])('HEAD responds with the status and headers that GET has for %s', async (_what, target, headers) => {
+  ])('HEAD gets the status and headers that GET gets for %s', async (_what, target, headers) => {
     const [listed, head] = await Promise.all(
       ['GET', 'HEAD'].map(async (method) => {
         const [response] = await send(server, request({ method, target, headers }))
@@ -51,16 +51,16 @@ describe('methods', () => {
     expect(head).toEqual({ ...listed, body: '' })
   })
 
-  test('OPTIONS responds 204 with Allow, without a token', () =>
+  test('OPTIONS gets a 204 with Allow, without a token', () =>
     responds(server, request({ method: 'OPTIONS', headers: NO_TOKEN }), { status: 204, headers: ALLOW }))
 
-  test('OPTIONS of the whole server responds 204', () =>
+  test('OPTIONS of the whole server gets a 204', () =>
     responds(server, request({ method: 'OPTIONS', target: '*', headers: NO_TOKEN }), { status: 204 }))
 
-  test('OPTIONS of an unknown path responds 404', () =>
+  test('OPTIONS of an unknown path gets a 404', () =>
     rejects(server, request({ method: 'OPTIONS', target: '/nowhere' }), 40400))
 
-  test('GET of the whole server responds 404', () => rejects(server, get('*'), 40400))
+  test('GET of the whole server gets a 404', () => rejects(server, get('*'), 40400))
 
   describe.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('%s is ignored', (name) => {
     test('by GET', () => accepts(server, get('/plants', { [name]: 'DELETE' }), { body: /^\[/ }))

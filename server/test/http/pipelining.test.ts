@@ -70,7 +70,7 @@ describe('responses come in the order of their requests', () => {
     ['a lot of garbage', 'garbage\r\n\r\n'.repeat(20_000)],
     ['a body instead of chunks', `${postHead({ 'Transfer-Encoding': 'chunked' })}{"id":3,"name":"plant 3"}`],
     ['chunks that are not chunks', BROKEN_CHUNKS],
-  ])('%s after two requests responds 400 after their responses, and closes the connection', (_what, rest) =>
+  ])('%s after two requests gets a 400 after their responses, and the connection is closed', (_what, rest) =>
     responds(
       server,
       postPlant(1) + postPlant(2) + rest,
@@ -80,7 +80,7 @@ describe('responses come in the order of their requests', () => {
     ),
   )
 
-  test('broken chunks after one request respond 400 after its response', () =>
+  test('broken chunks after one request get a 400 after its response', () =>
     responds(server, postPlant(55004) + BROKEN_CHUNKS, { status: 200 }, { status: 400, error: 40000, headers: CLOSED }))
 })
 

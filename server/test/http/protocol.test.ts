@@ -46,7 +46,7 @@ describe('framing and headers that two parsers may read differently', () => {
     ['one line that ends with LF only', framed('X: a\nY: b')],
     ['a bare CR', framed('X: a\rb')],
     ['NUL in a value', framed('X: a\0b')],
-  ])('%s responds 400 and closes the connection', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+  ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
 })
 
 describe('Host', () => {
@@ -55,7 +55,7 @@ describe('Host', () => {
     ['absent, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
     ['twice', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'b'] })],
     ['a duplicate', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
-  ])('%s responds 400 and closes the connection', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+  ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
 })
 
 describe('versions', () => {
@@ -98,10 +98,10 @@ describe('Expect', () => {
     ['POST without a body', post('', { Expect: 'tea' })],
     ['GET', get('/plants', { Expect: 'tea' })],
     ['GET, next to 100-continue', get('/plants', { Expect: '100-continue, tea' })],
-  ])('another expectation of %s responds 417', (_what, wire) => rejects(server, wire, 41700))
+  ])('another expectation of %s gets a 417', (_what, wire) => rejects(server, wire, 41700))
 })
 
-describe('a head that is too large responds 431', () => {
+describe('a head that is too large gets a 431', () => {
   // A long target, too, where others respond 414: the parser counts it with the headers.
   test.each([
     ['a header of 20 kB', get('/plants', { ...KEEP_ALIVE, X: 'x'.repeat(20_000) })],

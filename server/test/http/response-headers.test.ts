@@ -44,7 +44,7 @@ describe('conditions and ranges are ignored', () => {
   test('If-Modified-Since', () =>
     accepts(server, get('/plants', { 'If-Modified-Since': 'Fri, 01 Jan 2100 00:00:00 GMT' })))
 
-  test('If-None-Match without a token responds 401', () =>
+  test('If-None-Match without a token gets a 401', () =>
     rejects(server, get('/plants', { 'If-None-Match': '*', ...NO_TOKEN }), 40101))
 
   test('Range', () =>

@@ -136,7 +136,7 @@ describe('bodies', () => {
     expect(await server.end()).toBe(0)
   })
 
-  test('beyond their memory respond 503, but not those of another account', async () => {
+  test('beyond their memory get a 503, but not those of another account', async () => {
     await using server = await startTestServer({
       bodyLimit: MEBIBYTE,
       maxBodyMemory: 16 * MEBIBYTE,

@@ -14,7 +14,7 @@ if (!isLong) console.log('server/test/limits/load.test.ts runs in part: PLANT_ST
 const folder = temporaryFolder()
 
 describe('at four times the load limit', () => {
-  test('accepted requests respond within a second and are stored; the others are shed immediately', {
+  test('accepted requests get a response within a second and are stored; the others are shed immediately', {
     timeout: 60_000,
   }, async () => {
     const { server, token } = await startWithToken(folder, 'overload', {
@@ -59,7 +59,9 @@ describe('at four times the load limit', () => {
 describe('many slow connections', () => {
   const connections = isLong ? 10_000 : 1_000
 
-  test(`while ${connections} are opened, valid requests respond within a second`, { timeout: 120_000 }, async () => {
+  test(`while ${connections} are opened, valid requests get a response within a second`, {
+    timeout: 120_000,
+  }, async () => {
     const { server, token } = await startWithToken(folder, 'slow')
     const { hostname, port } = new URL(server.url)
     const sockets: Socket[] = []

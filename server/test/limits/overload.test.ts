@@ -11,7 +11,7 @@ import { readResponses } from '../helpers/wire/responses.ts'
 import { rejects } from '../helpers/wire/wire.ts'
 
 describe('requests in flight', () => {
-  test('a request beyond the limit responds 503 with Retry-After; one that ends makes room', async () => {
+  test('a request beyond the limit gets a 503 with Retry-After; one that ends makes room', async () => {
     await using server = await startTestServer({ maxRequestsInFlight: 2 })
     const slow = [await beginUpload(server, 1), await beginUpload(server, 2)] as const
 
@@ -35,7 +35,7 @@ describe('requests in flight', () => {
   })
 })
 
-test('while its own work delays the event loop, requests respond 503; then 200 again', async () => {
+test('while its own work delays the event loop, requests get a 503; then a 200 again', async () => {
   // Low, since only the share of a core that this process gets counts, which is small on a busy machine.
   await using server = await startTestServer({ maxEventLoopDelay: 15, shutdownTimeout: 100 })
   // With few requests in flight, shedding would not help.
@@ -85,7 +85,7 @@ describe('slow and silent clients', () => {
     ['a silent connection', ''],
     ['headers that do not end', 'GET /plants HTTP/1.1\r\nHost: x\r\n'],
     ['a body that does not end', `${postHead({ 'Content-Length': '20' })}{`],
-  ])('%s responds 408 and is closed', async (_name, wire) => {
+  ])('%s gets a 408, and its connection is closed', async (_name, wire) => {
     await using server = await startTestServer(limits)
     await rejects(server, wire, 40800, { headers: { Connection: 'close' } })
   })

@@ -5,7 +5,7 @@ import { readSettings } from '../../src/index.ts'
 import { addressKey } from '../../src/limits/fair-share.ts'
 
 describe('per token', () => {
-  test('requests beyond the limit respond 429 with Retry-After and RateLimit; another token is not affected', async () => {
+  test('requests beyond the limit get a 429 with Retry-After and RateLimit; another token is not affected', async () => {
     await using server = await startTestServer({ rateLimit: { requests: 2, seconds: 1 } })
     const first = await server.call('/plants')
     expect(first.status).toBe(200)
@@ -43,7 +43,7 @@ describe('per token', () => {
 })
 
 describe('failed authentication per address', () => {
-  test('requests beyond the limit respond 429 instead of 401; a valid token still responds 200', async () => {
+  test('requests beyond the limit get a 429 instead of 401; a valid token still gets a 200', async () => {
     await using server = await startTestServer({ authFailureLimit: { requests: 2, seconds: 60 } })
     const fail = (token: string | null) => server.call('/plants', { token })
     expect((await fail(null)).status).toBe(401)

@@ -56,7 +56,7 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   const times = behaved.flatMap((client) => client.times)
   const served = statuses.filter((status) => status === 200).length / statuses.length
   console.log(
-    `soak: ${statuses.length} requests, ${(served * 100).toFixed(2)} % responded 200, median ${percentile(times, 0.5).toFixed(0)} ms, p99 ${percentile(times, 0.99).toFixed(0)} ms, resident at most ${Math.round(resident / 2 ** 20)} MB`,
+    `soak: ${statuses.length} requests, ${(served * 100).toFixed(2)} % got a 200, median ${percentile(times, 0.5).toFixed(0)} ms, p99 ${percentile(times, 0.99).toFixed(0)} ms, resident at most ${Math.round(resident / 2 ** 20)} MB`,
   )
   expect(served).toBeGreaterThanOrEqual(0.99)
   expect(resident).toBeLessThan(MAX_RESIDENT)
@@ -84,7 +84,7 @@ interface Behaved {
   /** One for each request; 0 if the connection broke. */
   statuses: number[]
   times: number[]
-  /** The names of the plants whose requests responded 200. */
+  /** The names of the plants whose requests got a 200. */
   created: string[]
 }
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('a NewPlant responds 200 with the Plant, without its id', async () => {
+test('a NewPlant gets a 200 with the Plant, without its id', async () => {
   const token = await newAccount(server)
   const response = await server.post('{"id":1,"name":"Monstera","tag":"aroid"}', { token })
   expect(response.status).toBe(200)
@@ -39,7 +39,7 @@ test('unknown fields are ignored', async () => {
   expect(await listOf(server, token)).toEqual([{ name: 'Ficus' }])
 })
 
-test('the same plant again responds 200 and adds nothing', async () => {
+test('the same plant again gets a 200 and adds nothing', async () => {
   const token = await newAccount(server)
   for (const id of ['100', '1e2', '100.0', '1000e-1']) {
     const response = await server.post(`{"id":${id},"name":"Ficus","tag":"t"}`, { token })
@@ -52,7 +52,7 @@ test('the same plant again responds 200 and adds nothing', async () => {
 
 // Others respond 409. The contract says 400.
 test.each(['{"id":1,"name":"Other","tag":"t"}', '{"id":1,"name":"Ficus"}', '{"id":1,"name":"Ficus","tag":""}'])(
-  'the same id with other content (%s) responds 400 (40003) and changes nothing',
+  'the same id with other content (%s) gets a 400 (40003) and changes nothing',
   async (other) => {
     const token = await newAccount(server)
     await server.post('{"id":1,"name":"Ficus","tag":"t"}', { token })
@@ -89,7 +89,7 @@ test.each([
   expect(await response.json()).toMatchObject({ error: 40003 })
 })
 
-test('of fifty concurrent plants with one id, all respond 200 if they are the same, else one', async () => {
+test('of fifty concurrent plants with one id, all get a 200 if they are the same, else one', async () => {
   const token = await newAccount(server)
   const same = await Promise.all(Array.from({ length: 50 }, () => server.post('{"id":1,"name":"same"}', { token })))
   expect(new Set(same.map(({ status }) => status))).toEqual(new Set([200]))

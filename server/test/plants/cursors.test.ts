@@ -70,7 +70,7 @@ test('cursors have one length, do not change, and reveal nothing about other acc
   expect(new Set(cursors).size).toBe(cursors.length)
 })
 
-test('a cursor of another account, of another database or with one changed letter responds 400', async () => {
+test('a cursor of another account, of another database or with one changed letter gets a 400', async () => {
   const [server, elsewhere] = [await start(await newDatabaseUrl()), await start(await newDatabaseUrl())]
   const token = await server.createToken('alice')
   const bob = await server.createToken('bob')
@@ -90,7 +90,7 @@ test('a cursor of another account, of another database or with one changed lette
   }
 })
 
-test('any other text responds 400, before and after the first use of the secret', async () => {
+test('any other text gets a 400, before and after the first use of the secret', async () => {
   const server = await start(await newDatabaseUrl())
   const token = await server.createToken('alice')
   const text = fc.oneof(

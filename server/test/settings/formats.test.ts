@@ -275,7 +275,7 @@ describe('proxies', () => {
     expectRejected(
       'TRUST_PROXY',
       text,
-      'must be how many proxies a request passes, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
+      'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
     )
   })
 })

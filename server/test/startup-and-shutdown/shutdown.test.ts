@@ -31,7 +31,7 @@ describe('SIGTERM', () => {
     expect(await ended).toBe(0)
   })
 
-  test('under load, every request on an open connection responds 200 and is stored', async () => {
+  test('under load, every request on an open connection gets a 200 and is stored', async () => {
     const { server, token } = await startWithToken(folder, 'load', {
       SHUTDOWN_DELAY: '5s',
       SHUTDOWN_TIMEOUT: '30s',
@@ -135,7 +135,7 @@ test('a restart under load fails no request of a client that retries once', asyn
   await second.server.end()
 })
 
-test('an uncaught exception is logged, requests in flight respond, and the exit code is 1', async () => {
+test('an uncaught exception is logged, requests in flight get their responses, and the exit code is 1', async () => {
   const { server, token } = await startWithToken(folder, 'uncaught', {
     NODE_OPTIONS: `--import data:text/javascript,process.once('SIGUSR2',()=>{throw%20new%20Error('on%20purpose')})`,
     SHUTDOWN_DELAY: '500ms',

@@ -30,7 +30,7 @@ async function read(url: string): Promise<[number, string] | undefined> {
   return response && [response.status, await response.text()]
 }
 
-test('while a migration runs, /livez responds 200, /readyz 503 with the reason, and requests 503', async () => {
+test('while a migration runs, /livez responds 200, /readyz 503 with the reason, and requests get a 503', async () => {
   const { url: databaseUrl } = temporaryDatabase()
   await migrateDatabase(databaseUrl)
   const [port, adminPort] = [await freePort(), await freePort()]

@@ -1,4 +1,4 @@
-/** A plant whose request responded 200 is stored, however the process ends. */
+/** A plant whose request got a 200 is stored, however the process ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'

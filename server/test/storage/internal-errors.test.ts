@@ -6,7 +6,7 @@ import { post } from '../helpers/wire/requests.ts'
 import { accepts, rejects, send } from '../helpers/wire/wire.ts'
 
 // Others would write 500 as the number of the error. Here every number is of one catalogue: 50000.
-test('an internal error responds 500 with nothing but its number and the request id', async () => {
+test('a request that fails internally gets a 500 with nothing but its number and the request id', async () => {
   await using server = await startTestServer()
   const wire = post('{"id":62001,"name":"poison"}', { 'X-Request-Id': 'poisoned' })
   const file = fileURLToPath(server.databaseUrl)

@@ -49,7 +49,7 @@ test.skipIf(mountRefusal)('a full disk rejects writes until there is space', asy
   await survive(path.join(folder, 'plants.db'), {
     cause: () => fillUp(folder),
     fix: () => unlinkSync(path.join(folder, 'rest')),
-    notReady: /^The disk of the database is full: /,
+    notReady: /^The database's disk is full: /,
   })
 })
 
@@ -58,7 +58,7 @@ test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until
   const files = [file, `${file}-wal`]
   const fix = () => setImmutable(files.filter(existsSync), false)
   onTestFinished(fix)
-  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^The (disk of the )?database / })
+  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^The database('s disk)? / })
 })
 
 test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until it is back', async (suffix) => {
@@ -192,7 +192,7 @@ async function surviveWriting(server: TestServer, file: string, failure: Failure
   expect(listed.length).toBe(ids.length)
 }
 
-/** Expects that requests that write nothing respond as usual, and promptly. */
+/** Expects that requests that write nothing get their usual responses promptly. */
 async function expectReads(server: TestServer, writing: Writing): Promise<void> {
   for (let round = 0; round < 20; round++) {
     const stored = writing.responses.filter(({ status }) => status === 200).length

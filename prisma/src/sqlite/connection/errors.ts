@@ -23,8 +23,8 @@ const STARTUP_SENTENCES: Sentences = [
 const READINESS_SENTENCES: Sentences = [
   [/^SQLITE_READONLY_DBMOVED/, 'The database file was moved, deleted or replaced: put it back, or restart the server.'],
   [BUSY, 'Another process has locked the database for too long: stop it, or wait for it.'],
-  [/^SQLITE_FULL/, 'The disk of the database is full: free some space.'],
-  [/^SQLITE_IOERR/, 'The disk of the database fails: check that it is mounted and writable.'],
+  [/^SQLITE_FULL/, "The database's disk is full: free some space."],
+  [/^SQLITE_IOERR/, "The database's disk reports I/O errors: check that it is mounted and writable."],
   [/^SQLITE_READONLY/, 'The database is read-only: make its files and their disk writable.'],
 ]
 

@@ -10,7 +10,7 @@ const MAX_CLOCK_TICK = 20
  *
  * SQLite in WAL mode goes on writing to a file that was deleted or moved, and what it commits is gone with the process.
  * So each write is checked, before it, to keep it out of a log next to another database, and after it, since only then is
- * it certain to be found again. A timer would be shorter, but respond 200 to plants that are lost until it fires.
+ * it certain to be found again. A timer would be shorter, but confirm plants that are lost until it fires.
  *
  * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's own
  * times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).

@@ -50,6 +50,7 @@ async function outcomeOf(child: ChildProcess): Promise<TaskOutcome> {
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   if (outcome) return outcome
-  const message = `the process that was working on the database ended with ${signal ?? code}: retry`
+  const end = signal ? `was killed (${signal})` : `ended with exit code ${code}`
+  const message = `the database process ${end}: retry`
   return { message, reason: message }
 }
