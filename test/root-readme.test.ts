@@ -1,6 +1,6 @@
 /** Runs what README.md says to run, and compares the pages for people with the code. */
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -54,6 +54,16 @@ test('the TypeScript snippet runs as written', async () => {
     env: environment({ PLANT_STORE_TOKEN: token }),
   })
   expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 POST .*id: is taken by another plant/)
+})
+
+test('npm run pack-client writes the package that the page names', async () => {
+  const [name = ''] = /plant-store-client-[\d.]+\.tgz/.exec(readme) ?? []
+  const file = path.join(root, name)
+  const before = existsSync(file) ? readFileSync(file) : undefined
+  await run('npm', ['run', '--silent', 'pack-client'], { cwd: root })
+  expect(existsSync(file)).toBe(true)
+  if (before) writeFileSync(file, before)
+  else rmSync(file)
 })
 
 test('every script that a page names exists', () => {
