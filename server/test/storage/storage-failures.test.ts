@@ -37,12 +37,12 @@ vi.setConfig({ testTimeout: 300_000 })
 /** Far more than a request takes that does not wait for a lock, in milliseconds. */
 const PROMPT = 2_000
 
-const mountRefusal = whyNoSmallDisk()
-if (mountRefusal) console.log(`A full disk is not tested, since none can be mounted here: ${mountRefusal}`)
+const whyNoDisk = whyNoSmallDisk()
+if (whyNoDisk) console.log(`A full disk is not tested, since none can be mounted here: ${whyNoDisk}`)
 const whyNotImmutable = whyImpossible(tryImmutable)
 if (whyNotImmutable) console.log(`A read-only file is not tested, since none can be made here: ${whyNotImmutable}`)
 
-test.skipIf(mountRefusal)('a full disk rejects writes until there is space', async () => {
+test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async () => {
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
   writeFileSync(path.join(folder, 'filler'), Buffer.alloc(spaceLeft(folder) / 2))
