@@ -27,6 +27,20 @@ export interface LoadShedding {
   close(): void
 }
 
+/**
+ * Who a response in flight is counted for. On the response, since a map of responses keeps many of them alive until a
+ * collection of the whole heap, which takes a quarter of the throughput.
+ */
+const CLIENT = Symbol('client')
+
+declare global {
+  namespace Express {
+    interface Response {
+      [CLIENT]?: string | undefined
+    }
+  }
+}
+
 /** The period over which the delay is averaged, in milliseconds: a single long task sheds nothing. */
 const SAMPLING_INTERVAL = 500
 /** The resolution of the measured delay, in milliseconds. */
@@ -42,23 +56,25 @@ const MIN_IN_FLIGHT = 16
  */
 export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: LoadLimits): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
-  const clients = new Map<Response, string>()
+  let inFlight = 0
   const delay = createOwnDelay()
 
   function hold(response: Response, client: string): void {
     if (!share.hasRoom(client, 1)) throw overloaded('in-flight')
     share.take(client, 1)
-    clients.set(response, client)
+    response[CLIENT] = client
+    inFlight++
   }
 
   function isLate(): boolean {
-    return maxEventLoopDelay > 0 && clients.size > MIN_IN_FLIGHT && delay.mean() > maxEventLoopDelay
+    return maxEventLoopDelay > 0 && inFlight > MIN_IN_FLIGHT && delay.mean() > maxEventLoopDelay
   }
 
   function release(this: Response): void {
-    const client = clients.get(this)
+    const client = this[CLIENT]
     if (client === undefined) return
-    clients.delete(this)
+    this[CLIENT] = undefined
+    inFlight--
     share.release(client, 1)
   }
 
@@ -72,7 +88,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
 
     shedByAccount({ identity }, response) {
       // The connection may have closed while the token was looked up.
-      if (!clients.has(response)) return
+      if (response[CLIENT] === undefined) return
       const client = `account ${identity.account}`
       release.call(response)
       hold(response, client)
@@ -82,7 +98,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
       }
     },
 
-    inFlight: () => clients.size,
+    inFlight: () => inFlight,
     close: delay.close,
   }
 }
