@@ -44,17 +44,11 @@ export function createSlowReaders(stallTimeout: number): SlowReaders {
     timer = undefined
   }
 
-  function forget(this: ServerResponse): void {
-    watched.delete(this)
-  }
-
   return {
     watch(response) {
       const { socket } = response
       if (!socket || watched.has(response)) return
       watched.set(response, { socket, begin: socket.bytesWritten - socket.writableLength, waited: 0 })
-      // Most responses are read in a moment: one that stayed until the next check would outlive its garbage collection.
-      response.on('close', forget)
       timer ??= setInterval(check, INTERVAL).unref()
     },
   }
