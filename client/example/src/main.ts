@@ -13,7 +13,7 @@ try {
   const client = createPlantStoreClient({ baseUrl, token })
   const plants = await readPlants()
 
-  // Lists have no ids, so plants of another origin could not be told apart. Checked before adding anything.
+  // Lists have no ids, so plants of another origin could not be distinguished. Checked before adding anything.
   const before = await client.getPlants()
   const foreign = firstDifference(plants.slice(0, before.length), before)
   if (foreign) throw new Error(`This account has other plants. Use a token of a new account.\n${foreign}`)
