@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
-import { databaseFile, databaseUrl } from './src/database-url.ts'
+import { databaseUrl } from './src/database-url.ts'
 import { loadSettingsFile } from './src/settings-file.ts'
+import { databaseFile } from './src/sqlite/database-file.ts'
 
 loadSettingsFile()
 

@@ -20,10 +20,19 @@ export function setUp({ build = true } = {}) {
   for (const folder of packages) manifests.push(`${folder}/package.json`)
   const folders = packages.map((folder) => `${folder}/node_modules`)
   doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)
-  const schema = ['pnpm-lock.yaml', 'prisma/schema.prisma', 'prisma/prisma.config.ts']
-  doOnce('generate', { inputs: schema, outputs: ['prisma/src/generated/client.ts'] }, () => {
-    run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate'])
-  })
+  const schema = [
+    'pnpm-lock.yaml',
+    'prisma/schema.prisma',
+    'prisma/postgresql/schema.prisma',
+    'prisma/prisma.config.ts',
+  ]
+  doOnce(
+    'generate',
+    { inputs: schema, outputs: ['prisma/src/generated/sqlite/client.ts', 'prisma/src/generated/postgresql/client.ts'] },
+    () => {
+      run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate'])
+    },
+  )
   // The compiler finds out itself what has changed, in a tenth of a second.
   if (build) run(process.execPath, ['node_modules/typescript/bin/tsc', '--build', 'server/tsconfig.build.json'])
 }

@@ -77,7 +77,7 @@ describe.runIf(isLong)('in a fresh clone', () => {
   test(
     'set-up does nothing twice, and does again what a change has made stale',
     async () => {
-      const written = async () => (await stat(`${clone}/prisma/src/generated/client.ts`)).mtimeMs
+      const written = async () => (await stat(`${clone}/prisma/src/generated/sqlite/client.ts`)).mtimeMs
       const setUp = () => run('npm', ['run', '--silent', 'setup'], { cwd: clone, env: newcomer() })
       const first = await written()
       expect((await setUp()).stdout).toBe('')

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import { databaseFile } from '../src/database-url.ts'
+import { databaseFile } from '../src/sqlite/database-file.ts'
 
 /** Reports a missing database to the Prisma command line, with the exit code and the engine's error for it. */
 export function canConnectToDatabase(url: string | undefined): void {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { databaseFile, databaseUrl } from '../src/database-url.ts'
+import { databaseUrl } from '../src/database-url.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput } from '../src/migration/schema-engine.ts'
+import { databaseFile } from '../src/sqlite/database-file.ts'
 import { EngineDatabase } from './engine-database.ts'
 
 interface Request {

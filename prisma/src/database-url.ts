@@ -1,44 +1,19 @@
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { DatabaseError } from './database-error.ts'
-
-/** The default of DATABASE_URL, relative to the repository root. */
-export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
-
-/** What relative paths are relative to: the same folder from `src/` and from the compiled `dist/`. */
-export const repositoryRoot = fileURLToPath(new URL('../../', import.meta.url))
+import { isPostgresqlUrl, readServerAddress } from './postgresql/connection/server-address.ts'
+import { DEFAULT_DATABASE_URL, repositoryRoot } from './repository.ts'
+import { databaseFile } from './sqlite/database-file.ts'
 
 /**
- * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
- * `file:/srv/x.db`, also written `file:///srv/x.db`. As everywhere in Prisma, the path is not percent-encoded.
+ * Checks a DATABASE_URL and returns it in the one form that the Prisma command line, Prisma Studio and this package all
+ * support: `file:///absolute/path` for SQLite; that of PostgreSQL as it is.
  *
- * @throws {DatabaseError} if it names no file
- */
-export function databaseFile(value: string, root: string = repositoryRoot): string {
-  const written = value.replace(/^file:/, '')
-  const reason = whyNotAFile(value, written)
-  if (reason) throw new DatabaseError(`DATABASE_URL ${reason}; write for example ${DEFAULT_DATABASE_URL}`)
-  // On Windows: file:///C:/plants.db
-  return path.resolve(root, written.replace(/^\/+(?=[A-Za-z]:[\\/])/, ''))
-}
-
-/**
- * Returns a DATABASE_URL in the one form that the Prisma command line, Prisma Studio and this package all support:
- * `file:///absolute/path`.
- *
- * @throws {DatabaseError} if it names no file
+ * @throws {DatabaseError} whose message does not contain the URL, which may have a password
  */
 export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = repositoryRoot): string {
+  if (isPostgresqlUrl(value)) {
+    readServerAddress(value)
+    return value
+  }
   const file = databaseFile(value, root).split(path.sep).join('/')
   return file.startsWith('/') ? `file://${file}` : `file:///${file}`
-}
-
-function whyNotAFile(value: string, written: string): string | undefined {
-  if (value.trim() === '') return 'is empty'
-  if (!value.startsWith('file:')) return 'does not start with "file:"'
-  if (/(^|[\\/])\s*\.*$/.test(written)) return 'does not name a file'
-  if (written.includes(':memory:')) return 'names a database in memory, which is lost when the server stops'
-  if (/[?#\0]/.test(written)) return 'contains "?", "#" or NUL: parameters are not supported'
-  if (/^\/\/[^/]/.test(written)) return 'names another host: write file:/path or file:///path'
-  return undefined
 }

@@ -10,19 +10,30 @@ export interface Database {
   whyUnavailable(): Promise<string | undefined>
   /** Recognizes an error that may go away by itself; undefined: retrying does not help. */
   failure(error: unknown): TemporaryFailure | undefined
-  /** Returns the size of the write-ahead log, in bytes. */
-  logSize(): Promise<number>
+  /** Returns the size of the write-ahead log, in bytes; absent where it is not this process that writes it. */
+  logSize?: () => Promise<number>
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
 }
 
 /** How to open a database. */
 export interface OpenOptions {
-  /** How long a write waits while another process has locked the database, in milliseconds. Default: 2000. */
+  /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
-  /** Called each time a write is retried because the database is locked. */
+  /** Called each time a statement is retried because of that. */
   onRetry?: () => void
-  /** Aborts waiting for a database that another process has locked. */
+  /** Aborts waiting for a database that is locked or not reachable. */
+  signal?: AbortSignal | undefined
+}
+
+/** How to migrate. */
+export interface MigrateOptions {
+  /**
+   * Called with the names of the pending migrations. The event loop then stays free however long they take. Default: a
+   * migration of SQLite blocks it.
+   */
+  onPending?: (names: string[]) => void
+  /** Aborts the migration: nothing has changed then. */
   signal?: AbortSignal | undefined
 }
 
@@ -42,8 +53,25 @@ export interface Plants {
   find(keys: readonly Pick<PlantRow, 'account' | 'id'>[]): Promise<PlantRow[]>
   /** Reads an account's plants in order of creation. */
   list(account: string, range?: ListRange): Promise<PlantList>
-  /** Returns a number that changes when another connection, of any process, has changed the database. */
-  version(): Promise<number>
+  /** Reads, for each list as it was read before, what has changed: for all of them in one short statement. */
+  changes(lists: readonly KnownList[]): Promise<ListChange[]>
+}
+
+/** A list as it was read before. */
+export interface KnownList {
+  readonly account: string
+  /** The `seq` of its last plant; 0 if it is empty. */
+  readonly last: number
+}
+
+/** What has changed in a list, as it is in the database at one moment. */
+export interface ListChange {
+  /** How often plants of the account were changed or deleted, by anyone. */
+  readonly edits: number
+  /** The plants after the known ones, as JSON objects separated by commas; undefined: too many or too long for this. */
+  readonly json: string | undefined
+  /** The `seq` of the list's last plant; 0 if it is empty. */
+  readonly last: number
 }
 
 /** A plant as it is stored. */
@@ -67,8 +95,10 @@ export interface ListRange {
 export interface PlantList {
   /** The plants as the text of a JSON array, a short one in one piece. Each piece is read when it is requested. */
   readonly pieces: AsyncGenerator<string, undefined>
-  /** The `seq` of the last plant where more follow. */
-  readonly next: number | undefined
+  /** The `seq` of the last plant; 0 if there is none. */
+  readonly last: number
+  /** Whether plants follow it. */
+  readonly more: boolean
 }
 
 /** The tokens of all accounts. */
@@ -102,5 +132,5 @@ export interface NewTokenRow extends Omit<TokenRow, 'createdAt' | 'revokedAt'> {
   readonly hash: string
 }
 
-/** Runs an operation, again while it fails because the database is locked. */
+/** Runs an operation, again while it fails because the database is locked or not reachable. */
 export type Retry = <Result>(run: () => Promise<Result>) => Promise<Result>

@@ -1,9 +1,24 @@
-export type { Database, ListRange, OpenOptions, PlantRow, Plants, TokenRow, Tokens } from './database.ts'
+export type {
+  Database,
+  KnownList,
+  ListChange,
+  ListRange,
+  MigrateOptions,
+  OpenOptions,
+  PlantList,
+  PlantRow,
+  Plants,
+  TokenRow,
+  Tokens,
+} from './database.ts'
 export { DatabaseError } from './database-error.ts'
-export { DEFAULT_DATABASE_URL, databaseUrl } from './database-url.ts'
+export { databaseUrl } from './database-url.ts'
+export {
+  backupDatabase,
+  checkMigrated,
+  explainDatabaseError,
+  migrateDatabase,
+  openDatabase,
+} from './engine.ts'
+export { DEFAULT_DATABASE_URL } from './repository.ts'
 export { loadSettingsFile } from './settings-file.ts'
-export { backupDatabase } from './sqlite/backup-database.ts'
-export { checkMigrated } from './sqlite/check-migrated.ts'
-export { explainDatabaseError } from './sqlite/connection/errors.ts'
-export { migrateDatabase } from './sqlite/migrate-database.ts'
-export { openDatabase } from './sqlite/open-database.ts'

@@ -11,6 +11,13 @@ export interface ListPiece {
 /** Reads the first plants after a `seq`, at most `limit`; undefined if none is left, or they are too long. */
 export type ReadPiece = (after: number, limit: number) => Promise<ListPiece | undefined>
 
+/** A piece of more than one plant has at most this many bytes of text. */
+export const MAX_PIECE_BYTES = 2 ** 20
+/** Up to this many new plants are read together with what else has changed in a list. */
+export const MAX_CHANGED_PLANTS = 512
+/** Each of them has at most this many bytes of text. */
+export const MAX_CHANGED_BYTES = 512
+
 /** A piece has at most this many plants. */
 const MAX_PIECE_PLANTS = 4_096
 

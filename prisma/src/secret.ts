@@ -1,21 +1,30 @@
 import { randomBytes } from 'node:crypto'
-import type { Sql } from './sql.ts'
 
 const SECRET_BYTES = 32
-const SELECT = 'SELECT "value" FROM "Secret" WHERE "name" = ?'
-const INSERT = 'INSERT INTO "Secret" ("name", "value") VALUES (?, ?) ON CONFLICT DO NOTHING'
 
-/** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
-export async function readSecret(sql: Sql, name: string): Promise<Buffer> {
-  const existing = await selectSecret(sql, name)
-  if (existing) return existing
-  await sql.execute(INSERT, name, randomBytes(SECRET_BYTES).toString('hex'))
-  const stored = await selectSecret(sql, name)
-  if (!stored) throw new Error(`The secret ${name} was deleted while it was being created`)
-  return stored
+/** The part of the Prisma Clients that reads and writes secrets: each engine has its own client. */
+interface Secrets {
+  readonly secret: {
+    findUnique(args: { where: { name: string } }): PromiseLike<{ value: string } | null>
+    create(args: { data: { name: string; value: string } }): PromiseLike<unknown>
+  }
 }
 
-async function selectSecret(sql: Sql, name: string): Promise<Buffer | undefined> {
-  const [row] = await sql.query<[string]>(SELECT, name)
-  return row && Buffer.from(row[0], 'hex')
+/** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
+export async function readSecret({ secret: table }: Secrets, name: string): Promise<Buffer> {
+  const where = { name }
+  const existing = await table.findUnique({ where })
+  if (existing) return decode(existing)
+  try {
+    await table.create({ data: { name, value: randomBytes(SECRET_BYTES).toString('hex') } })
+  } catch (error) {
+    const stored = await table.findUnique({ where })
+    if (stored) return decode(stored)
+    throw error
+  }
+  return readSecret({ secret: table }, name)
+}
+
+function decode({ value }: { value: string }): Buffer {
+  return Buffer.from(value, 'hex')
 }

@@ -29,7 +29,10 @@ export async function applyMigrations(
     const { appliedMigrationNames } = await engine.applyMigrations({
       migrationsList: {
         baseDir: 'migrations',
-        lockfile: { path: 'migration_lock.toml', content: `provider = "${connection.provider}"` },
+        lockfile: {
+          path: 'migration_lock.toml',
+          content: `provider = "${connection.provider === 'sqlite' ? 'sqlite' : 'postgresql'}"`,
+        },
         shadowDbInitScript: '',
         migrationDirectories: migrations.map(({ name, script }) => ({
           path: name,

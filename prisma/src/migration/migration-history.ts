@@ -3,25 +3,29 @@ import { DatabaseError } from '../database-error.ts'
 import { select } from '../sql.ts'
 import { hasChecksum, type Migration } from './migrations.ts'
 
+/** The tables of a database, as `name`. */
+const TABLES = {
+  sqlite: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
+  postgresql: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+}
+
 /**
  * Finds the migrations that the database does not have yet. With two plain queries, so that a startup with nothing
  * pending does not load the schema engine.
  *
+ * @param database names it in messages
  * @throws {DatabaseError} if the database's history does not match the migrations
  */
 export async function pendingMigrations(
   connection: SqlQueryable,
-  file: string,
+  database: string,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  const tables = await select(
-    connection,
-    `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
-  )
+  const tables = await select(connection, connection.provider === 'sqlite' ? TABLES.sqlite : TABLES.postgresql)
   if (tables.length === 0) return [...migrations]
   if (!tables.some(({ name }) => name === '_prisma_migrations')) {
     throw new DatabaseError(
-      `${file} belongs to another program: it has tables, but not the plant store's; point DATABASE_URL at another file`,
+      `${database} belongs to another program: it has tables, but not the plant store's; point DATABASE_URL at another database`,
     )
   }
 
@@ -34,17 +38,17 @@ export async function pendingMigrations(
     const migration = missing.get(String(name))
     if (finishedAt === null) {
       throw new DatabaseError(
-        `${file} is incomplete because the migration ${name} was interrupted: put a backup in its place, or fix it and run \`npm run prisma -- migrate resolve\``,
+        `${database} is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\``,
       )
     }
     if (!migration) {
       throw new DatabaseError(
-        `${file} was written by a newer version, which added the migration ${name}: start that version, or put a backup in its place`,
+        `${database} was written by a newer version, which added the migration ${name}: start that version, or restore a backup`,
       )
     }
     if (!hasChecksum(migration.script, String(checksum))) {
       throw new DatabaseError(
-        `${file} was migrated with a different version of ${name}: restore the original migration.sql`,
+        `${database} was migrated with a different version of ${name}: restore the original migration.sql`,
       )
     }
     missing.delete(migration.name)

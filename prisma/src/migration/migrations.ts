@@ -9,8 +9,11 @@ export interface Migration {
   readonly script: string
 }
 
-/** In the package's folder: the same path from `src/` and from the compiled `dist/`. */
-export const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url))
+/** Where the migrations of each engine are: the same folder from `src/` and from the compiled `dist/`. */
+export const migrationsFolders = {
+  sqlite: fileURLToPath(new URL('../../migrations', import.meta.url)),
+  postgresql: fileURLToPath(new URL('../../postgresql/migrations', import.meta.url)),
+}
 
 /** Reads the migrations in the order in which they are applied: by name, which begins with the time. */
 export async function readMigrations(folder: string): Promise<Migration[]> {

@@ -1,20 +1,15 @@
 import { existsSync } from 'node:fs'
 import { DatabaseError } from '../database-error.ts'
-import { databaseFile } from '../database-url.ts'
 import { pendingMigrations } from '../migration/migration-history.ts'
-import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
+import { migrationsFolders, readMigrations } from '../migration/migrations.ts'
+import { OPEN_PATIENCE } from '../retry.ts'
 import { withConnection } from './connection/connect.ts'
 import { missingDatabase, toDatabaseError } from './connection/errors.ts'
-import { OPEN_PATIENCE, retryWhileBusy } from './connection/retry-while-busy.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { databaseFile } from './database-file.ts'
 
-/**
- * Checks that a database exists and has the newest schema, and changes nothing.
- *
- * @param url a DATABASE_URL, see `databaseUrl`
- * @param folder where the migrations are
- * @throws {DatabaseError} if it does not exist, needs a migration, or cannot be used
- */
-export async function checkMigrated(url: string, folder: string = migrationsFolder): Promise<void> {
+/** Checks that a SQLite file exists and has the newest schema. */
+export async function checkMigrated(url: string, folder: string = migrationsFolders.sqlite): Promise<void> {
   const file = databaseFile(url)
   const migrations = await readMigrations(folder)
   if (!existsSync(file)) throw missingDatabase(file)

@@ -1,38 +1,18 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import path from 'node:path'
-import { databaseFile } from '../database-url.ts'
-import { migrationsFolder, readMigrations } from '../migration/migrations.ts'
+import type { MigrateOptions } from '../database.ts'
+import { migrationsFolders, readMigrations } from '../migration/migrations.ts'
 import { toDatabaseError } from './connection/errors.ts'
+import { databaseFile } from './database-file.ts'
 import { removeStaleDrafts } from './new-file/drafts.ts'
 import { createNewFile } from './new-file/new-file.ts'
 import { findPending, migrateFile } from './task/migrate-file.ts'
 import { runTask } from './task/run-task.ts'
 
-/** How to migrate. */
-export interface MigrateOptions {
-  /**
-   * Called with the names of the pending migrations. They are then applied in a process of their own, so that the event
-   * loop stays free however long that takes. Default: they are applied in this process.
-   */
-  onPending?: (names: string[]) => void
-  /** Aborts the migration: nothing on disk has changed then. */
-  signal?: AbortSignal | undefined
-}
-
-/**
- * Migrates a database to the newest schema, and creates it if it does not exist. All or nothing: if anything fails, nothing
- * on disk has changed. Processes that migrate the same file at the same time wait for each other. With nothing pending it
- * takes a few milliseconds.
- *
- * @param url a DATABASE_URL, see `databaseUrl`
- * @param folder where the migrations are
- * @returns the names of the migrations that were applied
- * @throws {DatabaseError} if the database was written by a newer version, is another program's, or cannot be used; the
- *   signal's reason
- */
+/** Migrates a SQLite file, in a process of its own where `onPending` is given: SQLite would block the event loop. */
 export async function migrateDatabase(
   url: string,
-  folder: string = migrationsFolder,
+  folder: string = migrationsFolders.sqlite,
   { onPending, signal }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const file = databaseFile(url)

@@ -1,20 +1,16 @@
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Database, OpenOptions } from '../database.ts'
-import { databaseFile } from '../database-url.ts'
+import { REQUEST_PATIENCE } from '../retry.ts'
 import { readSecret } from '../secret.ts'
 import { createTokens } from '../tokens.ts'
 import { connectClient, type SqliteClient } from './connection/client.ts'
 import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
-import { REQUEST_PATIENCE, retryWhileBusy } from './connection/retry-while-busy.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { databaseFile } from './database-file.ts'
 import { createPlants } from './plants.ts'
 
-/**
- * Opens a database that `migrateDatabase` has created.
- *
- * @param url a DATABASE_URL, see `databaseUrl`
- * @throws {DatabaseError} if it does not exist, or cannot be used; the signal's reason
- */
+/** Opens a SQLite file. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const file = databaseFile(url)
   if (!existsSync(file)) throw missingDatabase(file)
@@ -35,7 +31,7 @@ function createDatabase(
   return {
     plants: createPlants(sql, retry),
     tokens: createTokens(prisma, retry),
-    secret: (name) => retry(() => readSecret(sql, name)),
+    secret: (name) => retry(() => readSecret(prisma, name)),
 
     async isEmpty() {
       const [row] = await sql.query<[number]>('SELECT EXISTS (SELECT 1 FROM "Token") OR EXISTS (SELECT 1 FROM "Plant")')

@@ -1,9 +1,6 @@
-import type { PlantRow, Plants, Retry } from '../database.ts'
-import { type ListPiece, readPieces } from '../list-pieces.ts'
+import type { KnownList, ListChange, PlantRow, Plants, Retry } from '../database.ts'
+import { type ListPiece, MAX_CHANGED_BYTES, MAX_CHANGED_PLANTS, MAX_PIECE_BYTES, readPieces } from '../list-pieces.ts'
 import type { Sql } from '../sql.ts'
-
-/** A piece of more than one plant has at most this many bytes of text. */
-const MAX_PIECE_BYTES = 2 ** 20
 
 /** Prisma reads only this format as a time in UTC. */
 const NOW = `strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')`
@@ -27,16 +24,24 @@ const SELECT_PAGE_END = `
 
 // SQLite writes the JSON text in a third of the time that rows take through Prisma. It is limited plant by plant, since
 // adding up the sizes first takes half as long again.
+const TOO_LONG = 'max("bytes") > ?'
+const JSON_TEXT = `
+  group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ',')
+    FILTER (WHERE "bytes" <= ?)`
+const PLANTS_AFTER = `
+  SELECT "seq", "name", "tag", octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
+  WHERE "account" = ? AND "seq" > ?`
+
 const SELECT_PIECE = `
+  SELECT iif(${TOO_LONG}, NULL, ${JSON_TEXT}), max("seq")
+  FROM (${PLANTS_AFTER} AND "seq" <= ? ORDER BY "seq" LIMIT ?)`
+
+const SELECT_CHANGE = `
   SELECT
-    iif(max("bytes") <= ?,
-      group_concat(iif("tag" IS NULL, json_object('name', "name"), json_object('name', "name", 'tag', "tag")), ',')
-        FILTER (WHERE "bytes" <= ?),
-      NULL),
-    max("seq")
-  FROM (
-    SELECT "seq", "name", "tag", octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes" FROM "Plant"
-    WHERE "account" = ? AND "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT ?)`
+    coalesce((SELECT "count" FROM "Edits" WHERE "account" = ?), 0),
+    coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = ?), 0),
+    iif(count(*) > ${MAX_CHANGED_PLANTS} OR ${TOO_LONG}, NULL, coalesce(${JSON_TEXT}, ''))
+  FROM (${PLANTS_AFTER} ORDER BY "seq" LIMIT ${MAX_CHANGED_PLANTS + 1})`
 
 /** Creates the plants of a SQLite database. */
 export function createPlants(sql: Sql, retry: Retry): Plants {
@@ -56,14 +61,10 @@ export function createPlants(sql: Sql, retry: Retry): Plants {
         ? selectListEnd(sql, account)
         : selectPageEnd(sql, account, after, limit))
       const readPiece = (from: number, plants: number) => selectPiece(sql, account, from, last, plants)
-      return { pieces: readPieces(readPiece, after, last), next: more ? last : undefined }
+      return { pieces: readPieces(readPiece, after, last), last, more }
     },
 
-    async version() {
-      const [row] = await sql.query<[number]>('PRAGMA data_version')
-      if (!row) throw new Error('SQLite returned no data_version')
-      return row[0]
-    },
+    changes: (lists) => Promise.all(lists.map((list) => selectChange(sql, list))),
   }
 }
 
@@ -88,6 +89,13 @@ async function selectListEnd(sql: Sql, account: string): Promise<ListEnd> {
 async function selectPageEnd(sql: Sql, account: string, after: number, limit: number): Promise<ListEnd> {
   const [row] = await sql.query<[number | null, number]>(SELECT_PAGE_END, limit, account, after, limit + 1)
   return { last: row?.[0] ?? 0, more: (row?.[1] ?? 0) > limit }
+}
+
+async function selectChange(sql: Sql, { account, last }: KnownList): Promise<ListChange> {
+  const parameters = [account, account, MAX_CHANGED_BYTES, MAX_CHANGED_BYTES, account, last]
+  const [row] = await sql.query<[number, number, string | null]>(SELECT_CHANGE, ...parameters)
+  if (!row) throw new Error('An aggregate has one row')
+  return { edits: row[0], last: row[1], json: row[2] ?? undefined }
 }
 
 async function selectPiece(

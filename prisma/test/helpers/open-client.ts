@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { databaseFile } from '../../src/database-url.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { connectClient, type SqliteClient } from '../../src/sqlite/connection/client.ts'
+import { databaseFile } from '../../src/sqlite/database-file.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
 export async function openClient(url: string): Promise<SqliteClient> {

@@ -5,10 +5,10 @@ import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { migrationsFolder } from '../../src/migration/migrations.ts'
+import { migrationsFolders } from '../../src/migration/migrations.ts'
 import { runPrisma, runScript } from '../helpers/run.ts'
 
-const ours = readdirSync(migrationsFolder).filter((name) => !name.endsWith('.toml'))
+const ours = readdirSync(migrationsFolders.sqlite).filter((name) => !name.endsWith('.toml'))
 
 test('a new database gets all migrations, and Prisma agrees that it is up to date', async () => {
   const { file, url } = temporaryDatabase()

@@ -5,7 +5,7 @@ import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/m
 import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase } from '../../src/index.ts'
-import { migrationsFolder } from '../../src/migration/migrations.ts'
+import { migrationsFolders } from '../../src/migration/migrations.ts'
 import { contentsOf } from '../helpers/contents.ts'
 import { runScript } from '../helpers/run.ts'
 
@@ -40,7 +40,7 @@ test('a database whose migration was interrupted is rejected', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   runSql(file, 'UPDATE _prisma_migrations SET finished_at = NULL')
-  await expectRejection(file, /incomplete because the migration \d+_initial was interrupted: put a backup/)
+  await expectRejection(file, /incomplete because the migration \d+_initial was interrupted: restore a backup/)
 })
 
 test('a migration that was rolled back is applied again', async () => {
@@ -54,7 +54,7 @@ test('a migration that was rolled back is applied again', async () => {
 test('the database of another program is rejected', async () => {
   const { file } = temporaryDatabase()
   runSql(file, 'CREATE TABLE bookmarks (url)')
-  await expectRejection(file, /belongs to another program.*point DATABASE_URL at another file/)
+  await expectRejection(file, /belongs to another program.*point DATABASE_URL at another database/)
 })
 
 test('a file that is not a database is rejected', async () => {
@@ -130,7 +130,7 @@ test.skipIf(process.platform === 'win32').each([
 
   // This repository may be where that user may not read it.
   const migrations = path.join(path.dirname(folder), 'migrations')
-  cpSync(migrationsFolder, migrations, { recursive: true })
+  cpSync(migrationsFolders.sqlite, migrations, { recursive: true })
   const { stdout } = await runScript('migrate.ts', [`file:${file}`, migrations], {
     env: { ...process.env, ...(isRoot && { RUN_AS_USER: String(OTHER_USER) }) },
   })

@@ -3,7 +3,6 @@ import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { readSecret } from '../../src/secret.ts'
-import type { Sql } from '../../src/sql.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 test('a secret is 32 bytes, created at its first use, and the same for every connection from then on', async () => {
@@ -12,28 +11,30 @@ test('a secret is 32 bytes, created at its first use, and the same for every con
   const [one, other] = [await openClient(url), await openClient(url)]
   expect(query(file, 'SELECT * FROM Secret')).toEqual([])
 
-  const secrets = await Promise.all([one, other, one].map(({ sql }) => readSecret(sql, 'cursor')))
+  const secrets = await Promise.all([one, other, one].map(({ prisma }) => readSecret(prisma, 'cursor')))
   const [secret] = secrets
   expect(secret).toHaveLength(32)
   expect(secrets).toEqual([secret, secret, secret])
-  expect(await readSecret((await openClient(url)).sql, 'cursor')).toEqual(secret)
+  expect(await readSecret((await openClient(url)).prisma, 'cursor')).toEqual(secret)
   expect(query(file, 'SELECT * FROM Secret')).toEqual([{ name: 'cursor', value: secret?.toString('hex') }])
 })
 
 test('a secret that another server stores first is used', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
-  const { sql } = await openClient(url)
+  const { prisma } = await openClient(url)
   const first = 'ab'.repeat(32)
-  const late: Sql = {
-    query: sql.query,
-    execute: (...statement) => {
-      runSql(file, `INSERT INTO Secret VALUES ('cursor', '${first}')`)
-      return sql.execute(...statement)
+  const late: Parameters<typeof readSecret>[0] = {
+    secret: {
+      findUnique: (parameters) => prisma.secret.findUnique(parameters),
+      create: (parameters) => {
+        runSql(file, `INSERT INTO Secret VALUES ('cursor', '${first}')`)
+        return prisma.secret.create(parameters)
+      },
     },
   }
   expect((await readSecret(late, 'cursor')).toString('hex')).toBe(first)
-  expect((await readSecret(sql, 'cursor')).toString('hex')).toBe(first)
+  expect((await readSecret(prisma, 'cursor')).toString('hex')).toBe(first)
 })
 
 test('secrets with other names and of other databases differ', async () => {
@@ -41,8 +42,8 @@ test('secrets with other names and of other databases differ', async () => {
   const secrets = new Set<string>()
   for (const { url } of databases) {
     await migrateDatabase(url)
-    const { sql } = await openClient(url)
-    for (const name of ['cursor', 'other']) secrets.add((await readSecret(sql, name)).toString('hex'))
+    const { prisma } = await openClient(url)
+    for (const name of ['cursor', 'other']) secrets.add((await readSecret(prisma, name)).toString('hex'))
   }
   expect(secrets.size).toBe(4)
 })

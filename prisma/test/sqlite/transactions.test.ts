@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import type { PrismaClient } from '../../src/generated/client.ts'
+import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
@@ -37,8 +37,9 @@ test('no operation of a database opens a transaction', async () => {
   expect(await plants.insert([plant('1')])).toBe(1)
   expect(await plants.insert([plant('1'), plant('2')])).toBe(1)
   expect(await plants.find([plant('2'), plant('3')])).toEqual([plant('2')])
-  const { pieces, next } = await plants.list('alice', { limit: 1 })
-  expect([await pieces.next(), next]).toEqual([{ done: false, value: '[{"name":"plant 1"}]' }, 1])
+  const { pieces, last, more } = await plants.list('alice', { limit: 1 })
+  expect(await pieces.next()).toEqual({ done: false, value: '[{"name":"plant 1"}]' })
+  expect({ last, more }).toEqual({ last: 1, more: true })
   expect(await secret('cursor')).toHaveLength(32)
   expect(await whyUnavailable()).toBeUndefined()
   expect(await isEmpty()).toBe(false)

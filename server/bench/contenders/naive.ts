@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { contract } from '@plant-store/contract'
 import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type RequestHandler } from 'express'
-import { databaseFile } from '../../../prisma/src/database-url.ts'
 import { connectClient } from '../../../prisma/src/sqlite/connection/client.ts'
+import { databaseFile } from '../../../prisma/src/sqlite/database-file.ts'
 
 const { prisma } = await connectClient(databaseFile(process.env['DATABASE_URL'] ?? ''))
 const accounts = new WeakMap<object, string>()

@@ -106,7 +106,7 @@ async function withSettings(
   try {
     await run(settings)
   } catch (error) {
-    throw explainDatabaseError(error, settings.databaseUrl)
+    throw await explainDatabaseError(error, settings.databaseUrl)
   }
 }
 

@@ -1,52 +1,48 @@
+import type { KnownList, ListChange, PlantList } from '@plant-store/prisma'
 import { putBack } from './put-back.ts'
 
 /** Runs a read of the database within the limits of its request. */
 export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
 
 /**
- * Caches the serialized lists of busy accounts for as long as they are certain to be what the database holds.
+ * Caches the serialized lists of busy accounts.
  *
- * What this process writes goes through {@link ListCache.write}; what any other connection writes changes the version of
- * the database. The version is read for every list, after its request has arrived, and once for all lists that are
- * requested in one turn of the event loop. A list is cached with the version that was read before its rows were, so that
- * a write in between makes it stale, never wrong. Long lists are not cached, and the least recently used go first.
+ * For every list, what has changed since it was cached is read after its request has arrived, once for all lists that are
+ * requested in one turn of the event loop. Plants that were added are appended, whoever added them; a list in which others
+ * were changed or deleted is read again. So a list is never older than its request, on any number of servers. Long lists
+ * are not cached, and the least recently used go first.
  */
 export interface ListCache {
   /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
   get(account: string, limitRead: LimitRead): Promise<Buffer | AsyncIterator<string>>
-  /**
-   * Runs a write, which must report what it changed with {@link append} or {@link delete} before it ends. A list that is
-   * read meanwhile may already have the change, and is not cached.
-   */
-  write<T>(run: () => Promise<T>): Promise<T>
-  /** Appends plants to the list of an account: JSON objects, separated by commas. Nothing else has changed in it. */
-  append(account: string, json: string): void
-  /** Removes the list of an account, in which anything may have changed. */
-  delete(account: string): unknown
 }
 
 /** What a list cache works with. */
 export interface ListCacheOptions {
-  /** Returns a number that changes when another connection has changed the database. */
-  readVersion(): Promise<number>
-  /** Reads the whole list of an account, as JSON text in pieces. */
-  readList(account: string): Promise<AsyncIterator<string>>
+  /** Reads what has changed in lists. */
+  readChanges(lists: readonly KnownList[]): Promise<readonly ListChange[]>
+  /** Reads the whole list of an account. */
+  readList(account: string): Promise<PlantList>
   /** A longer list is not cached. */
   maxListCharacters: number
   /** The length of all cached lists. A character takes 1 or 2 bytes as text, and up to 3 once it was sent, in UTF-8. */
   maxCharacters: number
 }
 
+/** A list as it was at one moment. It is replaced, never changed. */
 interface Entry {
-  version: number
-  text: string
+  readonly edits: number
+  readonly last: number
+  readonly text: string
   /** The text in UTF-8, once it has been requested. */
-  bytes: Buffer | undefined
+  bytes?: Buffer
 }
+
+const EMPTY = { edits: Number.NaN, last: 0, text: '[]' } satisfies Entry
 
 /** Creates a list cache. */
 export function createListCache({
-  readVersion,
+  readChanges,
   readList,
   maxListCharacters,
   maxCharacters,
@@ -54,88 +50,95 @@ export function createListCache({
   // A Map keeps the order of insertion, here that of the last use.
   const entries = new Map<string, Entry>()
   let cachedCharacters = 0
-  let writesBegun = 0
-  let writesEnded = 0
-  const currentVersion = oncePerTurn(readVersion)
 
-  function remove(account: string): Entry | undefined {
-    const entry = entries.get(account)
-    if (entry) cachedCharacters -= entry.text.length
+  function set(account: string, entry: Entry): Entry {
+    const before = entries.get(account)
+    if (before) cachedCharacters -= before.text.length
     entries.delete(account)
+    if (entry.text.length > maxListCharacters) return entry
+    entries.set(account, entry)
+    cachedCharacters += entry.text.length
+    for (const [leastRecent, { text }] of entries) {
+      if (cachedCharacters <= maxCharacters) break
+      entries.delete(leastRecent)
+      cachedCharacters -= text.length
+    }
     return entry
   }
 
-  function set(account: string, entry: Entry): void {
-    remove(account)
-    if (entry.text.length > maxListCharacters) return
-    entries.set(account, entry)
-    cachedCharacters += entry.text.length
-    for (const leastRecent of entries.keys()) {
-      if (cachedCharacters <= maxCharacters) break
-      remove(leastRecent)
-    }
+  /** Reads what has changed in the lists of these accounts, and brings the cached ones up to date. */
+  async function refresh(accounts: readonly string[]): Promise<Refreshed[]> {
+    const known = accounts.map((account) => entries.get(account) ?? EMPTY)
+    const changes = await readChanges(accounts.map((account, index) => ({ account, last: known[index]?.last ?? 0 })))
+    return accounts.map((account, index) => {
+      const change = changes[index] as ListChange
+      const entry = applyChange(known[index] ?? EMPTY, change)
+      return { change, entry: entry && set(account, entry) }
+    })
   }
 
-  function find(account: string, version: number): Buffer | undefined {
-    const entry = entries.get(account)
-    if (entry?.version !== version) return undefined
-    entries.delete(account)
-    entries.set(account, entry)
-    entry.bytes ??= Buffer.from(entry.text)
-    return entry.bytes
-  }
-
-  async function read(account: string, version: number): Promise<Buffer | AsyncIterator<string>> {
-    const writesBefore = writesBegun
-    const isWriting = writesBegun > writesEnded
-    const pieces = await readList(account)
+  async function read(account: string, { edits, last }: ListChange): Promise<Buffer | AsyncIterator<string>> {
+    // A request before this one may have read the same list meanwhile.
+    const current = entries.get(account)
+    if (current && current.edits === edits && current.last >= last) return toBytes(current)
+    const list = await readList(account)
     let text = ''
-    for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
+    for (let next = await list.pieces.next(); !next.done; next = await list.pieces.next()) {
       text += next.value
-      if (text.length > maxListCharacters) return putBack(text, pieces)
+      if (text.length > maxListCharacters) return putBack(text, list.pieces)
     }
-    const bytes = Buffer.from(text)
-    if (!isWriting && writesBegun === writesBefore) set(account, { version, text, bytes })
-    return bytes
+    // The edits were counted before: if there was one since, the list is read again.
+    return toBytes(set(account, { edits, last: list.last, text }))
   }
+
+  const refreshOnce = oncePerTurn(refresh)
 
   return {
     async get(account, limitRead) {
-      const version = await currentVersion()
-      const bytes = find(account, version)
-      if (bytes) return bytes
-      // A request before this one may have read the same list meanwhile.
-      return limitRead(async () => find(account, version) ?? read(account, version))
+      const { change, entry } = await refreshOnce(account)
+      return entry ? toBytes(entry) : limitRead(() => read(account, change))
     },
-
-    async write(run) {
-      writesBegun++
-      try {
-        return await run()
-      } finally {
-        writesEnded++
-      }
-    },
-
-    append(account, json) {
-      const entry = remove(account)
-      if (!entry) return
-      const { version, text } = entry
-      set(account, { version, text: `${text.slice(0, -1)}${text === '[]' ? '' : ','}${json}]`, bytes: undefined })
-    },
-
-    delete: remove,
   }
 }
 
-/** Makes a function run once for all calls within a turn of the event loop, after the last of them. */
-function oncePerTurn<T>(run: () => Promise<T>): () => Promise<T> {
-  let shared: Promise<T> | undefined
-  return () => {
-    shared ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-      shared = undefined
-      return run()
-    })
-    return shared
+/** What has changed in a list, and the list where that is known. */
+interface Refreshed {
+  change: ListChange
+  entry: Entry | undefined
+}
+
+/** Returns the list after a change; undefined where it has to be read again. */
+function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | undefined {
+  // Whatever follows the beginning is the whole list.
+  if (json === undefined || (known.last > 0 && known.edits !== edits)) return undefined
+  if (json === '') return known.edits === edits ? known : { edits, last, text: known.text }
+  return { edits, last, text: `${known.text.slice(0, -1)}${known.last === 0 ? '' : ','}${json}]` }
+}
+
+function toBytes(entry: Entry): Buffer {
+  entry.bytes ??= Buffer.from(entry.text)
+  return entry.bytes
+}
+
+/** Makes a function run once for all keys that are asked for within a turn of the event loop, after the last of them. */
+function oncePerTurn<Result>(
+  run: (keys: readonly string[]) => Promise<readonly Result[]>,
+): (key: string) => Promise<Result> {
+  let positions = new Map<string, number>()
+  let results: Promise<readonly Result[]> | undefined
+
+  async function runAfterTurn(): Promise<readonly Result[]> {
+    await new Promise((resolve) => setImmediate(resolve))
+    const keys = [...positions.keys()]
+    positions = new Map()
+    results = undefined
+    return run(keys)
+  }
+
+  return async (key) => {
+    const position = positions.get(key) ?? positions.size
+    positions.set(key, position)
+    results ??= runAfterTurn()
+    return (await results)[position] as Result
   }
 }

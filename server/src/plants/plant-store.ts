@@ -2,7 +2,7 @@ import type { Plant, ValidNewPlant } from '@plant-store/contract'
 import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
 import { Failure } from '../failure.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { createListCache, type LimitRead, type ListCache } from './list-cache.ts'
+import { createListCache, type LimitRead } from './list-cache.ts'
 import { putBack } from './put-back.ts'
 
 /** A part of an account's list. */
@@ -44,13 +44,13 @@ const CACHE_LIMITS = { maxListCharacters: 2 ** 20, maxCharacters: 16 * 2 ** 20 }
 export function createPlantStore(plants: Plants): PlantStore {
   const lists = createListCache({
     ...CACHE_LIMITS,
-    readVersion: plants.version,
-    readList: async (account) => (await plants.list(account)).pieces,
+    readChanges: plants.changes,
+    readList: (account) => plants.list(account),
   })
   const writes = createGroupCommit<PlantRow, boolean>({
     ...BATCH_LIMITS,
     weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
-    commit: (rows) => lists.write(() => storeAll(plants, lists, rows)),
+    commit: (rows) => storeAll(plants, rows),
   })
 
   return {
@@ -67,9 +67,10 @@ export function createPlantStore(plants: Plants): PlantStore {
         return { json: await lists.get(account, limitRead), next: undefined }
       }
       return limitRead(async () => {
-        const { pieces, next } = await plants.list(account, range)
+        const { pieces, last, more } = await plants.list(account, range)
         const { value: first = '' } = await pieces.next()
-        return { json: first.endsWith(']') ? Buffer.from(first) : putBack(first, pieces), next }
+        const json = first.endsWith(']') ? Buffer.from(first) : putBack(first, pieces)
+        return { json, next: more ? last : undefined }
       })
     },
 
@@ -78,32 +79,18 @@ export function createPlantStore(plants: Plants): PlantStore {
 }
 
 /** Stores the rows in one transaction, and returns for each whether its account has it now. */
-async function storeAll(plants: Plants, lists: ListCache, rows: PlantRow[]): Promise<boolean[]> {
-  const accounts = new Set(rows.map(({ account }) => account))
-  try {
-    const inserted = await plants.insert(rows)
-    if (inserted === rows.length) {
-      for (const account of accounts) lists.append(account, toJson(rows, account))
-      return rows.map(() => true)
-    }
-  } catch (error) {
-    for (const account of accounts) lists.delete(account)
-    throw error
-  }
-  for (const account of accounts) lists.delete(account)
+async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<boolean[]> {
+  const inserted = await plants.insert(rows)
+  if (inserted === rows.length) return rows.map(() => true)
   // Some ids were already stored, before or by this batch: a plant with the same content counts as created.
   const stored = new Map((await plants.find(rows)).map((row) => [keyOf(row), row]))
+  // An operator may delete one in between.
+  const isGone = rows.some((row) => !stored.has(keyOf(row)))
+  if (isGone && attempts > 1) return storeAll(plants, rows, attempts - 1)
   return rows.map((row) => {
     const other = stored.get(keyOf(row))
     return other?.name === row.name && other.tag === row.tag
   })
-}
-
-function toJson(rows: readonly PlantRow[], account: string): string {
-  return rows
-    .filter((row) => row.account === account)
-    .map(({ name, tag }) => JSON.stringify(tag === null ? { name } : { name, tag }))
-    .join()
 }
 
 function keyOf({ account, id }: PlantRow): string {

@@ -5,8 +5,8 @@ import { batchCommitted, busyRetried, type Event, requestEnded, requestRejected 
 export interface Gauges {
   requestsInFlight(): number
   waitingWrites(): number
-  /** The size of the database's write-ahead log, in bytes. */
-  logSize(): Promise<number>
+  /** The size of the database's write-ahead log, in bytes; absent where this process does not write it. */
+  logSize: (() => Promise<number>) | undefined
 }
 
 /** The metrics of this process, in Prometheus text format. */
@@ -48,12 +48,12 @@ export function createMetrics(gauges: Gauges): Metrics {
   })
   const retries = new Counter({
     name: 'plant_store_busy_retries_total',
-    help: 'Statements retried because another process had locked the database.',
+    help: 'Statements retried because the database was locked or did not respond.',
     registers,
   })
   gauge('http_server_active_requests', 'Requests in flight.', gauges.requestsInFlight)
   gauge('plant_store_waiting_writes', 'New plants waiting for a commit.', gauges.waitingWrites)
-  gauge('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', gauges.logSize)
+  if (gauges.logSize) gauge('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', gauges.logSize)
 
   const subscriptions = [
     subscribe(requestEnded, ({ method, route, status, seconds }) => {

@@ -1,20 +1,57 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { KnownList, ListChange } from '@plant-store/prisma'
+import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { createListCache, type LimitRead, type ListCacheOptions } from '../../src/plants/list-cache.ts'
 
-/** Creates a cache of the lists in an object, and counts what it reads. */
-function create(lists: Record<string, string[]>, options: Partial<ListCacheOptions> = {}) {
-  const state = { version: 1, versions: 0, reads: 0, limited: 0 }
+/** A list in memory: its plants by `seq`, and how often others than the last were changed. */
+interface StoredList {
+  edits: number
+  plants: Map<number, string>
+}
+
+/** Creates a cache of lists in memory, whose plants are numbers in JSON, and counts what it reads. */
+function create(initial: Record<string, string[]> = {}, options: Partial<ListCacheOptions> = {}) {
+  const state = { changes: 0, reads: 0, limited: 0, maxNews: 100 }
+  let seq = 0
+  const lists = new Map<string, StoredList>()
+  const listOf = (account: string): StoredList => {
+    const list = lists.get(account) ?? { edits: 0, plants: new Map() }
+    lists.set(account, list)
+    return list
+  }
+  const add = (account: string, ...plants: string[]) => {
+    for (const plant of plants) listOf(account).plants.set(++seq, plant)
+  }
+  const remove = (account: string) => {
+    const list = listOf(account)
+    const [first] = list.plants.keys()
+    if (first === undefined) return
+    list.plants.delete(first)
+    list.edits++
+  }
+  for (const [account, plants] of Object.entries(initial)) add(account, ...plants)
+
+  const changeOf = ({ account, last }: KnownList): ListChange => {
+    const { edits, plants } = listOf(account)
+    const news = [...plants].filter(([each]) => each > last).map(([, plant]) => plant)
+    return { edits, last: lastOf(account), json: news.length > state.maxNews ? undefined : news.join() }
+  }
+  const lastOf = (account: string) => Math.max(0, ...listOf(account).plants.keys())
+
   const cache = createListCache({
     maxListCharacters: 100,
     maxCharacters: 1_000,
-    readVersion: async () => {
-      state.versions++
-      return state.version
+    readChanges: async (known) => {
+      state.changes++
+      return known.map(changeOf)
     },
     readList: async (account) => {
       state.reads++
-      return pieces(lists[account] ?? ['[]'])
+      return {
+        pieces: pieces(`[${[...listOf(account).plants.values()].join()}`, ']'),
+        last: lastOf(account),
+        more: false,
+      }
     },
     ...options,
   })
@@ -22,11 +59,13 @@ function create(lists: Record<string, string[]>, options: Partial<ListCacheOptio
     state.limited++
     return read()
   }
-  const get = async (account: string) => textOf(await cache.get(account, limitRead))
-  return { cache, ...cache, get, getRaw: (account: string) => cache.get(account, limitRead), state }
+  const getRaw = (account: string) => cache.get(account, limitRead)
+  const get = async (account: string) => textOf(await getRaw(account))
+  const text = (account: string) => `[${[...listOf(account).plants.values()].join()}]`
+  return { cache, get, getRaw, state, add, remove, text, listOf }
 }
 
-async function* pieces(texts: readonly string[]): AsyncGenerator<string, undefined> {
+async function* pieces(...texts: readonly string[]): AsyncGenerator<string, undefined> {
   yield* texts
 }
 
@@ -37,151 +76,149 @@ async function textOf(list: Buffer | AsyncIterator<string>): Promise<string> {
   return text
 }
 
-test('a list is read once while the version stays the same, and its bytes are shared', async () => {
-  const { getRaw, state } = create({ alice: ['["', 'é', '"]'] })
+test('the bytes of a list that has not changed are shared', async () => {
+  const { getRaw, state } = create({ alice: ['"é"'] })
   const first = await getRaw('alice')
   expect(String(first)).toBe('["é"]')
   expect(await getRaw('alice')).toBe(first)
-  expect(state).toMatchObject({ reads: 1, limited: 1, versions: 2 })
+  expect(state).toMatchObject({ reads: 0, limited: 0, changes: 2 })
 })
 
-test('a list is read again after the version has changed', async () => {
-  const lists = { alice: ['[1]'] }
-  const { get, state } = create(lists)
+test('plants that were added are appended, also to an empty list', async () => {
+  const { get, add, state } = create({ alice: ['1'] })
+  expect(await Promise.all(['alice', 'bob'].map(get))).toEqual(['[1]', '[]'])
+  add('alice', '2', '3')
+  add('bob', '4')
+  expect(await Promise.all(['alice', 'bob'].map(get))).toEqual(['[1,2,3]', '[4]'])
+  add('bob', '5')
+  expect(await get('bob')).toBe('[4,5]')
+  expect(state.reads).toBe(0)
+})
+
+test('a list in which a plant was changed or deleted is read again, and then cached', async () => {
+  const { get, add, remove, state } = create({ alice: ['1', '2'] })
   await get('alice')
-  lists.alice = ['[2]']
-  expect(await get('alice')).toBe('[1]')
-  state.version = 2
+  remove('alice')
+  add('alice', '3')
+  expect(await get('alice')).toBe('[2,3]')
+  expect(await get('alice')).toBe('[2,3]')
+  expect(state).toMatchObject({ reads: 1, limited: 1 })
+})
+
+test('a list whose last plant was deleted is read again, also where it becomes empty', async () => {
+  const { get, remove, add } = create({ alice: ['1'] })
+  await get('alice')
+  remove('alice')
+  expect(await get('alice')).toBe('[]')
+  add('alice', '2')
   expect(await get('alice')).toBe('[2]')
-  expect(state.reads).toBe(2)
 })
 
-test('requests in one turn share a read of the version and of the list', async () => {
-  const { get, state } = create({ alice: ['[1]'], bob: ['[2]'] })
-  expect(await Promise.all(['alice', 'bob'].map(get))).toEqual(['[1]', '[2]'])
-  expect(state).toMatchObject({ versions: 1, reads: 2 })
-  await Promise.all(['alice', 'bob'].map(get))
-  expect(state).toMatchObject({ versions: 2, reads: 2 })
-})
-
-test('a request that waited for its read finds what another has read meanwhile', async () => {
-  const { getRaw, state, cache } = create({ alice: ['[1]'] })
-  let allow = () => {}
-  const allowed = new Promise<void>((resolve) => {
-    allow = resolve
-  })
-  const waiting = cache.get('alice', async (read) => {
-    await allowed
-    return read()
-  })
-  const first = await getRaw('alice')
-  allow()
-  expect(await waiting).toBe(first)
+test('a list with too much news is read within the limits of the request, and then cached', async () => {
+  const { get, add, state } = create({ alice: ['1', '2'] })
+  state.maxNews = 1
+  expect(await get('alice')).toBe('[1,2]')
+  expect(state).toMatchObject({ reads: 1, limited: 1 })
+  add('alice', '3')
+  expect(await get('alice')).toBe('[1,2,3]')
   expect(state.reads).toBe(1)
 })
 
-test('a version that cannot be read fails the requests of its turn only', async () => {
-  const readVersion = vi.fn(async () => 1).mockRejectedValueOnce(new Error('locked'))
-  const { get } = create({}, { readVersion })
-  await expect(get('alice')).rejects.toThrow('locked')
+test('requests in one turn share what they read', async () => {
+  const { get, getRaw, add, state } = create({ alice: ['1'], bob: ['2'] })
+  expect(await Promise.all(['alice', 'bob', 'alice'].map(get))).toEqual(['[1]', '[2]', '[1]'])
+  expect(state.changes).toBe(1)
+  add('alice', '3')
+  const [one, other] = await Promise.all(['alice', 'alice'].map(getRaw))
+  expect(one).toBe(other)
+  expect(state.changes).toBe(2)
+})
+
+test('a request that waited for its read finds what another has read meanwhile, if that is new enough', async () => {
+  const { getRaw, state, cache, add, text } = create({ alice: ['1', '2'] })
+  state.maxNews = 1
+  const waitFor = () => {
+    let allow = () => {}
+    const allowed = new Promise<void>((resolve) => {
+      allow = resolve
+    })
+    const list = cache.get('alice', async (read) => {
+      state.limited++
+      await allowed
+      return read()
+    })
+    return { list, allow }
+  }
+  const early = waitFor()
+  const first = await getRaw('alice')
+  early.allow()
+  expect(await early.list).toBe(first)
+  expect(state.reads).toBe(1)
+
+  add('alice', '3', '4')
+  const late = waitFor()
+  await expect.poll(() => state.limited).toBe(3)
+  late.allow()
+  expect(String(await late.list)).toBe(text('alice'))
+  expect(state.reads).toBe(2)
+})
+
+test('changes that cannot be read fail the requests of their turn only', async () => {
+  const readChanges = vi.fn(async () => [{ edits: 0, last: 0, json: '' }]).mockRejectedValueOnce(new Error('locked'))
+  const { get } = create({}, { readChanges })
+  await expect(Promise.all([get('alice'), get('alice')])).rejects.toThrow('locked')
   expect(await get('alice')).toBe('[]')
 })
 
-test('plants are appended to a cached list, also to an empty one, and to no other', async () => {
-  const { get, append, state } = create({ alice: ['[{"name":"é"}]'], bob: ['[]'], carol: ['[3]'] })
-  await Promise.all(['alice', 'bob'].map(get))
-  for (const account of ['alice', 'bob', 'carol']) append(account, '{"name":"ü"},{"name":"x"}')
-  append('bob', '{"name":"y"}')
-  expect(await get('alice')).toBe('[{"name":"é"},{"name":"ü"},{"name":"x"}]')
-  expect(await get('bob')).toBe('[{"name":"ü"},{"name":"x"},{"name":"y"}]')
-  expect(state.reads).toBe(2)
-  expect(await get('carol')).toBe('[3]')
-})
-
-test('a deleted list is read again', async () => {
-  const { get, state, cache } = create({ alice: ['[1]'] })
-  await get('alice')
-  cache.delete('alice')
-  cache.delete('alice')
-  expect(await get('alice')).toBe('[1]')
-  expect(state.reads).toBe(2)
-})
-
-test.each(['before', 'during'])('a list is not cached if a write begins %s its read', async (when) => {
-  let finishRead = () => {}
-  let finishWrite = () => {}
-  const reading = new Promise<void>((resolve) => {
-    finishRead = resolve
-  })
-  const { get, write, state } = create(
-    {},
-    {
-      readList: async () => {
-        state.reads++
-        await reading
-        return pieces(['[1]'])
-      },
-    },
-  )
-  const startWrite = () =>
-    write(
-      () =>
-        new Promise<string>((resolve) => {
-          finishWrite = () => resolve('written')
-        }),
-    )
-  let written = when === 'before' ? startWrite() : undefined
-  const listed = get('alice')
-  await expect.poll(() => state.reads).toBe(1)
-  written ??= startWrite()
-  finishWrite()
-  expect(await written).toBe('written')
-  finishRead()
-  expect(await listed).toBe('[1]')
-
-  // Read again, now without a write, and then cached.
-  await get('alice')
-  await get('alice')
-  expect(state.reads).toBe(2)
-})
-
-test('a write that fails passes its error on, and lists are cached again', async () => {
-  const { get, write, state } = create({})
-  await expect(write(() => Promise.reject(new Error('full')))).rejects.toThrow('full')
-  await get('alice')
-  await get('alice')
-  expect(state.reads).toBe(1)
+test('what an older turn has read never hides what a newer one has', async () => {
+  const answers: ((changes: ListChange[]) => void)[] = []
+  const { get } = create({}, { readChanges: () => new Promise((resolve) => answers.push(resolve)) })
+  const older = get('alice')
+  await expect.poll(() => answers.length).toBe(1)
+  const newer = get('alice')
+  await expect.poll(() => answers.length).toBe(2)
+  answers[1]?.([{ edits: 0, last: 2, json: '1,2' }])
+  expect(await newer).toBe('[1,2]')
+  answers[0]?.([{ edits: 0, last: 1, json: '1' }])
+  expect(await older).toBe('[1]')
+  const last = get('alice')
+  await expect.poll(() => answers.length).toBe(3)
+  answers[2]?.([{ edits: 0, last: 2, json: '2' }])
+  expect(await last).toBe('[1,2]')
 })
 
 test('a list up to the size limit is cached, a longer one is returned in pieces', async () => {
-  const { getRaw, state } = create({ fits: ['[12', '34]'], long: ['[12', '345]', '!'] }, { maxListCharacters: 6 })
+  const { getRaw, state, text } = create({ fits: ['12', '4'], long: ['12', '345'] }, { maxListCharacters: 6 })
+  state.maxNews = 0
   expect(Buffer.isBuffer(await getRaw('fits'))).toBe(true)
   await getRaw('fits')
   expect(state.reads).toBe(1)
 
   const long = await getRaw('long')
   expect(Buffer.isBuffer(long)).toBe(false)
-  expect(await textOf(long)).toBe('[12345]!')
+  expect(await textOf(long)).toBe(text('long'))
   await getRaw('long')
   expect(state.reads).toBe(3)
 })
 
 test.each([6, 100])(
-  'a list that grows beyond the size limit is removed from a cache of %i bytes',
+  'a list that grows beyond the size limit is removed from a cache of %i characters',
   async (maxCharacters) => {
-    const { get, append, state } = create({ alice: ['[12]'] }, { maxListCharacters: 6, maxCharacters })
+    const { get, add, state } = create({ alice: ['12'] }, { maxListCharacters: 6, maxCharacters })
     await get('alice')
-    append('alice', '3')
+    add('alice', '3')
     expect(await get('alice')).toBe('[12,3]')
-    append('alice', '4')
+    add('alice', '4')
+    expect(await get('alice')).toBe('[12,3,4]')
+    state.maxNews = 2
     await get('alice')
-    expect(state.reads).toBe(2)
+    expect(state.reads).toBe(1)
   },
 )
 
 test('the least recently used lists are removed first, and no more than needed', async () => {
-  const lists = { a: ['[1]'], b: ['[2]'], c: ['[3]'], d: ['[4]'] }
-  const { get, append, state } = create(lists, { maxCharacters: 9 })
+  const { get, add, state } = create({ a: ['1'], b: ['2'], c: ['3'], d: ['4'] }, { maxCharacters: 9 })
+  state.maxNews = 0
   for (const account of ['a', 'b', 'c', 'a', 'd']) await get(account)
   expect(state.reads).toBe(4)
   for (const account of ['c', 'a', 'd']) await get(account)
@@ -189,25 +226,47 @@ test('the least recently used lists are removed first, and no more than needed',
   await get('b')
   expect(state.reads).toBe(5)
 
-  // "a", "d" and "b" are cached. Growing "d" removes "a" and then "b", which leaves room for "c".
-  append('d', '5,6,7')
-  await nextTurn()
+  // "a", "d" and "b" are cached. Growing "d" removes "a" and then "b".
+  state.maxNews = 3
+  add('d', '5', '6', '7')
   expect(await get('d')).toBe('[4,5,6,7]')
+  state.maxNews = 0
+  await get('d')
   expect(state.reads).toBe(5)
   await get('b')
   expect(state.reads).toBe(6)
 })
 
-test('a list that replaces a stale one is counted once, as the most recently used', async () => {
-  const { get, state } = create({ a: ['[1]'], b: ['[2]'], c: ['[3]'] }, { maxCharacters: 6 })
-  for (const account of ['a', 'b']) await get(account)
-  state.version = 2
-  for (const account of ['b', 'a']) await get(account)
-  expect(state.reads).toBe(4)
-  for (const account of ['b', 'a']) await get(account)
-  expect(state.reads).toBe(4)
+test('a list that replaces a stale one is counted once', async () => {
+  const { get, listOf, state } = create({ a: ['1'], b: ['2'] }, { maxCharacters: 6 })
+  state.maxNews = 0
+  for (let round = 1; round < 4; round++) {
+    for (const account of ['a', 'b']) listOf(account).edits++
+    for (const account of ['b', 'a', 'b', 'a']) await get(account)
+    expect(state.reads).toBe(2 * round)
+  }
+})
 
-  state.version = 3
-  for (const account of ['b', 'a', 'c', 'a']) await get(account)
-  expect(state.reads).toBe(7)
+test('whatever happens to lists and whenever they are requested, no list is older than its request', async () => {
+  const account = fc.constantFrom('a', 'b')
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('add' as const), account, count: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ do: fc.constant('remove' as const), account, count: fc.constant(1) }),
+    fc.record({ do: fc.constant('get' as const), account, count: fc.constant(1) }),
+    fc.record({ do: fc.constant('turn' as const), account, count: fc.constant(1) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 3 }), async (steps, maxNews) => {
+      const { get, add, remove, state, text } = create({}, { maxListCharacters: 30, maxCharacters: 40 })
+      state.maxNews = maxNews
+      let plant = 0
+      for (const { do: action, account, count } of steps) {
+        if (action === 'add') for (let each = 0; each < count; each++) add(account, String(++plant))
+        if (action === 'remove') remove(account)
+        if (action === 'turn') await new Promise((resolve) => setImmediate(resolve))
+        if (action === 'get') expect(await get(account)).toBe(text(account))
+      }
+    }),
+    { numRuns: 300 },
+  )
 })

@@ -1,9 +1,10 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { PrismaClient } from '../../generated/client.ts'
+import { PrismaClient } from '../../generated/sqlite/client.ts'
+import { OPEN_PATIENCE } from '../../retry.ts'
 import { createSql, type Sql } from '../../sql.ts'
 import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
-import { OPEN_PATIENCE, retryWhileBusy } from './retry-while-busy.ts'
+import { retryWhileBusy } from './retry-while-busy.ts'
 import { watchWrites } from './write-watch.ts'
 
 /** How long a statement waits for another process's lock, in milliseconds. Short, because that blocks the event loop. */

@@ -1,6 +1,6 @@
 import type { TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorReason } from '../../database-error.ts'
-import { databaseFile } from '../../database-url.ts'
+import { databaseFile } from '../database-file.ts'
 
 const BUSY = /^SQLITE_(BUSY|LOCKED)/
 const DISK_FAILURE = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/
@@ -64,11 +64,7 @@ export function toDatabaseError(error: unknown, file: string): DatabaseError {
   return new DatabaseError(`${file} ${sentence}`, { cause: error })
 }
 
-/**
- * Turns an error of Prisma or SQLite into a DatabaseError, and returns any other error as it is.
- *
- * @param url the DATABASE_URL of the open database
- */
+/** Turns an error of Prisma or SQLite into a DatabaseError, and returns any other error as it is. */
 export function explainDatabaseError(error: unknown, url: string): unknown {
   const isOfDatabase = error instanceof Error && /^(PrismaClient|DriverAdapterError|SqliteError)/.test(error.name)
   return isOfDatabase ? toDatabaseError(error, databaseFile(url)) : error

@@ -1,11 +1,12 @@
 import { access, constants, realpath, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { REQUEST_PATIENCE } from '../../retry.ts'
 import { select } from '../../sql.ts'
 import { connect } from './connect.ts'
 import { explainUnwritable, isBusy, isDiskFailure } from './errors.ts'
 import { createFileGuard } from './file-guard.ts'
-import { REQUEST_PATIENCE, retryWhileBusy } from './retry-while-busy.ts'
+import { retryWhileBusy } from './retry-while-busy.ts'
 
 /** Knows whether a write would succeed now. */
 export interface WriteWatch {

@@ -1,0 +1,79 @@
+import type { Database, MigrateOptions, OpenOptions } from './database.ts'
+import { isPostgresqlUrl } from './postgresql/connection/server-address.ts'
+
+/** What an engine does. Each is loaded only when a DATABASE_URL names it. */
+interface Engine {
+  openDatabase: typeof openDatabase
+  migrateDatabase: typeof migrateDatabase
+  checkMigrated: typeof checkMigrated
+  backupDatabase: typeof backupDatabase
+  explainDatabaseError(error: unknown, url: string): unknown
+}
+
+function load(url: string): Promise<Engine> {
+  return isPostgresqlUrl(url) ? import('./postgresql/index.ts') : import('./sqlite/index.ts')
+}
+
+/**
+ * Opens a database that `migrateDatabase` has created.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @throws {DatabaseError} if it does not exist, cannot be used, or does not keep what the plant store promises; the
+ *   signal's reason
+ */
+export async function openDatabase(url: string, options?: OpenOptions): Promise<Database> {
+  return (await load(url)).openDatabase(url, options)
+}
+
+/**
+ * Migrates a database to the newest schema, and creates it if it does not exist. All or nothing: if anything fails, nothing
+ * has changed. Processes that migrate the same database at the same time wait for each other. With nothing pending it takes
+ * a few milliseconds.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param folder where the migrations are; default: those of the plant store
+ * @returns the names of the migrations that were applied
+ * @throws {DatabaseError} if the database was written by a newer version, is another program's, or cannot be used; the
+ *   signal's reason
+ */
+export async function migrateDatabase(
+  url: string,
+  folder?: string,
+  options?: MigrateOptions,
+): Promise<{ applied: string[] }> {
+  return (await load(url)).migrateDatabase(url, folder, options)
+}
+
+/**
+ * Checks that a database exists and has the newest schema, and changes nothing.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param folder where the migrations are; default: those of the plant store
+ * @throws {DatabaseError} if it does not exist, needs a migration, or cannot be used
+ */
+export async function checkMigrated(url: string, folder?: string): Promise<void> {
+  return (await load(url)).checkMigrated(url, folder)
+}
+
+/**
+ * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on
+ * disk before it gets its name, and only its owner may read it. The event loop stays free.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param copy the path of the new file
+ * @param signal aborts the copy and removes what is there of it
+ * @throws {DatabaseError} if `copy` exists or its folder does not, one of the two files cannot be used, or the engine is
+ *   another; the signal's reason
+ */
+export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<void> {
+  return (await load(url)).backupDatabase(url, copy, signal)
+}
+
+/**
+ * Turns an error of Prisma or the engine into a DatabaseError, and returns any other error as it is.
+ *
+ * @param url the DATABASE_URL of the open database
+ */
+export async function explainDatabaseError(error: unknown, url: string): Promise<unknown> {
+  return (await load(url)).explainDatabaseError(error, url)
+}

