@@ -1,8 +1,7 @@
 /** The specification, section by section, with the SDK and the real service. */
-import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { query } from '../../../test/helpers/database/sqlite.ts'
+import { query } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { ApiError, createPlantStoreClient, type NewPlant, RequestError } from '../../src/index.ts'
 import { newAccount } from '../helpers/new-account.ts'
@@ -79,11 +78,10 @@ describe('2. Resources and their fields', () => {
     for (const client of clients) {
       for (const id of ids) await client.createPlant({ id, name: `exactly ${id}` })
     }
-    const file = fileURLToPath(server.databaseUrl)
-    const rows = query(file, `SELECT "id", "name" FROM "Plant" WHERE "name" LIKE 'exactly%' ORDER BY "seq"`) as {
-      id: string
-      name: string
-    }[]
+    const rows = await query<{ id: string; name: string }>(
+      server.databaseUrl,
+      `SELECT "id", "name" FROM "Plant" WHERE "name" LIKE 'exactly%' ORDER BY "seq"`,
+    )
     expect(rows.map(({ id }) => id)).toEqual([...ids, ...ids].map(String))
     expect(rows.map(({ name, id }) => name === `exactly ${id}`)).not.toContain(false)
   })

@@ -27,7 +27,9 @@ const BYTES = `octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes
 
 const SELECT_PIECE = `
   SELECT
-    CASE WHEN max("bytes") <= $5 THEN string_agg(${PLANT_AS_JSON}, ',' ORDER BY "seq") FILTER (WHERE "bytes" <= $5) END,
+    CASE WHEN max("bytes") <= $5::bigint THEN
+      string_agg(${PLANT_AS_JSON}, ',' ORDER BY "seq") FILTER (WHERE "bytes" <= $5::bigint)
+    END,
     max("seq")
   FROM (SELECT "seq", "name", "tag", ${BYTES} FROM "Plant"
         WHERE "account" = $1 AND "seq" > $2 AND "seq" <= $3 ORDER BY "seq" LIMIT $4) AS "piece"`

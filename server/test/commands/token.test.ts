@@ -1,14 +1,11 @@
 /** The commands that create, list and revoke tokens. */
 import { beforeEach, expect, test } from 'vitest'
-import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 
 let environment: { DATABASE_URL: string }
 beforeEach(async () => {
-  const { file, url } = temporaryDatabase()
-  environment = { DATABASE_URL: url }
-  await writeNewDatabase(file)
+  environment = { DATABASE_URL: await newDatabase() }
 })
 
 const create = async (...options: string[]) =>

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { unusedDatabaseUrl } from '../../../test/helpers/database/databases.ts'
 
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url))
 
@@ -22,7 +22,7 @@ export interface FuzzedServer extends AsyncDisposable {
 
 /** Starts a server with a number of accounts. */
 export async function startFuzzedServer(accounts: number, bodyLimit: number): Promise<FuzzedServer> {
-  const child = fork(SERVE, [temporaryDatabase().url, String(accounts), String(bodyLimit)], {
+  const child = fork(SERVE, [unusedDatabaseUrl(), String(accounts), String(bodyLimit)], {
     execArgv: ['--expose-gc', '--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source'],
   })
   const ended = once(child, 'exit')

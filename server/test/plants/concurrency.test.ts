@@ -1,7 +1,6 @@
-import { fileURLToPath } from 'node:url'
 /** What lists see of concurrent writes, in one process and in two on one database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { LOCK_WRITES, openConnection, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 
@@ -9,7 +8,7 @@ let server: TestServer
 let other: ServerProcess
 beforeAll(async () => {
   server = await startTestServer()
-  // Another process, so that the two share only the database file.
+  // Another process, so that the two share only the database.
   other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
 })
 afterAll(async () => {
@@ -85,17 +84,18 @@ test('a change of the database by another program is in the next list', async ()
   const { token } = await server.createToken({ account: 'another program' })
   await createAt(server.url, token, 1, 'before')
   expect(await namesAt(server.url, token)).toEqual(['before'])
-  runSql(fileURLToPath(server.databaseUrl), `UPDATE "Plant" SET "name" = 'after' WHERE "account" = 'another program'`)
+  await runSql(server.databaseUrl, `UPDATE "Plant" SET "name" = 'after' WHERE "account" = 'another program'`)
   expect(await namesAt(server.url, token)).toEqual(['after'])
 })
 
 test('a write that waits for the lock of another process does not delay reads', async () => {
   const { token } = await server.createToken({ account: 'locked out' })
-  const locker = connect(fileURLToPath(server.databaseUrl))
-  locker.exec('BEGIN IMMEDIATE')
+  const locker = await openConnection(server.databaseUrl)
+  await locker.run(LOCK_WRITES)
   const written = createAt(server.url, token, 1, 'waited')
   expect(await namesAt(server.url, token)).toEqual([])
-  locker.exec('COMMIT')
+  await locker.run('COMMIT')
+  await locker.close()
   expect(await written).toBe(200)
   expect(await namesAt(server.url, token)).toEqual(['waited'])
 })
@@ -103,11 +103,7 @@ test('a write that waits for the lock of another process does not delay reads', 
 test('a failed commit fails the writes in it, and stored plants stay', async () => {
   await using failing = await startTestServer()
   expect((await failing.post('{"id":1,"name":"kept"}')).status).toBe(200)
-  const file = fileURLToPath(failing.databaseUrl)
-  runSql(
-    file,
-    `CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" WHEN NEW."name" = 'poison' BEGIN SELECT RAISE(FAIL, 'rejected'); END`,
-  )
+  const accept = await rejectName(failing.databaseUrl, 'poison', 'rejected')
   const burst = ['a', 'poison', 'b'].map((name, index) => failing.post(JSON.stringify({ id: 10 + index, name })))
   const statuses = (await Promise.all(burst)).map(({ status }) => status)
   const listed = (await (await failing.call('/plants')).json()) as { name: string }[]
@@ -115,7 +111,7 @@ test('a failed commit fails the writes in it, and stored plants stay', async () 
   const accepted = ['a', 'poison', 'b'].filter((_, index) => statuses[index] === 200)
   expect(statuses[1]).toBe(500)
   expect(listed.map(({ name }) => name)).toEqual(['kept', ...accepted])
-  runSql(file, 'DROP TRIGGER "reject"')
+  await accept()
   expect((await failing.post('{"id":20,"name":"after"}')).status).toBe(200)
 })
 

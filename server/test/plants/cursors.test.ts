@@ -1,21 +1,9 @@
-import path from 'node:path'
-import { backupDatabase, databaseUrl } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { copyDatabase, newDatabase } from '../../../test/helpers/database/databases.ts'
 import { startServer } from '../../src/index.ts'
 
 const INVALID = { error: 40004, message: expect.stringMatching(/^cursor: /) }
-
-const folder = temporaryFolder()
-
-let databases = 0
-async function newDatabaseUrl(): Promise<string> {
-  const file = path.join(folder, `${++databases}.db`)
-  await writeNewDatabase(file)
-  return databaseUrl(`file:${file}`)
-}
 
 /** Starts a server on a database that other servers may use. */
 async function start(url: string) {
@@ -52,7 +40,7 @@ async function start(url: string) {
 }
 
 test('cursors have one length, do not change, and reveal nothing about other accounts', async () => {
-  const server = await start(await newDatabaseUrl())
+  const server = await start(await newDatabase())
   const [token, other] = [await server.createToken('alice'), await server.createToken('bob')]
   const cursors: string[] = []
   for (let id = 1; id <= 12; id++) {
@@ -71,7 +59,7 @@ test('cursors have one length, do not change, and reveal nothing about other acc
 })
 
 test('a cursor of another account, of another database or with one changed letter gets a 400', async () => {
-  const [server, elsewhere] = [await start(await newDatabaseUrl()), await start(await newDatabaseUrl())]
+  const [server, elsewhere] = [await start(await newDatabase()), await start(await newDatabase())]
   const token = await server.createToken('alice')
   const bob = await server.createToken('bob')
   const tokenElsewhere = await elsewhere.createToken('alice')
@@ -91,7 +79,7 @@ test('a cursor of another account, of another database or with one changed lette
 })
 
 test('any other text gets a 400, before and after the first use of the secret', async () => {
-  const server = await start(await newDatabaseUrl())
+  const server = await start(await newDatabase())
   const token = await server.createToken('alice')
   const text = fc.oneof(
     fc.string({ unit: 'binary' }).filter((value) => value.isWellFormed()),
@@ -109,7 +97,7 @@ test('any other text gets a 400, before and after the first use of the secret', 
 })
 
 test('servers of one database accept each other’s cursors, also after a restart and a restore', async () => {
-  const url = await newDatabaseUrl()
+  const url = await newDatabase()
   const [one, other] = await Promise.all([start(url), start(url)])
   const token = await one.createToken('alice')
   for (const id of [1, 2]) await one.create(token, id)
@@ -120,9 +108,9 @@ test('servers of one database accept each other’s cursors, also after a restar
   expect(await other.list(token, cursor)).toEqual(rest)
 
   await Promise.all([one.close(), other.close()])
-  expect(await (await start(url)).list(token, cursor)).toEqual(rest)
+  const restarted = await start(url)
+  expect(await restarted.list(token, cursor)).toEqual(rest)
 
-  const copy = path.join(folder, 'copy.db')
-  await backupDatabase(url, copy)
-  expect(await (await start(databaseUrl(`file:${copy}`))).list(token, cursor)).toEqual(rest)
+  await restarted.close()
+  expect(await (await start(await copyDatabase(url))).list(token, cursor)).toEqual(rest)
 })

@@ -1,9 +1,8 @@
 /** What GET /plants without a limit lists. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runSql } from '../../../test/helpers/database/sqlite.ts'
+import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { listOf, newAccount } from '../helpers/plants/accounts.ts'
 
@@ -50,9 +49,10 @@ test('a failure in the middle of a list breaks the connection', async () => {
     const headers = { authorization: `Bearer ${breaking.token}` }
     request(`${breaking.url}/plants`, { headers }, resolve).on('error', reject).end()
   })
+  expect(response.statusCode).toBe(200)
   await once(response, 'readable')
   // The server reads only as much as the client does: most of the list is still in the table.
-  runSql(fileURLToPath(breaking.databaseUrl), 'ALTER TABLE "Plant" RENAME TO "Gone"')
+  await runSql(breaking.databaseUrl, 'ALTER TABLE "Plant" RENAME TO "Gone"')
   const received: Buffer[] = []
   await expect(async () => {
     for await (const chunk of response) received.push(chunk)

@@ -1,8 +1,7 @@
 import { type NewToken, type Settings, startServer } from '@plant-store/server'
-import { writeNewDatabase } from '../database/new-database.ts'
-import { temporaryDatabase } from '../temporary-folder.ts'
+import { newDatabase } from '../database/databases.ts'
 
-/** A real server on a free port, with a real database file of its own. */
+/** A real server on a free port, with a real database of its own. */
 export interface TestServer extends AsyncDisposable {
   url: string
   /** The private port; undefined if there is none. */
@@ -24,8 +23,7 @@ export async function startTestServer(
   settings: Partial<Settings> = {},
   observers: Parameters<typeof startServer>[1] = {},
 ): Promise<TestServer> {
-  const { file, url: databaseUrl } = temporaryDatabase()
-  await writeNewDatabase(file)
+  const databaseUrl = settings.databaseUrl ?? (await newDatabase())
   // A busy machine must not decide a test: no request is shed, no connection closed while a test computes.
   // A connection that `fetch` has opened and not used would hold a shutdown up for its whole time.
   const limits = { maxEventLoopDelay: 0, keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }

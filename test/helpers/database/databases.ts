@@ -1,0 +1,129 @@
+/** Databases of the engine that a test run is for, SQLite or PostgreSQL, so that the same tests run on both. */
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { backupDatabase } from '@plant-store/prisma'
+import BetterSqlite3 from 'better-sqlite3'
+import pg from 'pg'
+import { afterAll, inject } from 'vitest'
+import { temporaryDatabase } from '../temporary-folder.ts'
+import { writeNewDatabase } from './new-database.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The PostgreSQL server that the tests share; absent while they run on SQLite. */
+    postgresql: { port: number; template: string } | undefined
+  }
+}
+
+const server = inject('postgresql')
+
+/** The engine of this run. */
+export const engine = server ? 'postgresql' : 'sqlite'
+
+/** The databases that this test file has used. */
+const used = new Set<string>()
+afterAll(async () => {
+  if (used.size === 0) return
+  const connection = await openPostgresql(urlOf('postgres'))
+  for (const name of used) await connection.run(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+  await connection.close()
+})
+
+/** Returns the URL of a database that does not exist yet. */
+export function unusedDatabaseUrl(): string {
+  if (!server) return temporaryDatabase().url
+  const name = `test ${randomUUID()}`
+  used.add(name)
+  return urlOf(name)
+}
+
+/** Creates an empty, migrated database and returns its URL. Much faster than migrating one for every test. */
+export async function newDatabase(): Promise<string> {
+  const url = unusedDatabaseUrl()
+  if (server) await cloneDatabase(urlOf(server.template), url)
+  else await writeNewDatabase(fileURLToPath(new URL(url)))
+  return url
+}
+
+/** Copies a database that no server has open, as a restored backup, and returns the URL of the copy. */
+export async function copyDatabase(url: string): Promise<string> {
+  const copy = unusedDatabaseUrl()
+  if (server) await cloneDatabase(url, copy)
+  else await backupDatabase(url, fileURLToPath(new URL(copy)))
+  return copy
+}
+
+/** A connection to a database past the server, as another program has it. */
+export interface Connection {
+  run(sql: string): Promise<void>
+  /** Returns the rows of a query, as objects. */
+  query<Row>(sql: string): Promise<Row[]>
+  close(): Promise<void>
+}
+
+/** Opens a connection, to be closed before the server. */
+export async function openConnection(url: string): Promise<Connection> {
+  return url.startsWith('postgresql:') ? openPostgresql(url) : openSqlite(fileURLToPath(new URL(url)))
+}
+
+/** Runs SQL on a database, as another program does. */
+export async function runSql(url: string, sql: string): Promise<void> {
+  const connection = await openConnection(url)
+  await connection.run(sql).finally(connection.close)
+}
+
+/** Returns the rows of a query, as another program reads them. */
+export async function query<Row>(url: string, sql: string): Promise<Row[]> {
+  const connection = await openConnection(url)
+  return connection.query<Row>(sql).finally(connection.close)
+}
+
+/** Begins a transaction that lets others read and not write. */
+export const LOCK_WRITES = engine === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE'
+
+/** Makes every plant with this name fail, and returns a function that ends that. */
+export async function rejectName(url: string, name: string, message: string): Promise<() => Promise<void>> {
+  if (engine === 'sqlite') {
+    const when = `WHEN NEW."name" = '${name}' BEGIN SELECT RAISE(FAIL, '${message}'); END`
+    await runSql(url, `CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" ${when}`)
+    return () => runSql(url, 'DROP TRIGGER "reject"')
+  }
+  await runSql(
+    url,
+    `CREATE FUNCTION "reject"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE '${message}'; END $$;
+     CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."name" = '${name}')
+     EXECUTE FUNCTION "reject"()`,
+  )
+  return () => runSql(url, 'DROP TRIGGER "reject" ON "Plant"')
+}
+
+function urlOf(name: string): string {
+  return `postgresql://postgres@127.0.0.1:${server?.port}/${encodeURIComponent(name)}`
+}
+
+function nameOf(url: string): string {
+  return decodeURIComponent(new URL(url).pathname.slice(1))
+}
+
+async function cloneDatabase(from: string, to: string): Promise<void> {
+  await runSql(urlOf('postgres'), `CREATE DATABASE "${nameOf(to)}" TEMPLATE "${nameOf(from)}"`)
+}
+
+async function openPostgresql(url: string): Promise<Connection> {
+  const client = new pg.Client(url)
+  await client.connect()
+  return {
+    run: async (sql) => void (await client.query(sql)),
+    query: async (sql) => (await client.query(sql)).rows,
+    close: () => client.end(),
+  }
+}
+
+function openSqlite(file: string): Connection {
+  const database = new BetterSqlite3(file, { timeout: 5_000 })
+  return {
+    run: async (sql) => void database.exec(sql),
+    query: async <Row>(sql: string) => database.prepare(sql).all() as Row[],
+    close: async () => void database.close(),
+  }
+}
