@@ -42,8 +42,10 @@ export default defineConfig({
           ...tests,
           name: 'postgresql',
           include: [
-            'client/test/service/specification.test.ts',
-            'server/test/{accounts/authentication,commands/token,fuzz/*,http/bodies,storage/internal-errors}.test.ts',
+            'client/test/service/*.test.ts',
+            'prisma/test/database/*.test.ts',
+            'server/test/{accounts/{authentication,json-web-tokens},commands/token,fuzz/*,storage/internal-errors}.test.ts',
+            'server/test/{http/*,limits/rate-limits}.test.ts',
             'server/test/plants/{concurrency,creating,cursors,listing,pages}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],

@@ -1,0 +1,191 @@
+/** What every engine stores and lists, past the server. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { engine, newDatabase, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import { type Database, openDatabase, type PlantRow } from '../../src/index.ts'
+
+let url: string
+let database: Database
+beforeAll(async () => {
+  url = await newDatabase()
+  database = await openDatabase(url)
+})
+afterAll(() => database.close())
+
+let accounts = 0
+const newAccount = () => `account ${++accounts}`
+const rowsOf = (account: string, ...names: string[]): PlantRow[] =>
+  names.map((name, index) => ({ account, id: String(index), name, tag: null }))
+
+async function textOf(pieces: AsyncIterable<string>): Promise<string> {
+  let text = ''
+  for await (const piece of pieces) text += piece
+  return text
+}
+
+const toJson = (rows: readonly PlantRow[]) =>
+  JSON.stringify(rows.map(({ name, tag }) => (tag === null ? { name } : { name, tag })))
+
+async function changeOf(account: string, last: number) {
+  const [change] = await database.plants.changes([{ account, last }])
+  if (!change) throw new Error('there is a change for each list')
+  return change
+}
+
+test('lists are the JSON text of the plants, byte for byte, whole and page by page', async () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 20 }).map((value) => value.replaceAll('\0', '')),
+    fc.constantFrom(
+      '',
+      '"\\/\b\f\n\r\t',
+      '\u2028\u2029\uFEFF\uFFFF',
+      '\u0001\u001F\u007F\u0080\u009F',
+      '🪴🏳️‍🌈\u{10FFFF}',
+      'null',
+    ),
+    fc.constantFrom(600, 3_000, 300_000).map((length) => 'é'.repeat(length)),
+  )
+  const plant = fc.record({ name: text, tag: fc.option(text) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(plant, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), async (plants, limit) => {
+      const account = newAccount()
+      const rows = plants.map(({ name, tag }, id) => ({ account, id: String(id), name, tag }))
+      expect(await database.plants.insert(rows)).toBe(rows.length)
+      expect(await textOf((await database.plants.list(account)).pieces)).toBe(toJson(rows))
+
+      const pages: string[] = []
+      for (let after = 0; ; ) {
+        const { pieces, last, more } = await database.plants.list(account, { limit, after })
+        pages.push(await textOf(pieces))
+        after = last
+        if (!more) break
+      }
+      expect(pages.flatMap((page) => JSON.parse(page))).toEqual(JSON.parse(toJson(rows)))
+
+      const { json, edits } = await changeOf(account, 0)
+      expect(edits).toBe(0)
+      if (json !== undefined) expect(`[${json}]`).toBe(toJson(rows))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('an insert counts what it stored: nothing twice, in one batch or in two', async () => {
+  const account = newAccount()
+  const [one, two] = rowsOf(account, 'one', 'two') as [PlantRow, PlantRow]
+  expect(await database.plants.insert([one, one])).toBe(1)
+  expect(await database.plants.insert([one, two, { ...two, name: 'other' }])).toBe(1)
+  expect(await database.plants.insert([one])).toBe(0)
+  expect(await database.plants.insert([{ ...one, account: newAccount() }])).toBe(1)
+  const found = await database.plants.find([one, two, { account, id: '7' }])
+  expect(found.sort((a, b) => a.id.localeCompare(b.id))).toEqual([one, two])
+})
+
+test('a change has the new plants, in order, and not those of others', async () => {
+  const [account, other] = [newAccount(), newAccount()]
+  await database.plants.insert([...rowsOf(account, 'a', 'b'), ...rowsOf(other, 'x')])
+  const { last } = await changeOf(account, 0)
+  expect(await changeOf(account, last)).toEqual({ edits: 0, last, json: '' })
+  await database.plants.insert([{ account, id: '7', name: 'c', tag: '' }, ...rowsOf(newAccount(), 'y')])
+  const change = await changeOf(account, last)
+  expect(change).toEqual({ edits: 0, last: expect.any(Number), json: '{"name":"c","tag":""}' })
+  expect(change.last).toBeGreaterThan(last)
+
+  const known = [
+    { account: other, last: 0 },
+    { account: newAccount(), last: 0 },
+    { account, last: change.last },
+  ]
+  expect((await database.plants.changes(known)).map(({ json }) => json)).toEqual(['{"name":"x"}', '', ''])
+})
+
+test('too many and too long new plants are not part of a change', async () => {
+  const account = newAccount()
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `plant ${index}`)
+  await database.plants.insert(rowsOf(account, ...names(512)))
+  expect((await changeOf(account, 0)).json?.split('},{')).toHaveLength(512)
+  await database.plants.insert(rowsOf(account, ...names(513)))
+  const change = await changeOf(account, 0)
+  expect(change.json).toBeUndefined()
+  expect(change.last).toBe((await database.plants.list(account)).last)
+
+  const long = newAccount()
+  await database.plants.insert(rowsOf(long, 'x'.repeat(513)))
+  expect((await changeOf(long, 0)).json).toBeUndefined()
+})
+
+/** What another program may do to a plant that is not the last. */
+const edits: [string, (account: string) => string][] = [
+  ['an update', (account) => `UPDATE "Plant" SET "name" = 'changed' WHERE "account" = '${account}' AND "id" = '0'`],
+  ['a deletion', (account) => `DELETE FROM "Plant" WHERE "account" = '${account}' AND "id" = '0'`],
+  ['the deletion of all', (account) => `DELETE FROM "Plant" WHERE "account" = '${account}'`],
+  [
+    'a move to another account',
+    (account) =>
+      `UPDATE "Plant" SET "account" = 'elsewhere', "id" = '${account}' WHERE "account" = '${account}' AND "id" = '0'`,
+  ],
+  ...(engine === 'sqlite'
+    ? ([
+        [
+          'a replacement',
+          (account) => `REPLACE INTO "Plant" ("account", "id", "name") VALUES ('${account}', '0', 'new')`,
+        ],
+        [
+          'a replacement of its place by another account',
+          (account) =>
+            `REPLACE INTO "Plant" ("seq", "account", "id", "name") SELECT min("seq"), 'usurper', '${account}', 'x' FROM "Plant" WHERE "account" = '${account}'`,
+        ],
+        [
+          'an insertion before the last',
+          (account) =>
+            `INSERT INTO "Plant" ("seq", "account", "id", "name") VALUES (-${accounts}, '${account}', 'early', 'early')`,
+        ],
+      ] satisfies typeof edits)
+    : ([
+        ['a truncation', () => 'TRUNCATE "Plant"'],
+        [
+          'an upsert',
+          (account) =>
+            `INSERT INTO "Plant" ("account", "id", "name") VALUES ('${account}', '0', 'x') ON CONFLICT ("account", "id") DO UPDATE SET "name" = 'upserted'`,
+        ],
+        [
+          'a merge',
+          (account) =>
+            `MERGE INTO "Plant" USING (VALUES ('${account}')) AS "v"("account") ON "Plant"."account" = "v"."account" AND "id" = '0' WHEN MATCHED THEN DELETE`,
+        ],
+      ] satisfies typeof edits)),
+]
+
+test.each(edits)('%s by another program is counted as an edit of the account', async (_name, statement) => {
+  const [account, untouched] = [newAccount(), newAccount()]
+  await database.plants.insert([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(untouched, 'x')])
+  const [before, others] = [await changeOf(account, 0), await changeOf(untouched, 0)]
+  await runSql(url, statement(account))
+  expect((await changeOf(account, 0)).edits).toBeGreaterThan(before.edits)
+  if (_name !== 'a truncation') expect(await changeOf(untouched, 0)).toEqual(others)
+})
+
+test('a plant that arrives from another account is an edit there too', async () => {
+  const [from, to] = [newAccount(), newAccount()]
+  await database.plants.insert([...rowsOf(from, 'a'), ...rowsOf(to, 'b')])
+  const { edits } = await changeOf(newAccount(), 0)
+  await runSql(url, `UPDATE "Plant" SET "account" = '${to}', "id" = 'moved' WHERE "account" = '${from}'`)
+  expect([(await changeOf(from, 0)).edits, (await changeOf(to, 0)).edits]).toEqual([edits + 1, edits + 1])
+})
+
+test('an edit is counted once it is committed, and not if it is undone', async () => {
+  const account = newAccount()
+  await database.plants.insert(rowsOf(account, 'a', 'b'))
+  const { edits } = await changeOf(account, 0)
+  const program = await openConnection(url)
+  onTestFinished(program.close)
+  const update = `UPDATE "Plant" SET "name" = 'changed' WHERE "account" = '${account}' AND "id" = '0'`
+  await program.run(`BEGIN; ${update}`)
+  expect((await changeOf(account, 0)).edits).toBe(edits)
+  await program.run('ROLLBACK')
+  expect((await changeOf(account, 0)).edits).toBe(edits)
+  await program.run(`BEGIN; ${update}`)
+  expect((await changeOf(account, 0)).edits).toBe(edits)
+  await program.run('COMMIT')
+  expect((await changeOf(account, 0)).edits).toBeGreaterThan(edits)
+})
