@@ -1,15 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { createTokenStore } from '../src/accounts/token-store.ts'
 
 /** The account whose plants are created and listed. */
 const ACCOUNT = 'bench'
 const BATCH = 1_000
 
+export type Engine = 'sqlite' | 'postgresql'
+
 /** A database for one contender. */
 export interface BenchDatabase {
+  /** The file of SQLite. */
   file: string
   url: string
   token: string
@@ -20,10 +25,9 @@ export interface BenchDatabase {
 export async function createDatabase(
   plants: number,
   progress: (line: string) => void = () => {},
+  engine: Engine = 'sqlite',
 ): Promise<BenchDatabase> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-bench-'))
-  const file = path.join(folder, 'plant-store.db')
-  const url = databaseUrl(`file:${file}`)
+  const { url, remove } = engine === 'sqlite' ? await newFile() : await newPostgresqlDatabase()
   await migrateDatabase(url)
   const database = await openDatabase(url)
   for (let first = 0; first < plants; first += BATCH) {
@@ -38,5 +42,25 @@ export async function createDatabase(
   }
   const { token } = await createTokenStore(database.tokens).create({ account: ACCOUNT })
   await database.close()
-  return { file, url, token, remove: () => rm(folder, { recursive: true }) }
+  return { file: engine === 'sqlite' ? new URL(url).pathname : '', url, token, remove }
+}
+
+async function newFile(): Promise<{ url: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'plant-store-bench-'))
+  const url = databaseUrl(`file:${path.join(folder, 'plant-store.db')}`)
+  return { url, remove: () => rm(folder, { recursive: true }) }
+}
+
+/** One server for the whole run, on disk and as durable as in production. */
+let postgresql: Promise<PostgresqlServer> | undefined
+
+async function newPostgresqlDatabase(): Promise<{ url: string; remove(): Promise<void> }> {
+  postgresql ??= startPostgresql({ parent: tmpdir(), settings: { max_wal_size: '4GB' } })
+  const { url } = await postgresql
+  return { url: url(randomUUID()), remove: async () => {} }
+}
+
+/** Stops the PostgreSQL that the run has started. */
+export async function stopPostgresql(): Promise<void> {
+  await (await postgresql)?.remove()
 }

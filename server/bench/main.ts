@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { stopPostgresql } from './database.ts'
 import { plot } from './plot.ts'
 import type { Row } from './rounds.ts'
 import { scenarios } from './scenarios.ts'
@@ -26,7 +27,7 @@ if (unknown.length > 0) {
 }
 
 const machine = `${cpus().length} x ${cpus()[0]?.model}, ${process.platform} ${process.arch}, Node.js ${process.version}`
-console.log(`${machine}; SQLite journal_mode=WAL, synchronous=FULL`)
+console.log(`${machine}; SQLite with synchronous=FULL, PostgreSQL with synchronous_commit=on`)
 const rows: Row[] = []
 for (const [name, scenario] of Object.entries(scenarios)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
@@ -35,6 +36,7 @@ for (const [name, scenario] of Object.entries(scenarios)) {
   for (const row of measured) console.log(show(row))
   rows.push(...measured)
 }
+await stopPostgresql()
 
 await mkdir(RESULTS, { recursive: true })
 const major = process.version.split('.')[0]

@@ -1,5 +1,5 @@
 import { type ContenderName, startContender } from './contender.ts'
-import { createDatabase } from './database.ts'
+import { createDatabase, type Engine } from './database.ts'
 import { listMillion } from './list-million.ts'
 import type { Kind } from './load.ts'
 import { type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
@@ -18,11 +18,15 @@ interface Comparison {
   goal: number
   /** How many requests a round sends to each contender; the naive wiring is so slow that it gets fewer. */
   requests: number
+  /** Default: SQLite. */
+  engine?: Engine
 }
 
-function compare({ what, kind, connections, plants, names, goal, requests }: Comparison): Scenario {
+function compare({ what, kind, connections, plants, names, goal, requests, engine }: Comparison): Scenario {
   return async (progress) => {
-    const databases = await Promise.all(names.map((name) => createDatabase(name === 'floor' ? 0 : plants)))
+    const databases = await Promise.all(
+      names.map((name) => createDatabase(name === 'floor' ? 0 : plants, progress, engine)),
+    )
     const contenders = await Promise.all(
       names.map((name, index) => {
         const { token = '', url = '', file = '' } = databases[index] ?? {}
@@ -104,6 +108,37 @@ export const scenarios: Record<string, Scenario> = {
     requests: 5_000,
   }),
   million: createWithMillion,
-  'list-million': listMillion,
+  'list-million': listMillion('sqlite'),
   start: startTime,
+  'postgresql-list': compare({
+    what: 'PostgreSQL: GET, 100 plants, 64 connections',
+    kind: 'list',
+    connections: 64,
+    plants: 100,
+    names: ['naive', 'plant-store', 'floor'],
+    goal: 10,
+    requests: 30_000,
+    engine: 'postgresql',
+  }),
+  'postgresql-create': compare({
+    what: 'PostgreSQL: POST, 64 connections, durable',
+    kind: 'create',
+    connections: 64,
+    plants: 0,
+    names: ['naive', 'plant-store', 'floor'],
+    goal: 8,
+    requests: 30_000,
+    engine: 'postgresql',
+  }),
+  'postgresql-mixed': compare({
+    what: 'PostgreSQL: 9 GET to 1 POST in one account, from 100 plants',
+    kind: 'mixed',
+    connections: 64,
+    plants: 100,
+    names: ['naive', 'plant-store', 'floor'],
+    goal: 10,
+    requests: 5_000,
+    engine: 'postgresql',
+  }),
+  'postgresql-list-million': listMillion('postgresql'),
 }

@@ -3,12 +3,15 @@ import { createHash } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { contract } from '@plant-store/contract'
+import { PrismaPg } from '@prisma/adapter-pg'
 import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type RequestHandler } from 'express'
+import { PrismaClient as PostgresqlClient } from '../../../prisma/src/generated/postgresql/client.ts'
+import type { PrismaClient } from '../../../prisma/src/generated/sqlite/client.ts'
 import { connectClient } from '../../../prisma/src/sqlite/connection/client.ts'
 import { databaseFile } from '../../../prisma/src/sqlite/database-file.ts'
 
-const { prisma } = await connectClient(databaseFile(process.env['DATABASE_URL'] ?? ''))
+const prisma = await connect(process.env['DATABASE_URL'] ?? '')
 const accounts = new WeakMap<object, string>()
 
 const authenticate: RequestHandler = async (request, response, next) => {
@@ -48,3 +51,9 @@ createExpressEndpoints(measured, router, app, { logInitialization: false, respon
 app.listen(0, '127.0.0.1', function (this: Server) {
   console.log(JSON.stringify({ url: `http://127.0.0.1:${(this.address() as AddressInfo).port}`, msg: 'ready' }))
 } as () => void)
+
+/** The clients of both engines have the same methods. */
+async function connect(url: string): Promise<Pick<PrismaClient, 'plant' | 'token'>> {
+  if (url.startsWith('file:')) return (await connectClient(databaseFile(url))).prisma
+  return new PostgresqlClient({ adapter: new PrismaPg(url) }) as unknown as PrismaClient
+}

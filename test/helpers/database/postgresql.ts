@@ -25,6 +25,8 @@ export interface PostgresqlServer {
 
 /** How to create a server. */
 export interface PostgresqlOptions {
+  /** Where to put its data. Default: in memory if there is room. */
+  parent?: string
   /** Settings of `postgresql.conf`. */
   settings?: Record<string, string>
   /** Prepares the data folder before the first start, such as `pg_hba.conf`, which trusts whoever connects. */
@@ -55,7 +57,7 @@ process.once('exit', () => {
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   programs ??= findPrograms()
   const bin = path.join(programs, 'bin')
-  const folder = path.join(mkdtempSync(path.join(dataRoot(), 'plant-store-postgresql-')), 'data')
+  const folder = path.join(mkdtempSync(path.join(options.parent ?? dataRoot(), 'plant-store-postgresql-')), 'data')
   mkdirSync(folder, { mode: 0o700 })
   if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, NOBODY, NOBODY)
   const initdb = ['-D', folder, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
