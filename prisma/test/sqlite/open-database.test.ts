@@ -1,7 +1,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
-import { connect, query } from '../../../test/helpers/database/sqlite.ts'
+import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { BUSY_TIMEOUT } from '../../src/sqlite/connection/client.ts'
@@ -148,4 +148,17 @@ test('a file that is not a database is rejected in one line', async () => {
   await expect(openDatabase(url)).rejects.toThrow(
     new DatabaseError(`${file} is not a SQLite database: point DATABASE_URL at another file`),
   )
+})
+
+test('a database without one of the triggers of its migrations is rejected', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  for (const name of ['Plant_deleted', 'Plant_inserted_before', 'Plant_replaced', 'Plant_updated']) {
+    const [trigger] = query(file, `SELECT sql FROM sqlite_schema WHERE name = '${name}'`) as { sql: string }[]
+    runSql(file, `DROP TRIGGER "${name}"`)
+    const sentence = `${file} lacks the trigger "${name}" of its migrations: restore a backup`
+    await expect(openDatabase(url)).rejects.toThrow(new DatabaseError(sentence))
+    runSql(file, trigger?.sql ?? '')
+  }
+  await (await openDatabase(url)).close()
 })

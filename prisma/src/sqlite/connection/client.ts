@@ -2,6 +2,7 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { PrismaClient } from '../../generated/sqlite/client.ts'
 import { OPEN_PATIENCE } from '../../retry.ts'
 import { createSql, type Sql } from '../../sql.ts'
+import { checkTriggers } from './check-triggers.ts'
 import { connect } from './connect.ts'
 import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
 import { retryWhileBusy } from './retry-while-busy.ts'
@@ -33,6 +34,7 @@ export async function connectClient(file: string, signal?: AbortSignal): Promise
     const options = { patience: OPEN_PATIENCE, signal }
     await retryWhileBusy(() => connection.executeScript(CONNECTION_SETTINGS), options)
     await retryWhileBusy(() => checkSettings(connection, file), options)
+    await retryWhileBusy(() => checkTriggers(connection, file), options)
     return await createClient(connection, file)
   } catch (error) {
     await connection.dispose()
