@@ -18,7 +18,9 @@ export function createTokens({ token: table }: { token: TokenTable }, retry: Ret
   return {
     async create({ scopes, ...token }) {
       const data = { ...token, scopes: scopes.join(' '), createdAt: new Date() }
-      return toTokenRow(await retry(async () => table.create({ data })))
+      // A retry after a lost response finds what the first attempt has stored.
+      const where = { hash: token.hash }
+      return toTokenRow(await retry(async () => (await table.findUnique({ where })) ?? table.create({ data })))
     },
 
     async list(account) {
