@@ -17,3 +17,8 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
   const file = databaseFile(value, root).split(path.sep).join('/')
   return file.startsWith('/') ? `file://${file}` : `file:///${file}`
 }
+
+/** Returns whether a DATABASE_URL that `databaseUrl` has checked contains a password. */
+export function hasPassword(url: string): boolean {
+  return isPostgresqlUrl(url) && readServerAddress(url).password !== undefined
+}

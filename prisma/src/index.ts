@@ -12,7 +12,7 @@ export type {
   Tokens,
 } from './database.ts'
 export { DatabaseError } from './database-error.ts'
-export { databaseUrl } from './database-url.ts'
+export { databaseUrl, hasPassword } from './database-url.ts'
 export {
   backupDatabase,
   checkMigrated,

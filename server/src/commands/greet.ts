@@ -1,4 +1,4 @@
-import { DEFAULT_DATABASE_URL, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, hasPassword, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
 import type { RunningServer } from '../server.ts'
@@ -52,9 +52,12 @@ ${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
 
 function explainTokens({ databaseUrl }: Settings): string {
   // The shell that the command is pasted into does not have the server's settings.
-  const setting = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL) ? '' : `DATABASE_URL=${quote(databaseUrl)} `
+  const isDefault = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL)
+  const isSecret = hasPassword(databaseUrl)
+  const setting = isDefault || isSecret ? '' : `DATABASE_URL=${quote(databaseUrl)} `
+  const hint = isSecret ? ', with the same DATABASE_URL in the environment, which is not shown for its password' : ''
   return `
-The plant store is empty. Create a token, from the repository or with the installed command:
+The plant store is empty. Create a token, from the repository or with the installed command${hint}:
 
   ${setting}npm run --silent plant-store -- token create --account me
   ${setting}plant-store token create --account me

@@ -1,12 +1,15 @@
-import { readFileSync } from 'node:fs'
-import type { ConnectionOptions } from 'node:tls'
+import { Socket } from 'node:net'
+import { userInfo } from 'node:os'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
-import { DatabaseError } from '../../database-error.ts'
-import type { ServerAddress } from './server-address.ts'
+import { isSilence } from './errors.ts'
+import { findPassword } from './password-file.ts'
+import { describeDatabase, type ServerAddress } from './server-address.ts'
+import { rejectUnsuitable } from './suitable-server.ts'
+import { readTlsOptions } from './tls.ts'
 
-/** How long connecting, or waiting for a free connection, may take, in milliseconds. */
+/** How long connecting, checking a new connection, or waiting for a free one may take, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000
 /** How long a connection is kept that nobody uses, in milliseconds. */
 const IDLE_TIMEOUT = 60_000
@@ -19,6 +22,10 @@ const STATEMENT_TIMEOUT = 10_000
 const QUERY_TIMEOUT = 12_000
 /** How long a statement waits for another transaction, in milliseconds. */
 const LOCK_TIMEOUT = 2_000
+/** After this time the operating system asks whether the other end of an idle connection is still there, in milliseconds. */
+const KEEP_ALIVE_DELAY = 10_000
+/** How long closing waits for statements in flight, in milliseconds. */
+const CLOSE_TIMEOUT = 500
 /** What PostgreSQL keeps for each connection. */
 const SESSION = {
   statement_timeout: STATEMENT_TIMEOUT,
@@ -26,15 +33,13 @@ const SESSION = {
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
   options: '-c default_transaction_isolation=read\\ committed',
 }
-/** SQLSTATE read_only_sql_transaction. */
-const READ_ONLY = '25006'
 
 /** Connections to a database. */
 export interface Pool {
   readonly connections: pg.Pool
   /** All of them, as Prisma's driver adapter. */
   readonly adapter: SqlDriverAdapter
-  /** Closes the connections once they are idle. */
+  /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
 
@@ -49,7 +54,7 @@ export async function createPool(address: ServerAddress): Promise<Pool> {
     max: address.connectionLimit,
     idleTimeoutMillis: IDLE_TIMEOUT,
     query_timeout: QUERY_TIMEOUT,
-    onConnect: rejectStandby,
+    onConnect: (client: pg.ClientBase) => rejectUnsuitable(client, describeDatabase(address), CONNECT_TIMEOUT),
   }
   // A pooler in transaction mode rejects what would be kept in a session.
   return address.pgbouncer ? open(address, config) : open(address, { ...config, ...SESSION }, createStatementNames())
@@ -58,27 +63,28 @@ export async function createPool(address: ServerAddress): Promise<Pool> {
 /** Creates one connection without time limits, for migrations. A signal breaks it. */
 export async function createSingleConnection(address: ServerAddress, signal?: AbortSignal): Promise<Pool> {
   signal?.throwIfAborted()
-  return open(address, {
-    max: 1,
-    onConnect: (client) => {
-      signal?.addEventListener('abort', () => void (client as pg.Client).end().catch(() => {}))
-    },
-  })
+  const pool = await open(address, { max: 1 })
+  signal?.addEventListener('abort', pool.disconnect)
+  const close = () => pool.close().finally(() => signal?.removeEventListener('abort', pool.disconnect))
+  return { ...pool, close }
 }
 
-async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement?: NameStatement): Promise<Pool> {
-  const { host, port, database, user, password, applicationName } = address
+async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement?: NameStatement): Promise<OpenPool> {
+  const { host, port, database, applicationName } = address
+  const user = address.user ?? process.env['PGUSER'] ?? userName()
+  const sockets = new Set<Socket>()
   const connections = new pg.Pool({
     host,
     port,
     database,
-    // Without a value, the driver looks at PGUSER, PGPASSWORD and ~/.pgpass.
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { password }),
+    user,
+    password: () => readPassword(address, user),
     ssl: readTlsOptions(address),
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY,
+    stream: () => addSocket(sockets),
     ...config,
   })
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
@@ -86,17 +92,48 @@ async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement
     disposeExternalPool: true,
     ...(nameStatement && { statementNameGenerator: nameStatement }),
   }).connect()
-  return { connections, adapter, close: () => adapter.dispose() }
+
+  function disconnect(): void {
+    for (const socket of sockets) socket.destroy()
+  }
+
+  async function close(): Promise<void> {
+    setTimeout(disconnect, CLOSE_TIMEOUT).unref()
+    await adapter.dispose()
+    // A server that never confirms the end of a connection must not keep the process running.
+    for (const socket of sockets) socket.unref()
+  }
+
+  // Where one connection is silent, each of the others would take as long to show it.
+  connections.on('release', (error: unknown) => {
+    if (isSilence(error)) disconnect()
+  })
+  return { connections, adapter, disconnect, close }
 }
 
-/**
- * Rejects a connection to a server that only follows the primary: it would answer with old data. During a failover the
- * same address leads to one server after the other.
- */
-async function rejectStandby(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<[boolean]>({ text: 'SELECT pg_is_in_recovery()', rowMode: 'array' })
-  if (rows[0]?.[0] !== true) return
-  throw Object.assign(new Error('The server is a standby'), { code: READ_ONLY, severity: 'FATAL' })
+/** Connections whose sockets can be closed without asking the server. */
+interface OpenPool extends Pool {
+  disconnect(): void
+}
+
+function addSocket(sockets: Set<Socket>): Socket {
+  const socket = new Socket()
+  sockets.add(socket)
+  return socket.once('close', () => sockets.delete(socket))
+}
+
+/** Returns the name of the operating system's user; empty where a container runs as a user without one. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return ''
+  }
+}
+
+async function readPassword({ host, port, database, password }: ServerAddress, user: string): Promise<string> {
+  // The driver rejects an empty password where the server asks for one, with its own words.
+  return password ?? process.env['PGPASSWORD'] ?? (await findPassword({ host, port, database, user })) ?? ''
 }
 
 type NameStatement = (statement: { sql: string }) => string
@@ -110,28 +147,5 @@ function createStatementNames(): NameStatement {
     const name = `plant-store-${names.size}`
     names.set(sql, name)
     return name
-  }
-}
-
-function readTlsOptions(address: ServerAddress): ConnectionOptions | false {
-  const { sslMode, host, sslRootCertificate, sslCertificate, sslKey } = address
-  if (sslMode === 'disable') return false
-  return {
-    // The name that the server's certificate must have.
-    host,
-    rejectUnauthorized: sslMode !== 'require',
-    ...(sslMode === 'verify-ca' && { checkServerIdentity: () => undefined }),
-    ...(sslRootCertificate !== undefined && { ca: readPem(sslRootCertificate, 'sslrootcert') }),
-    ...(sslCertificate !== undefined && { cert: readPem(sslCertificate, 'sslcert') }),
-    ...(sslKey !== undefined && { key: readPem(sslKey, 'sslkey') }),
-  }
-}
-
-function readPem(file: string, parameter: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new DatabaseError(`DATABASE_URL names the file ${file} as ${parameter}, which cannot be read (${code})`)
   }
 }

@@ -3,6 +3,7 @@ import { DatabaseError } from '../../database-error.ts'
 import { select } from '../../sql.ts'
 import { sqlState } from './errors.ts'
 import type { Pool } from './pool.ts'
+import { describeLoss } from './suitable-server.ts'
 
 /** The oldest major version that PostgreSQL itself still maintains. */
 const MIN_MAJOR_VERSION = 14
@@ -14,21 +15,32 @@ const TRIGGERS = ['Plant_deleted', 'Plant_order', 'Plant_truncated', 'Plant_upda
 /** A statement that fails where plants cannot be inserted, and changes nothing. It takes the lock on their order. */
 export const INSERT_NOTHING = `INSERT INTO "Plant" ("account", "id", "name") SELECT '', '', '' WHERE false`
 
-const SELECT_SETTINGS = `
+const SELECT_STATE = `
   SELECT
     current_setting('fsync') AS fsync,
     current_setting('full_page_writes') AS full_page_writes,
     current_setting('synchronous_commit') AS synchronous_commit,
     current_setting('transaction_isolation') AS transaction_isolation,
     current_setting('server_encoding') AS server_encoding,
-    current_setting('server_version') AS server_version`
-
-const SELECT_SCHEMA = `
-  SELECT
+    current_setting('server_version') AS server_version,
     (SELECT string_agg(tgname, ' ') FROM pg_trigger
      WHERE tgrelid = '"Plant"'::regclass AND NOT tgisinternal AND tgenabled IN ('O', 'A')) AS triggers,
     (SELECT seqcache = 1 AND seqincrement = 1 FROM pg_sequence
      WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass) AS in_order`
+
+/** Who has a lock whose key is a bigint: PostgreSQL shows its halves. */
+const SELECT_BLOCKER = `
+  SELECT pid, application_name AS name, greatest(0, extract(epoch FROM now() - xact_start))::int AS seconds
+  FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  ORDER BY xact_start LIMIT 1`
+
+/** SQLSTATE lock_not_available. */
+const LOCK_TIMEOUT = '55P03'
+
+/** The settings of a server, and what its schema has that Prisma does not know. */
+type State = Record<string, unknown>
 
 /**
  * Checks that a database keeps what the plant store promises: what is committed survives a power failure, texts are stored
@@ -38,42 +50,40 @@ const SELECT_SCHEMA = `
  * @throws {DatabaseError} if a setting or the schema breaks a promise
  */
 export async function checkPromises(pool: Pool, database: string): Promise<void> {
-  const reason =
-    (await whyNotDurable(pool.adapter)) ??
-    (await whyUnsuitable(pool.adapter)) ??
-    (await whyNotComplete(pool.adapter)) ??
-    (await whyNotInOrder(pool))
+  const reason = (await whyNotKept(pool.adapter)) ?? (await whyNotInOrder(pool))
   if (reason !== undefined) throw new DatabaseError(`${database} ${reason}`)
 }
 
-/** Explains which setting loses commits in a power failure; undefined: none. Settings may change at any time. */
-export async function whyNotDurable(connection: SqlQueryable): Promise<string | undefined> {
-  const settings = await readSettings(connection)
-  const off = ['fsync', 'full_page_writes', 'synchronous_commit'].find((name) => settings[name] === 'off')
-  return off && `has ${off} = off, so that a power failure loses plants that were acknowledged: set it to on`
+/** Explains which setting or part of the schema breaks a promise; undefined: none. Both may change at any time. */
+export async function whyNotKept(connection: SqlQueryable): Promise<string | undefined> {
+  const [state = {}] = await select(connection, SELECT_STATE)
+  return whyNotDurable(state) ?? whyUnsuitable(state) ?? whyNotComplete(state)
 }
 
-async function whyUnsuitable(connection: SqlQueryable): Promise<string | undefined> {
-  const settings = await readSettings(connection)
-  if (settings['server_encoding'] !== 'UTF8') {
-    return `has the encoding ${settings['server_encoding']}, which lacks characters: create one with UTF8`
+function whyNotDurable(state: State): string | undefined {
+  const off = ['fsync', 'full_page_writes', 'synchronous_commit'].find((name) => state[name] === 'off')
+  return off && describeLoss(off)
+}
+
+function whyUnsuitable(state: State): string | undefined {
+  if (state['server_encoding'] !== 'UTF8') {
+    return `has the encoding ${state['server_encoding']}, which lacks characters: create one with UTF8`
   }
-  if (settings['transaction_isolation'] !== 'read committed') {
-    return `has default_transaction_isolation = ${settings['transaction_isolation']}: set it to read committed`
+  if (state['transaction_isolation'] !== 'read committed') {
+    return `has default_transaction_isolation = ${state['transaction_isolation']}: set it to read committed`
   }
-  const version = String(settings['server_version'])
+  const version = String(state['server_version'])
   if (Number.parseInt(version, 10) >= MIN_MAJOR_VERSION) return undefined
   return `runs PostgreSQL ${version}: upgrade to ${MIN_MAJOR_VERSION} or newer`
 }
 
-async function whyNotComplete(connection: SqlQueryable): Promise<string | undefined> {
-  const [schema] = await select(connection, SELECT_SCHEMA)
-  const present = String(schema?.['triggers']).split(' ')
+function whyNotComplete(state: State): string | undefined {
+  const present = String(state['triggers']).split(' ')
   const missing = TRIGGERS.find((name) => !present.includes(name))
   if (missing) {
     return `lacks the trigger "${missing}" on "Plant", or it is disabled: run ALTER TABLE "Plant" ENABLE TRIGGER ALL, or restore a backup`
   }
-  if (schema?.['in_order'] !== true) {
+  if (state['in_order'] !== true) {
     return 'does not number plants one after the other: run ALTER SEQUENCE "Plant_seq_seq" INCREMENT 1 CACHE 1'
   }
   return undefined
@@ -84,16 +94,21 @@ async function whyNotComplete(connection: SqlQueryable): Promise<string | undefi
  * locks or triggers may do nothing.
  */
 async function whyNotInOrder({ connections }: Pool): Promise<string | undefined> {
+  const isFree = async () => {
+    const { rows } = await connections.query(`SELECT pg_try_advisory_xact_lock(${ORDER_LOCK}) AS free`)
+    return rows[0].free === true
+  }
   const writer = await connections.connect()
+  // A connection that breaks fails the statement; without a listener it would end the process as well.
+  writer.on('error', () => {})
   try {
     await writer.query('BEGIN')
     await writer.query(INSERT_NOTHING)
-    const { rows } = await connections.query(`SELECT pg_try_advisory_xact_lock(${ORDER_LOCK}) AS free`)
-    if (rows[0].free === false) return undefined
+    if (!(await isFree())) return undefined
     return 'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself'
   } catch (error) {
     // Another transaction has the lock, and kept this one out.
-    if (sqlState(error) === '55P03') return undefined
+    if (sqlState(error) === LOCK_TIMEOUT && !(await isFree())) return undefined
     throw error
   } finally {
     // Closes the connection, and so ends the transaction.
@@ -101,6 +116,10 @@ async function whyNotInOrder({ connections }: Pool): Promise<string | undefined>
   }
 }
 
-function readSettings(connection: SqlQueryable): Promise<Record<string, unknown>> {
-  return select(connection, SELECT_SETTINGS).then(([settings]) => settings ?? {})
+/** Names the process whose transaction has the lock on the order of plants; undefined: none has. */
+export async function describeBlocker(connection: SqlQueryable): Promise<string | undefined> {
+  const [blocker] = await select(connection, SELECT_BLOCKER)
+  if (!blocker) return undefined
+  const { pid, name, seconds } = blocker
+  return `A transaction that has been open for ${seconds} s blocks new plants: end it, or run SELECT pg_terminate_backend(${pid}), which is ${JSON.stringify(name)}.`
 }

@@ -90,8 +90,10 @@ function parse(value: string): { url: URL; hasHost: boolean } {
   const [, userInfo] = /^postgres(?:ql)?:\/\/([^/?#]*@)?(?=[/?]|:\d+[/?]|$)/i.exec(value) ?? []
   const withHost = userInfo === undefined ? value : value.replace(userInfo, () => `${userInfo}localhost`)
   const url = URL.canParse(withHost) ? new URL(withHost) : undefined
-  if (!url || !/^[^:]+:\/\//.test(value) || url.hash !== '') {
-    throw invalid('is not a URL: percent-encode special characters in the password, such as # as %23 and / as %2F')
+  // A special character in the password ends the host early, and would make the rest of it a part of the path.
+  const isCut = url !== undefined && (url.hash !== '' || url.pathname.includes('@') || url.search.includes('@'))
+  if (!url || isCut || !/^[^:]+:\/\//.test(value)) {
+    throw invalid('is not a URL: percent-encode special characters, such as # as %23, / as %2F and @ as %40')
   }
   return { url, hasHost: url.hostname !== '' && userInfo === undefined }
 }

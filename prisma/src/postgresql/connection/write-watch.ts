@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import { REQUEST_PATIENCE } from '../../retry.ts'
-import { explainUnavailable, isNoRoom } from './errors.ts'
-import { INSERT_NOTHING, whyNotDurable } from './promises.ts'
+import { explainUnavailable, isNoRoom, sqlState } from './errors.ts'
+import { describeBlocker, INSERT_NOTHING, whyNotKept } from './promises.ts'
+
+/** How long a probe may take, in milliseconds: longer than it waits for the lock on the order of plants. */
+const PROBE_TIMEOUT = 2_500
 
 /** Inserts a plant that takes a quarter of a page, and undoes it: only a real write shows that there is room again. */
 const INSERT_AND_UNDO = `
@@ -16,7 +18,7 @@ const INSERT_AND_UNDO = `
 export interface WriteWatch {
   /** The connections, with their writes watched. */
   readonly adapter: SqlDriverAdapter
-  /** Explains in a sentence why a request would fail now; undefined: it would not. Takes up to two seconds. */
+  /** Explains in a sentence why a request would fail now; undefined: it would not. Takes up to two and a half seconds. */
   whyUnwritable(): Promise<string | undefined>
 }
 
@@ -28,11 +30,16 @@ export function watchWrites(adapter: SqlDriverAdapter): WriteWatch {
   let failed = false
 
   async function probe(): Promise<string | undefined> {
-    const reason = await whyNotDurable(adapter)
+    const reason = await whyNotKept(adapter)
     if (reason !== undefined) return `The database ${reason}.`
     await executeRaw({ sql: failed ? INSERT_AND_UNDO : INSERT_NOTHING, args: [], argTypes: [] })
     failed = false
     return undefined
+  }
+
+  async function explain(error: unknown): Promise<string> {
+    const blocker = sqlState(error) === '55P03' ? await describeBlocker(adapter).catch(() => undefined) : undefined
+    return blocker ?? explainUnavailable(error)
   }
 
   async function executeRaw(query: SqlQuery): Promise<number> {
@@ -48,8 +55,8 @@ export function watchWrites(adapter: SqlDriverAdapter): WriteWatch {
     adapter: Object.assign(Object.create(adapter) as SqlDriverAdapter, { executeRaw }),
 
     async whyUnwritable() {
-      const silence = sleep(REQUEST_PATIENCE, 'The database does not respond.', { ref: false })
-      return Promise.race([probe().catch(explainUnavailable), silence])
+      const silence = sleep(PROBE_TIMEOUT, 'The database does not respond.', { ref: false })
+      return Promise.race([probe().catch(explain), silence])
     },
   }
 }

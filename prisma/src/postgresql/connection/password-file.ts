@@ -1,0 +1,57 @@
+import { readFile, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import { DatabaseError } from '../../database-error.ts'
+
+/** Whom a password is for. */
+export interface PasswordQuery {
+  /** A name or an address, or the folder of a Unix socket. */
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+}
+
+/** The bits of a file's mode that let others read it. */
+const READABLE_BY_OTHERS = 0o077
+/** A field of a line: a backslash escapes a colon or a backslash. */
+const FIELD = /(?:[^:\\]|\\.)*/.source
+const LINE = new RegExp(`^${Array(5).fill(`(${FIELD})`).join(':')}$`)
+
+/**
+ * Finds a password in the password file of libpq, which has lines `host:port:database:user:password` where `*` matches
+ * anything. It is PGPASSFILE, or `~/.pgpass`; on Windows `%APPDATA%\postgresql\pgpass.conf`.
+ *
+ * @throws {DatabaseError} if others may read the file: libpq ignores it then
+ */
+export async function findPassword({ host, port, database, user }: PasswordQuery): Promise<string | undefined> {
+  const hosts = host.startsWith('/') ? [host, 'localhost'] : [host]
+  for (const line of (await readPasswordFile()).split(/\r?\n/)) {
+    if (line.startsWith('#')) continue
+    const fields = LINE.exec(line)
+      ?.slice(1)
+      .map((field) => (field === '*' ? undefined : field.replace(/\\(.)/g, '$1')))
+    if (!fields) continue
+    const [forHost, forPort = String(port), forDatabase = database, forUser = user, password = '*'] = fields
+    const isForHost = forHost === undefined || hosts.includes(forHost)
+    if (isForHost && forPort === String(port) && forDatabase === database && forUser === user) return password
+  }
+  return undefined
+}
+
+async function readPasswordFile(): Promise<string> {
+  const file = passwordFile()
+  const status = await stat(file).catch(() => undefined)
+  if (!status?.isFile()) return ''
+  if (process.platform !== 'win32' && (status.mode & READABLE_BY_OTHERS) !== 0) {
+    throw new DatabaseError(`The password file ${file} can be read by others: run chmod 600 on it`)
+  }
+  return readFile(file, 'utf8')
+}
+
+function passwordFile(): string {
+  const { PGPASSFILE, APPDATA } = process.env
+  if (PGPASSFILE) return PGPASSFILE
+  if (process.platform === 'win32' && APPDATA) return path.join(APPDATA, 'postgresql', 'pgpass.conf')
+  return path.join(homedir(), '.pgpass')
+}
