@@ -29,6 +29,8 @@ export interface PostgresqlOptions {
   parent?: string
   /** Settings of `postgresql.conf`. */
   settings?: Record<string, string>
+  /** A stopped server whose data is copied. Default: an empty one. */
+  copyOf?: PostgresqlServer
   /** Prepares the data folder before the first start, such as `pg_hba.conf`, which trusts whoever connects. */
   prepare?: (folder: string) => void
 }
@@ -39,6 +41,7 @@ const MEMORY = '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
 const MAX_LOG = 100_000
+const INITDB_OPTIONS = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
 const isRoot = process.getuid?.() === 0
 const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
 
@@ -54,14 +57,20 @@ process.once('exit', () => {
  * Creates and starts a PostgreSQL server from the npm package of this platform. It writes durably, as the plant store
  * demands; its data is in memory where Linux has a file system for that, so that this costs nothing.
  */
-export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+export async function startPostgresql({
+  settings: furtherSettings,
+  copyOf,
+  prepare,
+}: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   programs ??= findPrograms()
   const bin = path.join(programs, 'bin')
   const folder = path.join(mkdtempSync(path.join(options.parent ?? dataRoot(), 'plant-store-postgresql-')), 'data')
   mkdirSync(folder, { mode: 0o700 })
   if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, NOBODY, NOBODY)
-  const initdb = ['-D', folder, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
-  execFileSync(path.join(bin, 'initdb'), initdb, { ...user, stdio: 'pipe', cwd: folder })
+  const [program = '', ...args] = copyOf
+    ? ['cp', '-a', `${copyOf.folder}/.`, folder]
+    : [path.join(bin, 'initdb'), '-D', folder, ...INITDB_OPTIONS]
+  execFileSync(program, args, { ...user, stdio: 'pipe', cwd: folder })
   const port = await freePort()
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -69,11 +78,11 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     port: String(port),
     max_connections: '300',
     shared_buffers: '64MB',
-    ...options.settings,
+    ...furtherSettings,
   }
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`)
   appendFileSync(path.join(folder, 'postgresql.auto.conf'), lines.join(''))
-  options.prepare?.(folder)
+  prepare?.(folder)
 
   let child: ChildProcess | undefined
   let ended: Promise<unknown> = Promise.resolve()
@@ -137,7 +146,7 @@ function untilReady(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       log = (log + text).slice(-MAX_LOG)
-      if (log.includes('database system is ready to accept connections')) resolve()
+      if (/database system is ready to accept (read-only )?connections/.test(log)) resolve()
     })
     child.once('error', reject)
     child.once('close', (code) => reject(new Error(`PostgreSQL ended with ${code}:\n${log}`)))
