@@ -1,0 +1,188 @@
+/** A plant whose request got a 200 is stored once, however PostgreSQL ends, and requests succeed again without a restart. */
+import { chownSync, statfsSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
+import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { type PlantResponse, plantOf, startWriting, type Writing } from '../../../test/helpers/server/start-writing.ts'
+
+const KILLS = isLong ? 10 : 2
+const WRITERS = 8
+/** The longest time from the first response to a kill, in milliseconds. */
+const LATEST_KILL = 500
+/** The time until a failure shows or ends, in milliseconds: much more than is usual. */
+const PATIENCE = { timeout: 60_000, interval: 20 }
+vi.setConfig({ testTimeout: 240_000 })
+
+const whyNoDisk = whyNoSmallDisk()
+if (whyNoDisk) console.log(`A full disk of PostgreSQL is not tested, since none can be mounted here: ${whyNoDisk}`)
+
+async function startCluster(options?: Parameters<typeof startPostgresql>[0]): Promise<PostgresqlServer> {
+  const postgresql = await startPostgresql(options)
+  onTestFinished(() => postgresql.remove())
+  return postgresql
+}
+
+/** Writers and readers of a server. */
+interface Load {
+  writing: Writing
+  stored(): number
+  rejected(): PlantResponse[]
+  stop(): Promise<void>
+}
+
+/** Starts writers, and readers that expect what was acknowledged before their request. */
+function startLoad(server: TestServer): Load {
+  const writing = startWriting({ url: server.url, token: server.token, writers: WRITERS })
+  const stored = () => writing.responses.filter(({ status }) => status === 200).length
+  let stopped = false
+
+  async function read(): Promise<void> {
+    while (!stopped) {
+      const before = stored()
+      const response = await server.call('/plants')
+      const body = await response.text().catch(() => undefined)
+      if (response.status === 200 && body !== undefined) expect(JSON.parse(body).length).toBeGreaterThanOrEqual(before)
+      if (response.status !== 200) expectUnavailable(response.status, response.headers.get('retry-after'), body ?? '')
+      await sleep(5)
+    }
+  }
+
+  const readers = Promise.all([read(), read()])
+  return {
+    writing,
+    stored,
+    rejected: () => writing.responses.filter(({ status }) => status !== 200),
+    async stop() {
+      stopped = true
+      await Promise.all([writing.stop(), readers])
+    },
+  }
+}
+
+function expectUnavailable(status: number | undefined, retryAfter: string | null, body: string): void {
+  expect([status, JSON.parse(body)]).toEqual([
+    503,
+    { error: 50300, message: expect.stringMatching(/^The database is /) },
+  ])
+  expect(retryAfter).toMatch(/^[15]$/)
+}
+
+async function readiness({ adminUrl }: TestServer): Promise<string> {
+  const response = await fetch(`${adminUrl}/readyz`)
+  return `${response.status} ${(await response.text()).trim()}`
+}
+
+/** Expects that everything acknowledged is listed once, that nothing else is, and that rejections say when to retry. */
+async function expectConsistent(server: TestServer, load: Load): Promise<void> {
+  for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
+  const listed = ((await (await server.call('/plants')).json()) as object[]).map((plant) => JSON.stringify(plant))
+  const sent = new Map(load.writing.responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
+  const present = new Set(listed.map((plant) => sent.get(plant)))
+  expect(present.has(undefined)).toBe(false)
+  expect(present.size).toBe(listed.length)
+  const acknowledged = load.writing.responses.filter(({ status }) => status === 200)
+  expect(acknowledged.filter(({ id }) => !present.has(id))).toEqual([])
+}
+
+test(`PostgreSQL killed under load, ${KILLS} times: nothing acknowledged is lost, and nothing is listed twice`, async () => {
+  const postgresql = await startCluster()
+  await using server = await startTestServer({ databaseUrl: postgresql.url('plants'), adminPort: 0 })
+  const load = startLoad(server)
+  try {
+    for (let kill = 0; kill < KILLS; kill++) {
+      const before = load.stored()
+      await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+      await sleep(Math.random() * LATEST_KILL)
+      await postgresql.stop('SIGKILL')
+      await expect.poll(() => readiness(server), PATIENCE).toBe('503 The database does not respond.')
+      await postgresql.start()
+      await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    }
+    const before = load.stored()
+    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+  } finally {
+    await load.stop()
+  }
+  await expectConsistent(server, load)
+  console.log(`${KILLS} kills: ${load.stored()} plants acknowledged, ${load.rejected().length} rejected, none lost.`)
+})
+
+test('a failover to a standby: nothing acknowledged is lost, writes wait for the new primary', async () => {
+  const replication = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
+  const primary = await startCluster({ settings: replication })
+  await primary.stop()
+  const standby = await startCluster({
+    copyOf: primary,
+    settings: { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby` },
+    prepare: (folder) => writeFileSync(path.join(folder, 'standby.signal'), ''),
+  })
+  await primary.start()
+  await runSql(primary.url('postgres'), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
+  await runSql(primary.url('postgres'), 'SELECT pg_reload_conf()')
+  const states = () => query(primary.url('postgres'), 'SELECT sync_state FROM pg_stat_replication')
+  await expect.poll(states, PATIENCE).toEqual([{ sync_state: 'sync' }])
+
+  await using network = await startFaultyNetwork(primary.port)
+  await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
+  const load = startLoad(server)
+  try {
+    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(20)
+    await primary.stop('SIGKILL')
+    network.lead(standby.port)
+    await expect
+      .poll(() => readiness(server), PATIENCE)
+      .toBe('503 The database is read-only: its address must lead to the primary.')
+    const reading = await server.call('/plants')
+    expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
+
+    await runSql(standby.url('postgres'), 'SELECT pg_promote()')
+    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    const before = load.stored()
+    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+  } finally {
+    await load.stop()
+  }
+  await expectConsistent(server, load)
+})
+
+test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lists are still read', async () => {
+  const postgresql = await startCluster()
+  const disk = mountSmallDisk()
+  // After the server that has files on it, which is registered before.
+  onTestFinished(() => unmount(disk))
+  onTestFinished(() => postgresql.stop())
+  const { uid, gid } = statSync(postgresql.folder)
+  chownSync(disk, uid, gid)
+  await runSql(postgresql.url('postgres'), `CREATE TABLESPACE small LOCATION '${disk}'`)
+  await runSql(postgresql.url('postgres'), 'CREATE DATABASE plants TEMPLATE template0')
+  await using server = await startTestServer({ databaseUrl: postgresql.url('plants'), adminPort: 0 })
+  await runSql(postgresql.url('plants'), 'ALTER TABLE "Plant" SET TABLESPACE small')
+  const load = startLoad(server)
+  try {
+    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(20)
+    const filler = path.join(disk, 'filler')
+    fillUp(filler, disk)
+    await expect.poll(() => load.rejected().length, PATIENCE).toBeGreaterThan(WRITERS)
+    await expect.poll(() => readiness(server), PATIENCE).toBe("503 The database's disk is full: free some space.")
+    expect((await server.call('/plants')).status).toBe(200)
+
+    unlinkSync(filler)
+    const before = load.stored()
+    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+  } finally {
+    await load.stop()
+  }
+  await expectConsistent(server, load)
+})
+
+function fillUp(file: string, disk: string): void {
+  const { bavail, bsize } = statfsSync(disk)
+  writeFileSync(file, Buffer.alloc(bavail * bsize))
+}
