@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
+import { argumentUrl } from './command-line/argument-url.ts'
+import { loadEngine } from './command-line/engine.ts'
 import { databaseUrl } from './src/database-url.ts'
+import { isPostgresqlUrl } from './src/postgresql/connection/server-address.ts'
 import { loadSettingsFile } from './src/settings-file.ts'
-import { databaseFile } from './src/sqlite/database-file.ts'
 
 loadSettingsFile()
 
@@ -15,20 +16,24 @@ process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'com
 process.env['CHECKPOINT_DISABLE'] = '1'
 
 const [, , command = ''] = process.argv
-// Commands that only read the schema ignore an invalid DATABASE_URL: the server reports it, not its build.
-const needsDatabase = !['format', 'generate', 'validate', 'version'].includes(command)
-const url = needsDatabase ? databaseUrl(process.env['DATABASE_URL']) : databaseUrl()
-
-// Studio would create an empty file and show no tables.
-if (command === 'studio' && !existsSync(databaseFile(url))) {
-  console.error(
-    `${databaseFile(url)} does not exist yet: start the server once, or run \`npm run prisma -- migrate deploy\`.`,
-  )
-  process.exit(1)
-}
+const { DATABASE_URL } = process.env
+const folder = DATABASE_URL !== undefined && isPostgresqlUrl(DATABASE_URL) ? 'postgresql/' : ''
 
 export default defineConfig({
-  schema: 'schema.prisma',
-  migrations: { path: 'migrations' },
-  datasource: { url },
+  schema: `${folder}schema.prisma`,
+  migrations: { path: `${folder}migrations` },
+  datasource: { url: await readUrl() },
 })
+
+async function readUrl(): Promise<string> {
+  // Commands that only read the schema ignore an invalid DATABASE_URL: the server reports it, not its build.
+  if (['format', 'generate', 'validate', 'version'].includes(command)) return argumentUrl(undefined)
+  if (command !== 'studio') return argumentUrl(DATABASE_URL)
+  try {
+    const url = databaseUrl(DATABASE_URL)
+    return await (await loadEngine(url)).prepareStudio(url)
+  } catch (error) {
+    console.error((error as Error).message)
+    process.exit(1)
+  }
+}

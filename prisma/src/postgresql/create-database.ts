@@ -5,7 +5,7 @@ import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, type ServerAddress } from './connection/server-address.ts'
 
 /** The database that every server has, to connect to while the wanted one does not exist. */
-const MAINTENANCE_DATABASE = 'postgres'
+export const MAINTENANCE_DATABASE = 'postgres'
 
 /**
  * Creates a database unless it exists.

@@ -1,4 +1,4 @@
-import type { SqlDriverAdapter, Transaction } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
 import { applyMigrations } from '../migration/apply-migrations.ts'
@@ -9,6 +9,7 @@ import { createSingleConnection } from './connection/pool.ts'
 import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { createIfMissing } from './create-database.ts'
+import { beginTransaction } from './transaction.ts'
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'pg_advisory_xact_lock(72707369)'
@@ -62,8 +63,7 @@ async function migrate(
   database: string,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  const transaction = await adapter.startTransaction('READ COMMITTED')
-  const connection = asConnection(transaction)
+  const { connection, commit, rollback } = await beginTransaction(adapter)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
     // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
@@ -71,29 +71,10 @@ async function migrate(
     const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
       throw new DatabaseError(`${database} was not migrated and is unchanged: ${error.message}`, { cause: error.cause })
     })
-    await connection.executeScript('COMMIT')
-    await transaction.commit()
+    await commit()
     return applied
   } catch (error) {
-    await connection.executeScript('ROLLBACK').catch(() => {})
-    await transaction.rollback()
+    await rollback()
     throw error
-  }
-}
-
-/** Presents a transaction as a connection, whose scripts are sent whole: the adapter splits them at every semicolon. */
-function asConnection(transaction: Transaction): SqlDriverAdapter {
-  // The schema engine locks the session, which a pooler would share with others.
-  const inTransaction = (sql: string) => sql.replace(/\bpg_advisory_lock\(/g, 'pg_advisory_xact_lock(')
-  return {
-    provider: transaction.provider,
-    adapterName: transaction.adapterName,
-    queryRaw: (query) => transaction.queryRaw({ ...query, sql: inTransaction(query.sql) }),
-    executeRaw: (query) => transaction.executeRaw({ ...query, sql: inTransaction(query.sql) }),
-    async executeScript(script) {
-      await transaction.executeRaw({ sql: inTransaction(script), args: [], argTypes: [] })
-    },
-    startTransaction: () => Promise.reject(new Error('A transaction is already open')),
-    dispose: () => Promise.resolve(),
   }
 }

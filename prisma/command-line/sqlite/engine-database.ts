@@ -1,13 +1,12 @@
+import { existsSync } from 'node:fs'
 import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
-import {
-  isDriverAdapterError,
-  type SqlDriverAdapter,
-  type SqlMigrationAwareDriverAdapterFactory,
-  type SqlQuery,
-  type SqlResultSet,
-} from '@prisma/driver-adapter-utils'
-import { select } from '../src/sql.ts'
-import { keepStatements } from '../src/sqlite/connection/connect.ts'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import { databaseUrl } from '../../src/database-url.ts'
+import { select } from '../../src/sql.ts'
+import { keepStatements } from '../../src/sqlite/connection/connect.ts'
+import { databaseFile } from '../../src/sqlite/database-file.ts'
+import type { EngineDatabase } from '../engine.ts'
+import { noMigrationsYet } from '../no-migrations-yet.ts'
 
 // SQLite keeps its table of autoincrements, so this keeps the table of migrations: without it the engine does not treat a
 // database with any table as empty.
@@ -18,8 +17,14 @@ const DROP_STATEMENTS = `
   WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
   ORDER BY type DESC`
 
-/** The database as the schema engine sees it, with what its WebAssembly build does not do itself. */
-export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
+/** Opens a file for the engine. `migrate diff` compares schema files, which needs any database. */
+export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
+  if (existsSync(databaseFile(url))) return new SqliteEngineDatabase(databaseUrl(url))
+  if (method === 'diff') return new SqliteEngineDatabase(':memory:')
+  throw new Error(`The database at ${url} does not exist`)
+}
+
+class SqliteEngineDatabase implements EngineDatabase {
   readonly provider = 'sqlite'
   readonly adapterName: string
   readonly #factory: PrismaBetterSqlite3
@@ -39,7 +44,11 @@ export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
     return adapt(keepStatements(await this.#factory.connectToShadowDb()))
   }
 
-  /** Runs `migrate reset`: the engine's own only empties the tables, and then fails to create them. */
+  run<Result>(operation: () => Promise<Result>): Promise<Result> {
+    return operation()
+  }
+
+  /** The engine's own only empties the tables, and then fails to create them. */
   async reset(): Promise<void> {
     const connection = this.#connection
     if (!connection) throw new Error('The schema engine has not connected yet')
@@ -48,6 +57,9 @@ export class EngineDatabase implements SqlMigrationAwareDriverAdapterFactory {
       `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join(' ')} COMMIT; PRAGMA foreign_keys = ON`,
     )
   }
+
+  // The end of the process closes the file.
+  async close(): Promise<void> {}
 }
 
 function adapt(connection: SqlDriverAdapter): SqlDriverAdapter {
@@ -63,11 +75,4 @@ function adapt(connection: SqlDriverAdapter): SqlDriverAdapter {
       return 0
     },
   })
-}
-
-function noMigrationsYet(error: unknown): SqlResultSet {
-  const missing =
-    isDriverAdapterError(error) && error.cause.kind === 'TableDoesNotExist' ? error.cause.table : undefined
-  if (missing !== '_prisma_migrations') throw error
-  return { columnNames: [], columnTypes: [], rows: [] }
 }

@@ -1,0 +1,52 @@
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { createSingleConnection } from '../../src/postgresql/connection/pool.ts'
+import type { ServerAddress } from '../../src/postgresql/connection/server-address.ts'
+import { beginTransaction } from '../../src/postgresql/transaction.ts'
+import { noMigrationsYet } from '../no-migrations-yet.ts'
+import { readCharColumns } from './char-columns.ts'
+
+/** A connection to PostgreSQL as the schema engine needs it. */
+export interface EngineConnection {
+  /** Begins a transaction, which holds the engine's locks: a pooler would share those of a session with others. */
+  begin(): Promise<EngineTransaction>
+  close(): Promise<void>
+}
+
+/** A transaction that goes on after a statement that failed, as without a transaction. */
+export interface EngineTransaction {
+  readonly adapter: SqlDriverAdapter
+  /** Commits what succeeded. */
+  commit(): Promise<void>
+}
+
+/** Opens a connection for the schema engine. It connects at the first query. */
+export async function openEngineConnection(address: ServerAddress): Promise<EngineConnection> {
+  const { adapter, connections, close } = await createSingleConnection(address)
+  const restoreChars = readCharColumns(connections)
+
+  async function begin(): Promise<EngineTransaction> {
+    const { connection, commit, rollback } = await beginTransaction(adapter)
+    const alone = async <Result>(run: () => Promise<Result>): Promise<Result> => {
+      await connection.executeScript('SAVEPOINT statement')
+      try {
+        const result = await run()
+        await connection.executeScript('RELEASE statement')
+        return result
+      } catch (error) {
+        await connection.executeScript('ROLLBACK TO statement')
+        throw error
+      }
+    }
+    return {
+      adapter: {
+        ...connection,
+        queryRaw: (query) => alone(() => connection.queryRaw(query).then(restoreChars)).catch(noMigrationsYet),
+        executeRaw: (query) => alone(() => connection.executeRaw(query)),
+        executeScript: (script) => alone(() => connection.executeScript(script)),
+      },
+      commit: () => commit().catch((error) => rollback().then(() => Promise.reject(error))),
+    }
+  }
+
+  return { begin, close }
+}

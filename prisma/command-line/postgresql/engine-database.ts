@@ -1,0 +1,105 @@
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { sqlState } from '../../src/postgresql/connection/errors.ts'
+import { readServerAddress, type ServerAddress } from '../../src/postgresql/connection/server-address.ts'
+import { MAINTENANCE_DATABASE } from '../../src/postgresql/create-database.ts'
+import { select } from '../../src/sql.ts'
+import type { EngineDatabase } from '../engine.ts'
+import { type EngineConnection, type EngineTransaction, openEngineConnection } from './engine-connection.ts'
+import { execute } from './server.ts'
+import { createShadowDatabase } from './shadow-database.ts'
+
+// The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose who
+// may use it. What belongs to an extension stays.
+const DROP_STATEMENTS = `
+  SELECT 'DROP ' || kind || ' IF EXISTS ' || name || ' CASCADE' AS statement
+  FROM (
+    SELECT oid, 1 AS position, oid::regclass::text AS name,
+      CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind
+    FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')
+    UNION ALL
+    SELECT oid, 2, oid::regclass::text, 'SEQUENCE'
+    FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S'
+    UNION ALL
+    SELECT oid, 3, oid::regprocedure::text, 'ROUTINE'
+    FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+    UNION ALL
+    SELECT oid, 4, oid::regtype::text, 'TYPE'
+    FROM pg_type WHERE typnamespace = current_schema()::regnamespace AND typtype IN ('c', 'd', 'e', 'r')
+      AND (typrelid = 0 OR EXISTS (SELECT FROM pg_class WHERE pg_class.oid = typrelid AND relkind = 'c'))
+  ) AS objects
+  WHERE NOT EXISTS (SELECT FROM pg_depend WHERE objid = objects.oid AND deptype = 'e')
+  ORDER BY position`
+
+/** Opens a database for the engine. `migrate diff` compares schema files, which needs any database. */
+export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
+  const wanted = readServerAddress(url)
+  const address = method === 'diff' ? await findAny(wanted) : wanted
+  return new PostgresqlEngineDatabase(address, await openEngineConnection(address))
+}
+
+/** Returns the database if it exists, otherwise the one that every server has. */
+async function findAny(address: ServerAddress): Promise<ServerAddress> {
+  try {
+    await execute(address, 'SELECT 1')
+    return address
+  } catch (error) {
+    if (sqlState(error) !== '3D000') throw error
+    return { ...address, database: MAINTENANCE_DATABASE }
+  }
+}
+
+class PostgresqlEngineDatabase implements EngineDatabase {
+  readonly provider = 'postgres'
+  readonly adapterName = '@prisma/adapter-pg'
+  readonly #address: ServerAddress
+  readonly #connection: EngineConnection
+  #transaction: EngineTransaction | undefined
+
+  constructor(address: ServerAddress, connection: EngineConnection) {
+    this.#address = address
+    this.#connection = connection
+  }
+
+  /** Runs a method in a transaction of its own. The command line may ask its user something between two methods. */
+  async run<Result>(operation: () => Promise<Result>): Promise<Result> {
+    const transaction = await this.#connection.begin()
+    this.#transaction = transaction
+    try {
+      return await operation()
+    } finally {
+      // Also after a failure: the engine has then noted which migration failed, for `migrate resolve`.
+      await transaction.commit()
+    }
+  }
+
+  async connect(): Promise<SqlDriverAdapter> {
+    const current = () => {
+      if (!this.#transaction) throw new Error('The schema engine has not begun yet')
+      return this.#transaction.adapter
+    }
+    const { provider, adapterName } = this
+    return {
+      provider,
+      adapterName,
+      queryRaw: (query) => current().queryRaw(query),
+      executeRaw: (query) => current().executeRaw(query),
+      executeScript: (script) => current().executeScript(script),
+      startTransaction: () => current().startTransaction(),
+      dispose: () => Promise.resolve(),
+    }
+  }
+
+  connectToShadowDb(): Promise<SqlDriverAdapter> {
+    return createShadowDatabase(this.#address)
+  }
+
+  async reset(): Promise<void> {
+    const connection = await this.connect()
+    const statements = await select(connection, DROP_STATEMENTS)
+    await connection.executeScript(statements.map(({ statement }) => statement).join('; '))
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+}
