@@ -58,13 +58,14 @@ process.once('exit', () => {
  * demands; its data is in memory where Linux has a file system for that, so that this costs nothing.
  */
 export async function startPostgresql({
+  parent = dataRoot(),
   settings: furtherSettings,
   copyOf,
   prepare,
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   programs ??= findPrograms()
   const bin = path.join(programs, 'bin')
-  const folder = path.join(mkdtempSync(path.join(options.parent ?? dataRoot(), 'plant-store-postgresql-')), 'data')
+  const folder = path.join(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), 'data')
   mkdirSync(folder, { mode: 0o700 })
   if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, NOBODY, NOBODY)
   const [program = '', ...args] = copyOf
