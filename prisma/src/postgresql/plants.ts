@@ -14,16 +14,28 @@ const SELECT_STORED = `
   SELECT "account", "id", "name", "tag" FROM "Plant"
   WHERE ("account", "id") IN (SELECT value ->> 0, value ->> 1 FROM json_array_elements($1::json) AS keys(value))`
 
-const SELECT_LAST = 'SELECT max("seq") FROM "Plant" WHERE "account" = $1'
+/**
+ * The plants of an account after a `seq`, in order. It compares rows, and orders by the account too, since only the index
+ * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others.
+ */
+const plantsAfter = (account: string, seq: string) => `
+  FROM "Plant" WHERE ("account", "seq") > (${account}, ${seq}) AND "account" <= ${account}
+  ORDER BY "account", "seq"`
+/** The `seq` of an account's last plant. */
+const lastOf = (account: string) => `
+  SELECT "seq" FROM "Plant" WHERE "account" >= ${account} AND "account" <= ${account}
+  ORDER BY "account" DESC, "seq" DESC LIMIT 1`
+
+const SELECT_LAST = lastOf('$1')
 const SELECT_PAGE_END = `
   SELECT max("seq") FILTER (WHERE "position" <= $3), count(*)
-  FROM (SELECT "seq", row_number() OVER (ORDER BY "seq") AS "position" FROM "Plant"
-        WHERE "account" = $1 AND "seq" > $2 ORDER BY "seq" LIMIT $3 + 1) AS "page"`
+  FROM (SELECT "seq", row_number() OVER (ORDER BY "seq") AS "position"
+        FROM (SELECT "seq" ${plantsAfter('$1', '$2')} LIMIT $3 + 1) AS "page") AS "numbered"`
 
 /** The same text as `JSON.stringify`, byte for byte. `json_build_object` writes spaces. */
 const PLANT_AS_JSON = `
   '{"name":' || to_json("name")::text || coalesce(',"tag":' || to_json("tag")::text, '') || '}'`
-const BYTES = `octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes"`
+const COLUMNS = `"seq", "name", "tag", octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes"`
 
 const SELECT_PIECE = `
   SELECT
@@ -31,16 +43,16 @@ const SELECT_PIECE = `
       string_agg(${PLANT_AS_JSON}, ',' ORDER BY "seq") FILTER (WHERE "bytes" <= $5::bigint)
     END,
     max("seq")
-  FROM (SELECT "seq", "name", "tag", ${BYTES} FROM "Plant"
-        WHERE "account" = $1 AND "seq" > $2 AND "seq" <= $3 ORDER BY "seq" LIMIT $4) AS "piece"`
+  FROM (SELECT ${COLUMNS} ${plantsAfter('$1', '$2')} LIMIT $4) AS "piece"
+  WHERE "seq" <= $3`
 
 // The row of the empty account counts what has changed in all of them.
 const SELECT_CHANGES = `
   SELECT
-    coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."account", '')), 0)::bigint,
-    coalesce((SELECT max("seq") FROM "Plant" WHERE "Plant"."account" = "known"."account"), 0),
+    coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."name", '')), 0)::bigint,
+    coalesce((${lastOf('"known"."name"')}), 0),
     "new"."json"
-  FROM (SELECT value ->> 0 AS "account", (value ->> 1)::bigint AS "last", position
+  FROM (SELECT value ->> 0 AS "name", (value ->> 1)::bigint AS "last", position
         FROM json_array_elements($1::json) WITH ORDINALITY AS lists(value, position)) AS "known"
   CROSS JOIN LATERAL (
     SELECT CASE
@@ -48,9 +60,8 @@ const SELECT_CHANGES = `
       WHEN count(*) <= ${MAX_CHANGED_PLANTS} AND max("bytes") <= ${MAX_CHANGED_BYTES} THEN
         string_agg(${PLANT_AS_JSON}, ',' ORDER BY "seq") FILTER (WHERE "bytes" <= ${MAX_CHANGED_BYTES})
       END AS "json"
-    FROM (SELECT "seq", "name", "tag", ${BYTES} FROM "Plant"
-          WHERE "Plant"."account" = "known"."account" AND "seq" > "known"."last"
-          ORDER BY "seq" LIMIT ${MAX_CHANGED_PLANTS + 1}) AS "piece") AS "new"
+    FROM (SELECT ${COLUMNS} ${plantsAfter('"known"."name"', '"known"."last"')}
+          LIMIT ${MAX_CHANGED_PLANTS + 1}) AS "piece") AS "new"
   ORDER BY position`
 
 /** Creates the plants of a PostgreSQL database. Every statement may run twice, see `Plants.insert`. */
