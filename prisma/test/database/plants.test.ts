@@ -43,7 +43,7 @@ test('lists are the JSON text of the plants, byte for byte, whole and page by pa
       '🪴🏳️‍🌈\u{10FFFF}',
       'null',
     ),
-    fc.constantFrom(600, 3_000, 300_000).map((length) => 'é'.repeat(length)),
+    fc.constantFrom(600, 3_000, 100_000).map((length) => 'é'.repeat(length)),
   )
   const plant = fc.record({ name: text, tag: fc.option(text) })
   await fc.assert(
@@ -66,9 +66,9 @@ test('lists are the JSON text of the plants, byte for byte, whole and page by pa
       expect(edits).toBe(0)
       if (json !== undefined) expect(`[${json}]`).toBe(toJson(rows))
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
-})
+}, 60_000)
 
 test('an insert counts what it stored: nothing twice, in one batch or in two', async () => {
   const account = newAccount()
