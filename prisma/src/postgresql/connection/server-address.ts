@@ -26,6 +26,8 @@ export interface ServerAddress {
   readonly applicationName: string
 }
 
+/** The beginning of a URL without a host. */
+const HOSTLESS = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?(?=[/?]|:\d+[/?]|$)/i
 const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
 const SSL_MODES: readonly string[] = ['disable', 'require', 'verify-ca', 'verify-full'] satisfies SslMode[]
 const PARAMETERS = [
@@ -86,16 +88,15 @@ export function describeDatabase({ host, port, database }: ServerAddress): strin
 }
 
 function parse(value: string): { url: URL; hasHost: boolean } {
-  // libpq allows a user without a host, WHATWG URLs do not.
-  const [, userInfo] = /^postgres(?:ql)?:\/\/([^/?#]*@)?(?=[/?]|:\d+[/?]|$)/i.exec(value) ?? []
-  const withHost = userInfo === undefined ? value : value.replace(userInfo, () => `${userInfo}localhost`)
+  // libpq allows a user or a port without a host, WHATWG URLs do not.
+  const withHost = value.replace(HOSTLESS, '$&localhost')
   const url = URL.canParse(withHost) ? new URL(withHost) : undefined
   // A special character in the password ends the host early, and would make the rest of it a part of the path.
   const isCut = url !== undefined && (url.hash !== '' || url.pathname.includes('@') || url.search.includes('@'))
   if (!url || isCut || !/^[^:]+:\/\//.test(value)) {
     throw invalid('is not a URL: percent-encode special characters, such as # as %23, / as %2F and @ as %40')
   }
-  return { url, hasHost: url.hostname !== '' && userInfo === undefined }
+  return { url, hasHost: withHost === value }
 }
 
 function readParameters(url: URL): Map<string, string> {
