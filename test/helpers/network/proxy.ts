@@ -21,14 +21,14 @@ export interface ProxyOptions {
 }
 
 /** A TCP proxy on a free port of this machine. */
-export interface Proxy extends AsyncDisposable {
+export interface TcpProxy extends AsyncDisposable {
   readonly port: number
   readonly links: ReadonlySet<Link>
   cutAll(): void
 }
 
 /** Starts a proxy. */
-export async function startProxy({ target, request, response }: ProxyOptions): Promise<Proxy> {
+export async function startProxy({ target, request, response }: ProxyOptions): Promise<TcpProxy> {
   const links = new Set<Link>()
   const silent = new Set<Socket>()
 

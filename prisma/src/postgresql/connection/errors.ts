@@ -8,8 +8,10 @@ type Sentences = readonly (readonly [code: RegExp, sentence: string])[]
 const NETWORK = 'NETWORK'
 const TLS = 'TLS'
 const NETWORK_KINDS = /^(ConnectionClosed|DatabaseNotReachable|SocketTimeout)$/
-const NETWORK_CODES =
-  /^(E(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|(HOST|NET)(UNREACH|DOWN)|NOTFOUND|AI_AGAIN|ADDRNOTAVAIL)|ENOENT)$/
+const NETWORK_CODES = [
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
+  ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
+]
 const TLS_CODES = /^(ERR_(SSL|TLS|OSSL)_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)/
 /** Errors that have nothing but a message (pg 8.23, PgBouncer 1.18). */
 const MESSAGES: readonly (readonly [message: RegExp, state: string])[] = [
@@ -18,6 +20,7 @@ const MESSAGES: readonly (readonly [message: RegExp, state: string])[] = [
   [/^(The server does not support SSL|There was an error establishing an SSL|Client network socket disconnected)/, TLS],
   [/^SASL: /, '28P01'],
   [/unsupported startup parameter/, '42P05'],
+  [/^(no such database|bouncer config error)/, '3D000'],
 ]
 
 /** SQLSTATEs that go away by themselves within a moment: conflicts, locks, timeouts, too many connections. */
@@ -62,7 +65,7 @@ const READINESS_SENTENCES: Sentences = [
 export function sqlState(error: unknown): string {
   const code = errorCode(error)
   const kind = adapterKind(error)
-  if (NETWORK_KINDS.test(kind) || NETWORK_CODES.test(code)) return NETWORK
+  if (NETWORK_KINDS.test(kind) || NETWORK_CODES.includes(code)) return NETWORK
   if (kind === 'TlsConnectionError' || TLS_CODES.test(code)) return TLS
   return MESSAGES.find(([message]) => message.test(errorReason(error)))?.[1] ?? code
 }

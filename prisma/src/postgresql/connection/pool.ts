@@ -11,7 +11,7 @@ import { readTlsOptions } from './tls.ts'
 
 /** How long connecting, checking a new connection, or waiting for a free one may take, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000
-/** How long a connection is kept that nobody uses, in milliseconds. */
+/** How long an idle connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 60_000
 /**
  * After this time PostgreSQL ends a statement, in milliseconds. A statement reads or writes a piece of a list or a batch,

@@ -118,7 +118,7 @@ function readParameters(url: URL): Map<string, string> {
 
 function readSslMode(parameters: Map<string, string>, host: string): SslMode {
   const mode = parameters.get('sslmode') ?? 'disable'
-  if (!SSL_MODES.includes(mode)) throw invalid(`has a wrong sslmode; write one of ${SSL_MODES.join(', ')}`)
+  if (!SSL_MODES.includes(mode)) throw invalid(`has an invalid sslmode; write one of ${SSL_MODES.join(', ')}`)
   if (mode !== 'disable' && host.startsWith('/')) throw invalid('has an sslmode, but a Unix socket is not encrypted')
   if (mode !== 'disable') return mode as SslMode
   const file = ['sslrootcert', 'sslcert', 'sslkey'].find((name) => parameters.has(name))
@@ -128,7 +128,7 @@ function readSslMode(parameters: Map<string, string>, host: string): SslMode {
 
 function readFlag(parameters: Map<string, string>, name: string): boolean {
   const value = parameters.get(name) ?? 'false'
-  if (value !== 'true' && value !== 'false') throw invalid(`has a wrong ${name}; write true or false`)
+  if (value !== 'true' && value !== 'false') throw invalid(`has an invalid ${name}; write true or false`)
   return value === 'true'
 }
 
@@ -137,7 +137,7 @@ function readConnectionLimit(parameters: Map<string, string>): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
   // A startup proves with a second connection that the lock on the order of plants works.
   if (limit >= 2 && limit <= MAX_CONNECTION_LIMIT) return limit
-  throw invalid(`has a wrong connection_limit; write a number from 2 to ${MAX_CONNECTION_LIMIT}`)
+  throw invalid(`has an invalid connection_limit; write a number from 2 to ${MAX_CONNECTION_LIMIT}`)
 }
 
 function decode(text: string): string {

@@ -6,7 +6,7 @@ const SELECT_SUITABILITY = `SELECT pg_is_in_recovery(), current_setting('synchro
 const READ_ONLY = '25006'
 
 /**
- * Rejects a new connection to a server that only follows the primary: it would answer with old data, and during a failover
+ * Rejects a new connection to a server that only follows the primary: it would return old data, and during a failover
  * the same address leads to one server after the other. Rejects one that loses commits, too: a new default of
  * `synchronous_commit` applies only to new connections.
  *

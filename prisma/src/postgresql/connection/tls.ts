@@ -20,7 +20,7 @@ export function readTlsOptions(address: ServerAddress): ConnectionOptions | fals
   return {
     // The name that the server's certificate must have.
     host,
-    // As in libpq, `require` is `verify-ca` where there is something to verify with.
+    // As in libpq, `require` is `verify-ca` if the URL names what to verify with.
     rejectUnauthorized: sslMode !== 'require' || sslRootCertificate !== undefined,
     ...(sslMode !== 'verify-full' && { checkServerIdentity: () => undefined }),
     ...files,
@@ -30,7 +30,7 @@ export function readTlsOptions(address: ServerAddress): ConnectionOptions | fals
 function readPem(file: string, parameter: string, option: 'ca' | 'cert' | 'key'): string {
   try {
     const text = readFileSync(file, 'utf8')
-    // An authority without a certificate would silently trust nobody.
+    // An authority without a certificate would silently trust no server.
     if (option === 'ca' && !text.includes('-----BEGIN')) throw new Error('it has no certificate')
     createSecureContext({ [option]: text })
     return text
