@@ -178,7 +178,7 @@ describe('a startup is rejected', () => {
     expect(await startAndFail(url.replace('postgres@', 'stranger@'))).toMatch(/does not allow this user to do that/)
     const missing = postgresql.url('missing').replace('postgres@', 'stranger@')
     expect(await startAndFail(missing)).toMatch(/does not exist, and this user cannot create it: run CREATE DATABASE/)
-    expect(await startAndFail(url.replace('postgres@', 'nobody-knows@'))).toMatch(/rejects this user or password/)
+    expect(await startAndFail(url.replace('postgres@', 'unknown@'))).toMatch(/rejects this user or password/)
   })
 
   test('promptly on an unknown database that is not to be created', async () => {

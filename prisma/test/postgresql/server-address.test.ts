@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { DatabaseError, databaseUrl, hasPassword } from '../../src/index.ts'
+import { describeDatabase, readServerAddress } from '../../src/postgresql/connection/server-address.ts'
+
+/** A URL without a host, with a port. */
+const SOCKET = 'postgresql://u:p@:6432/d?host=/var/run/postgresql'
+
+describe('readServerAddress', () => {
+  test.each([
+    ['postgresql://u:p@db.example:6432/plants', { host: 'db.example', port: 6432, database: 'plants', user: 'u' }],
+    ['postgres://db.example/plants', { host: 'db.example', port: 5432, user: undefined, password: undefined }],
+    ['POSTGRESQL://db.example/plants', { host: 'db.example' }],
+    ['postgresql:///plants', { host: 'localhost', port: 5432 }],
+    ['postgresql://[::1]:6432/plants', { host: '::1', port: 6432 }],
+    [SOCKET, { host: '/var/run/postgresql', port: 6432, user: 'u', password: 'p' }],
+    ['postgresql://%2Fvar%2Frun/plants', { host: '/var/run', database: 'plants' }],
+    ['postgresql://u:p%40%3A%2F%3F%23%25%20%F0%9F%AA%B4@h/d', { host: 'h', password: 'p@:/?#% 🪴' }],
+    ['postgresql://u:p@ss:word@h/d', { host: 'h', user: 'u', password: 'p@ss:word' }],
+    ['postgresql://h/my%20plants', { database: 'my plants' }],
+    ['postgresql://h/d?pgbouncer=true&connection_limit=2', { pgbouncer: true, connectionLimit: 2 }],
+    [
+      'postgresql://h/d?sslmode=verify-full&sslrootcert=/ca.pem',
+      { sslMode: 'verify-full', sslRootCertificate: '/ca.pem' },
+    ],
+    ['postgresql://h/d?application_name=shop&schema=public', { applicationName: 'shop' }],
+  ])('reads %s', (url, address) => {
+    expect(readServerAddress(url)).toMatchObject(address)
+    expect(databaseUrl(url)).toBe(url)
+  })
+
+  test.each([
+    ['postgresql://u:se#cret@h/d', 'is not a URL: percent-encode'],
+    ['postgresql://u:se/cret@h/d', 'is not a URL: percent-encode'],
+    ['postgresql://u:1/secret@h', 'is not a URL: percent-encode'],
+    ['postgresql://u:1?secret=@h/d', 'is not a URL: percent-encode'],
+    ['postgresql:u:secret@h/d', 'is not a URL: percent-encode'],
+    ['postgresql://u:100%@h/d', 'has a "%" that begins no percent-encoding: write %25'],
+    ['postgresql://u:secret@h', 'names no database'],
+    ['postgresql://h/a/b', 'has a "/" in the name of the database'],
+    ['postgresql://h,i/d', 'names several hosts'],
+    [
+      'postgresql://h/d?sslmode=prefer',
+      'has an invalid sslmode; write one of disable, require, verify-ca, verify-full',
+    ],
+    ['postgresql://h/d?sslcert=/c.pem', 'has the parameter sslcert, but no sslmode that uses it'],
+    ['postgresql:///d?host=/tmp&sslmode=require', 'has an sslmode, but a Unix socket is not encrypted'],
+    ['postgresql://h/d?pgbouncer=yes', 'has an invalid pgbouncer; write true or false'],
+    ['postgresql://h/d?connection_limit=1', 'has an invalid connection_limit; write a number from 2 to 1000'],
+    ['postgresql://h/d?target_session_attrs=any', 'has the parameter "target_session_attrs", which is not supported'],
+    ['postgresql://h/d?schema=x', 'names a schema, which is not supported'],
+    ['postgresql://h/d?schema=', 'has no value for the parameter schema'],
+    ['postgresql://h/d?host=a&host=b', 'has the parameter host twice'],
+  ])('rejects %s', (url, reason) => {
+    const read = () => readServerAddress(url)
+    expect(read).toThrow(DatabaseError)
+    expect(read).toThrow(`DATABASE_URL ${reason}`)
+    expect(read).toThrow(/; write for example postgresql:\/\/user:password@localhost:5432\/plants$/)
+    expect(read).not.toThrow(/secret|cret|100%/)
+  })
+})
+
+describe('for any text', () => {
+  /** Text that occurs in no message and no example. */
+  const secret = fc.string({ unit: fc.constantFrom(...'qzQZ79@:/?#%&=[]\\ é🪴'), minLength: 4, maxLength: 12 })
+  const place = fc.constantFrom(
+    'h/d',
+    ':6432/d',
+    '/d',
+    'h',
+    '[::1]/d',
+    'h/d?sslmode=require',
+    'h/d?unknown=1',
+    'h/a/b',
+    '%',
+  )
+
+  test('nothing but a DatabaseError is thrown', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.webUrl({ withQueryParameters: true, size: 'xsmall' }),
+      fc.tuple(secret, place).map(([password, rest]) => `${password}@${rest}`),
+    )
+    fc.assert(
+      fc.property(text, (rest) => {
+        try {
+          describeDatabase(readServerAddress(`postgresql://${rest}`))
+        } catch (error) {
+          expect(error).toBeInstanceOf(DatabaseError)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('no message and no description contains a part of a password, however it is written', () => {
+    fc.assert(
+      fc.property(secret, place, fc.boolean(), (password, rest, isEncoded) => {
+        const written = isEncoded ? encodeURIComponent(password) : password
+        let message: string
+        try {
+          message = describeDatabase(readServerAddress(`postgresql://user:${written}@${rest}`))
+        } catch (error) {
+          message = (error as Error).message
+        }
+        for (const part of password.match(/[qzQZ79é🪴]{2,}/gu) ?? []) expect(message).not.toContain(part)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('a percent-encoded user, password and database are read as they are', () => {
+    const name = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !text.includes('/'))
+    fc.assert(
+      fc.property(name, name, name, (user, password, database) => {
+        fc.pre(database !== '.' && database !== '..')
+        const [u, p, d] = [user, password, database].map(encodeURIComponent)
+        const url = `postgresql://${u}:${p}@h/${d}`
+        expect(readServerAddress(url)).toMatchObject({ host: 'h', user, password, database })
+        expect(hasPassword(url)).toBe(true)
+      }),
+    )
+  })
+})
+
+test('hasPassword knows a URL without one', () => {
+  expect(['file:./plants.db', 'postgresql://user@h/d', 'postgresql://h/d'].map(hasPassword)).toEqual([
+    false,
+    false,
+    false,
+  ])
+})

@@ -1,0 +1,132 @@
+/** The password of DATABASE_URL is in no output, response or argument of a process, whatever fails. */
+import { spawnSync } from 'node:child_process'
+import { chownSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { runSql } from '../../../test/helpers/database/databases.ts'
+import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+
+const PASSWORD = 'Zq7@/x?Zq8#%Zq9'
+/** In whatever way the password is written, it contains one of these. */
+const SECRET = /Zq[789]/
+vi.setConfig({ testTimeout: 120_000 })
+
+let postgresql: PostgresqlServer
+let network: FaultyNetwork
+beforeAll(async () => {
+  postgresql = await startPostgresql({
+    prepare(folder) {
+      const file = path.join(folder, 'pg_hba.conf')
+      const rules = 'host all postgres all trust\nhost all all all scram-sha-256\n'
+      const { uid, gid } = statSync(folder)
+      writeFileSync(file, rules)
+      chownSync(file, uid, gid)
+    },
+  })
+  network = await startFaultyNetwork(postgresql.port)
+  await runSql(postgresql.url('postgres'), `CREATE ROLE secretive LOGIN CREATEDB PASSWORD '${PASSWORD}'`)
+})
+afterAll(async () => {
+  await network?.[Symbol.asyncDispose]()
+  await postgresql?.remove()
+})
+
+const urlWith = (password: string, database: string) =>
+  network.url(database).replace('postgres@', `secretive:${password}@`)
+const url = (database: string) => urlWith(encodeURIComponent(PASSWORD), database)
+
+/** Returns the arguments of every process, as `ps` shows them; undefined where Linux does not show them. */
+function processArguments(): string | undefined {
+  if (!existsSync('/proc/self/cmdline')) {
+    const { stdout } = spawnSync('ps', ['-axo', 'args'], { encoding: 'utf8' })
+    return stdout || undefined
+  }
+  const read = (id: string) => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(read)
+    .join('\n')
+}
+
+async function bodies(server: ServerProcess, token: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const responses = await Promise.all([
+    fetch(`${server.url}/plants`, { headers }),
+    fetch(`${server.url}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Ficus"}' }),
+    fetch(`${server.adminUrl}/readyz`),
+    fetch(`${server.adminUrl}/metrics`),
+  ])
+  const texts = await Promise.all(responses.map((response) => response.text()))
+  return responses
+    .map(({ status, headers: received }, index) => `${status} ${JSON.stringify([...received])} ${texts[index]}`)
+    .join('\n')
+}
+
+test('in production a first startup prints how to create a token, without the password', async () => {
+  const server = await startServerProcess({ DATABASE_URL: url('greeted'), NODE_ENV: 'production' })
+  expect(processArguments()).not.toMatch(SECRET)
+  expect(await server.end()).toBe(0)
+  expect(server.output()).toMatch(/ {2}npm run --silent plant-store -- token create --account me\n/)
+  expect(server.output()).toMatch(/with the same DATABASE_URL in the environment/)
+  expect(server.output()).not.toMatch(SECRET)
+
+  // What holds no secret works as pasted.
+  const plain = await startServerProcess({ DATABASE_URL: postgresql.url('plain'), NODE_ENV: 'production' })
+  expect(await plain.end()).toBe(0)
+  expect(plain.output()).toContain(`  DATABASE_URL=${postgresql.url('plain')} plant-store token create --account me\n`)
+})
+
+test('a server whose database fails logs and sends no password, and ends promptly on SIGTERM', async () => {
+  const DATABASE_URL = url('failing')
+  const server = await startServerProcess({ DATABASE_URL, ADMIN_PORT: '0', LOG_LEVEL: 'trace', SHUTDOWN_TIMEOUT: '1s' })
+  const token = /pst_\w+/.exec(server.output())?.[0] ?? ''
+  const seen = [await bodies(server, token)]
+  const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+
+  await administrate(`ALTER ROLE secretive PASSWORD 'other'`)
+  network.cutAll()
+  seen.push(await bodies(server, token))
+  await administrate(`ALTER ROLE secretive PASSWORD '${PASSWORD}'`)
+  await administrate('ALTER ROLE secretive CONNECTION LIMIT 0')
+  network.cutAll()
+  seen.push(await bodies(server, token))
+  await administrate('ALTER ROLE secretive CONNECTION LIMIT -1')
+  await postgresql.stop()
+  seen.push(await bodies(server, token))
+  await postgresql.start()
+  network.stall()
+  const stalled = bodies(server, token).catch(String)
+  await expect.poll(async () => (await fetch(`${server.adminUrl}/readyz`)).status, { timeout: 20_000 }).toBe(503)
+
+  const begin = performance.now()
+  expect(await server.end()).toBe(0)
+  expect(performance.now() - begin).toBeLessThan(8_000)
+  network.resume()
+  seen.push(await stalled, server.output())
+  expect(seen.join('\n')).toMatch(/"error":50300/)
+  expect(server.output()).toMatch(/"level":40,.*The database is currently unavailable/)
+  expect(seen.join('\n')).not.toMatch(/"error":50000/)
+  expect(seen.join('\n')).not.toMatch(SECRET)
+})
+
+test.each([
+  ['a wrong password', async () => urlWith('Zq7wrong', 'plants')],
+  ['an unknown database', async () => url('missing')],
+  ['a password that is not percent-encoded', async () => urlWith(PASSWORD, 'plants')],
+  ['an unknown parameter', async () => `${url('plants')}?password=Zq7`],
+  ['a server without TLS', async () => `${url('plants')}?sslmode=require`],
+])('commands that fail because of %s print no password', async (_, read) => {
+  const environment = { DATABASE_URL: await read() }
+  const { exitCode, stdout, stderr } = await runCommand(['token', 'list'], environment)
+  expect([1, 2]).toContain(exitCode)
+  expect(stderr).toMatch(/^plant-store: .*\n/)
+  expect(stdout + stderr).not.toMatch(SECRET)
+})
