@@ -54,6 +54,7 @@ class PostgresqlEngineDatabase implements EngineDatabase {
   readonly #address: ServerAddress
   readonly #connection: EngineConnection
   #transaction: EngineTransaction | undefined
+  #shadowFailure: unknown
 
   constructor(address: ServerAddress, connection: EngineConnection) {
     this.#address = address
@@ -66,6 +67,9 @@ class PostgresqlEngineDatabase implements EngineDatabase {
     this.#transaction = transaction
     try {
       return await operation()
+    } catch (error) {
+      // The engine's own error does not say why there is no shadow database.
+      throw this.#shadowFailure ?? error
     } finally {
       // Also after a failure: the engine has then noted which migration failed, for `migrate resolve`.
       await transaction.commit()
@@ -90,7 +94,10 @@ class PostgresqlEngineDatabase implements EngineDatabase {
   }
 
   connectToShadowDb(): Promise<SqlDriverAdapter> {
-    return createShadowDatabase(this.#address)
+    return createShadowDatabase(this.#address).catch((error: unknown) => {
+      this.#shadowFailure = error
+      throw error
+    })
   }
 
   async reset(): Promise<void> {

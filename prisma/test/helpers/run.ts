@@ -38,8 +38,9 @@ export function startScript(
 }
 
 /** Runs the Prisma command line on a database. */
-export function runPrisma(args: string[], url: string): Promise<Finished> {
-  return run(process.execPath, [prismaCommand, ...args], { env: { ...process.env, DATABASE_URL: url, NO_COLOR: '1' } })
+export function runPrisma(args: string[], url: string, cwd: string = packageFolder): Promise<Finished> {
+  const env = { ...process.env, DATABASE_URL: url, NO_COLOR: '1' }
+  return run(process.execPath, [prismaCommand, ...args], { cwd, env })
 }
 
 function finish(child: ChildProcess): Promise<Finished> {

@@ -1,143 +1,81 @@
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
-import { runSql } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase } from '../../src/index.ts'
-import { migrationsFolders } from '../../src/migration/migrations.ts'
-import { contentsOf } from '../helpers/contents.ts'
-import { runScript } from '../helpers/run.ts'
+import { engines, type TestDatabase } from '../helpers/engines.ts'
 
-const OTHER_USER = 65534
-const isRoot = process.getuid?.() === 0
-
-/** Expects that migrating fails with this one line and changes nothing on disk. */
-async function expectRejection(file: string, message: RegExp, folder?: string): Promise<void> {
-  const before = contentsOf(path.dirname(file))
-  const error = await migrateDatabase(`file:${file}`, folder).catch((error: unknown) => error)
+/** Expects that migrating fails with this one line and changes nothing. */
+async function expectRejection(database: TestDatabase, message: RegExp, folder?: string): Promise<void> {
+  const before = await database.contents()
+  const error = await migrateDatabase(database.url, folder).catch((error: unknown) => error)
   expect(error).toBeInstanceOf(DatabaseError)
   expect(error).toMatchObject({ name: 'DatabaseError', message: expect.stringMatching(message) })
-  expect((error as Error).message).toContain(file)
+  expect((error as Error).message).toContain(database.name)
   expect((error as Error).message).not.toContain('\n')
-  expect(contentsOf(path.dirname(file))).toEqual(before)
+  expect(await database.contents()).toEqual(before)
 }
 
-test('a database of a newer version is rejected', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url, migrationsWith({ '90000101000000_future': 'CREATE TABLE Future (x);' }))
-  await expectRejection(file, /written by a newer version, which added the migration 90000101000000_future: start that/)
-})
+const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
 
-test('a database that was migrated with another text of a migration is rejected', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
-  const changed = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (y);' })
-  await expectRejection(file, /migrated with a different version of 90000101000000_pots: restore/, changed)
-})
+describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
+  const withPots = (columns: string) =>
+    migrationsWith({ '90000101000000_pots': `CREATE TABLE "Pot" (${columns});` }, engine)
 
-test('a database whose migration was interrupted is rejected', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  runSql(file, 'UPDATE _prisma_migrations SET finished_at = NULL')
-  await expectRejection(file, /incomplete because the migration \d+_initial was interrupted: restore a backup/)
-})
-
-test('a migration that was rolled back is applied again', async () => {
-  const { file, url } = temporaryDatabase()
-  const folder = onlyMigrations({ '1_pots': 'CREATE TABLE Pot (x);' })
-  await migrateDatabase(url, folder)
-  runSql(file, 'UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = started_at; DROP TABLE Pot')
-  expect(await migrateDatabase(url, folder)).toEqual({ applied: ['1_pots'] })
-})
-
-test('the database of another program is rejected', async () => {
-  const { file } = temporaryDatabase()
-  runSql(file, 'CREATE TABLE bookmarks (url)')
-  await expectRejection(file, /belongs to another program.*point DATABASE_URL at another database/)
-})
-
-test('a file that is not a database is rejected', async () => {
-  const { file } = temporaryDatabase()
-  writeFileSync(file, 'Dear diary, today I watered the Monstera. '.repeat(100))
-  await expectRejection(file, /is not a SQLite database: point DATABASE_URL at another file/)
-})
-
-test('a folder in place of the file is rejected', async () => {
-  const folder = temporaryFolder()
-  mkdirSync(`${folder}/plants.db`)
-  await expectRejection(`${folder}/plants.db`, /cannot be opened: it must be a file/)
-})
-
-test('a file in place of the folder is rejected', async () => {
-  const folder = temporaryFolder()
-  writeFileSync(`${folder}/data`, '')
-  await expectRejection(`${folder}/data/plants.db`, /cannot be opened/)
-})
-
-// In a process of its own, which is stopped if it never returns, as creating folders in /proc once did.
-test.skipIf(!existsSync('/proc/self'))('a folder that cannot be created is rejected', async () => {
-  const { stdout } = await runScript('migrate.ts', ['file:/proc/nowhere/plants.db'], { timeout: 20_000 })
-  expect(JSON.parse(stdout)).toMatchObject({
-    message: expect.stringMatching(/^\/proc\/nowhere\/plants.db cannot be opened/),
+  test('a database of a newer version is rejected', async () => {
+    const database = await newDatabase()
+    await migrateDatabase(database.url, withPots('size INTEGER'))
+    await expectRejection(
+      database,
+      /written by a newer version, which added the migration 90000101000000_pots: start that/,
+    )
   })
-})
 
-test('a failing migration of a new database leaves nothing, not even folders', async () => {
-  const folder = temporaryFolder()
-  const failing = onlyMigrations({ '1_good': 'CREATE TABLE Good (x);', '2_bad': 'CREATE TABLE B (x); CREATE TABEL C;' })
-  await expectRejection(
-    `${folder}/some/where/plants.db`,
-    /was not migrated and is unchanged: the migration 2_bad failed with: near "TABEL": syntax error$/,
-    failing,
-  )
-  expect(contentsOf(folder)).toEqual({})
-})
-
-test('a failing migration of a database with plants undoes the ones before it', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', 'Monstera')`)
-  const failing = migrationsWith({ '9_good': 'DELETE FROM Plant;', '9_worse': 'INSERT INTO Nowhere VALUES (1);' })
-  await expectRejection(file, /the migration 9_worse failed with: no such table: Nowhere$/, failing)
-})
-
-test('a migration that leaves rows referring to nothing is rejected', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const breaking = migrationsWith({
-    '9_leaf': 'CREATE TABLE Leaf (plant INTEGER REFERENCES Plant (seq)); INSERT INTO Leaf VALUES (7);',
+  test('a database that was migrated with another text of a migration is rejected', async () => {
+    const database = await newDatabase()
+    await migrateDatabase(database.url, withPots('size INTEGER'))
+    const changed = withPots('height INTEGER')
+    await expectRejection(database, /migrated with a different version of 90000101000000_pots: restore/, changed)
   })
-  await expectRejection(file, /rows of Leaf would refer to missing rows/, breaking)
-})
 
-test.skipIf(process.platform === 'win32').each([
-  ['a file that may not be read', 0o200, 0o700],
-  ['a file that may not be written', 0o400, 0o700],
-  ['a folder that may not be written', 0o600, 0o500],
-  ['a folder that may not be entered', 0o600, 0o000],
-])('%s is rejected', async (_, fileMode, folderMode) => {
-  const folder = path.join(temporaryFolder(), 'data')
-  mkdirSync(folder)
-  const file = path.join(folder, 'plants.db')
-  await migrateDatabase(`file:${file}`)
-  chmodSync(path.dirname(folder), 0o755)
-  chmodSync(file, fileMode)
-  // Root may do anything, so another user has to try.
-  if (isRoot) for (const each of [file, folder]) chownSync(each, OTHER_USER, OTHER_USER)
-  chmodSync(folder, folderMode)
-  const before = isRoot ? contentsOf(folder) : undefined
+  test('a database whose migration was interrupted is rejected', async () => {
+    const database = await newDatabase()
+    await migrateDatabase(database.url)
+    await database.run('UPDATE _prisma_migrations SET finished_at = NULL')
+    await expectRejection(database, /incomplete because the migration \d+_initial was interrupted: restore a backup/)
+  })
 
-  // This repository may be where that user may not read it.
-  const migrations = path.join(path.dirname(folder), 'migrations')
-  cpSync(migrationsFolders.sqlite, migrations, { recursive: true })
-  const { stdout } = await runScript('migrate.ts', [`file:${file}`, migrations], {
-    env: { ...process.env, ...(isRoot && { RUN_AS_USER: String(OTHER_USER) }) },
+  test('a migration that was rolled back is applied again', async () => {
+    const database = await newDatabase()
+    const folder = onlyMigrations({ '1_pots': 'CREATE TABLE "Pot" (size INTEGER);' })
+    await migrateDatabase(database.url, folder)
+    await database.run('UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = started_at')
+    await database.run('DROP TABLE "Pot"')
+    expect(await migrateDatabase(database.url, folder)).toEqual({ applied: ['1_pots'] })
   })
-  chmodSync(folder, 0o700)
-  expect(JSON.parse(stdout)).toMatchObject({
-    name: 'DatabaseError',
-    message: `${file} cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to`,
+
+  test('the database of another program is rejected', async () => {
+    const database = await newDatabase()
+    await database.createEmpty()
+    await database.run('CREATE TABLE bookmarks (url TEXT)')
+    await expectRejection(database, /belongs to another program.*point DATABASE_URL at another database/)
   })
-  if (before) expect(contentsOf(folder)).toEqual(before)
+
+  test('a failing migration of a new database leaves no table', async () => {
+    const failing = onlyMigrations({
+      '1_good': 'CREATE TABLE "Good" (size INTEGER);',
+      '2_bad': 'CREATE TABLE "B" (size INTEGER); CREATE TABEL "C";',
+    })
+    await expectRejection(
+      await newDatabase(),
+      /was not migrated and is unchanged: the migration 2_bad failed with: .*syntax error/,
+      failing,
+    )
+  })
+
+  test('a failing migration of a database with plants undoes the ones before it', async () => {
+    const database = await newDatabase()
+    await migrateDatabase(database.url)
+    await database.run(INSERT)
+    const scripts = { '9_good': 'DELETE FROM "Plant";', '9_worse': 'INSERT INTO "Nowhere" VALUES (1);' }
+    await expectRejection(database, /the migration 9_worse failed with: .*Nowhere/, migrationsWith(scripts, engine))
+  })
 })

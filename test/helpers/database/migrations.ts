@@ -3,12 +3,18 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../temporary-folder.ts'
 
-const migrationsFolder = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
+const migrationsFolders = {
+  sqlite: fileURLToPath(new URL('../../../prisma/migrations', import.meta.url)),
+  postgresql: fileURLToPath(new URL('../../../prisma/postgresql/migrations', import.meta.url)),
+}
 
-/** Makes a folder with the real migrations followed by these: SQL by name. */
-export function migrationsWith(further: Record<string, string>): string {
+/** Makes a folder with an engine's real migrations followed by these: SQL by name. */
+export function migrationsWith(
+  further: Record<string, string>,
+  engine: keyof typeof migrationsFolders = 'sqlite',
+): string {
   const folder = temporaryFolder()
-  cpSync(migrationsFolder, folder, { recursive: true })
+  cpSync(migrationsFolders[engine], folder, { recursive: true })
   addMigrations(folder, further)
   return folder
 }

@@ -1,0 +1,114 @@
+import { expect, test, vi } from 'vitest'
+import { until } from '../../../test/helpers/until.ts'
+import { migrateDatabase } from '../../src/index.ts'
+import { commandLines } from '../helpers/command-lines.ts'
+import { lockMigrations, newPostgresqlDatabase, newRole, queryPostgresql, testServer } from '../helpers/engines.ts'
+import { runPrisma } from '../helpers/run.ts'
+
+// A command takes a second or two, and several on a busy machine.
+vi.setConfig({ testTimeout: 180_000 })
+
+const DIFF = ['--from-migrations', 'postgresql/migrations', '--to-schema', 'postgresql/schema.prisma', '--exit-code']
+
+test('migrate diff needs no database of ours, and drops the one that it creates', async () => {
+  const { url, contents } = await newPostgresqlDatabase()
+  expect(await runPrisma(['migrate', 'diff', ...DIFF], url)).toMatchObject({ code: 0 })
+  expect(await contents()).toEqual([])
+  expect(await shadowDatabases()).toEqual([])
+})
+
+test('migrate diff drops its database also where a migration fails', async () => {
+  const { url } = await newPostgresqlDatabase()
+  const failing = ['--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
+  expect(await runPrisma(['migrate', 'diff', ...failing], url)).toMatchObject({ code: 1 })
+  expect(await shadowDatabases()).toEqual([])
+})
+
+test('a user that may not create databases gets a sentence', async () => {
+  const { url, name } = await newPostgresqlDatabase()
+  const role = await newRole('gardener')
+  const deploy = await runPrisma(['migrate', 'deploy'], role.as(url))
+  expect(deploy.code).toBe(1)
+  expect(deploy.stderr).toContain(
+    `${name} does not exist, and this user cannot create it: run CREATE DATABASE "plants_`,
+  )
+
+  const diff = await runPrisma(['migrate', 'diff', ...DIFF], role.as(url))
+  expect(diff.code).toBe(1)
+  expect(diff.stderr).toContain('this user may not create databases')
+  expect(diff.stderr).toContain('run ALTER ROLE gardener CREATEDB')
+})
+
+test('migrate reset drops functions and types, but not extensions and who may use the schema', async () => {
+  const { url, run, query } = await newPostgresqlDatabase()
+  await migrateDatabase(url)
+  await newRole('reader')
+  await run(`
+    CREATE EXTENSION citext;
+    GRANT USAGE ON SCHEMA public TO reader;
+    CREATE TYPE "Light" AS ENUM ('sun', 'shade');
+    CREATE TYPE "Size" AS (height INTEGER);
+    CREATE DOMAIN "Name" AS citext;
+    CREATE SEQUENCE "Pots";
+    CREATE FUNCTION "Light"() RETURNS "Light" LANGUAGE sql RETURN 'sun'::"Light";
+    CREATE MATERIALIZED VIEW "Lights" AS SELECT "Light"() AS light;
+    CREATE TABLE "pg_class" (light "Light" DEFAULT "Light"())`)
+  const acl = `SELECT nspacl::text FROM pg_namespace WHERE nspname = 'public'`
+  const before = await query(acl)
+
+  expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ code: 0 })
+  const [left] = await query(`
+    SELECT to_regtype('"Light"') AS light, to_regtype('"Size"') AS size, to_regtype('"Name"') AS name,
+      to_regclass('"Pots"') AS pots, to_regclass('public.pg_class') AS class, to_regtype('citext')::text AS extension`)
+  expect(left).toEqual({ light: null, size: null, name: null, pots: null, class: null, extension: 'citext' })
+  expect(await query(acl)).toEqual(before)
+  expect(await migrateDatabase(url)).toEqual({ applied: [] })
+})
+
+test('migrate deploy and a starting server wait for each other', async () => {
+  const { url, createEmpty, query } = await newPostgresqlDatabase()
+  await createEmpty()
+  const unlock = await lockMigrations(url)
+  const both = Promise.all([runPrisma(['migrate', 'deploy'], url), migrateDatabase(url)])
+  await until(async () => (await query(WAITING)).length === 2, 120_000)
+  await unlock()
+
+  const [deployed] = await both
+  expect(deployed).toMatchObject({ code: 0, stderr: expect.not.stringContaining('rror') })
+  expect(await query('SELECT count(*) - count(DISTINCT migration_name) AS twice FROM _prisma_migrations')).toEqual([
+    { twice: '0' },
+  ])
+  expect(await runPrisma(['migrate', 'status'], url)).toMatchObject({ code: 0 })
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a password appears neither in an argument nor in what is printed',
+  async () => {
+    const { url, createEmpty, query } = await newPostgresqlDatabase()
+    await createEmpty()
+    const { password, as } = await newRole('keeper', 'SUPERUSER')
+    const unlock = await lockMigrations(url)
+    const deploying = runPrisma(['migrate', 'deploy'], `${as(url)}?application_name=deploy`)
+    await until(async () => (await query(`${WAITING} AND application_name = 'deploy'`)).length === 1, 120_000)
+    const running = commandLines()
+    await unlock()
+
+    const { code, stdout, stderr } = await deploying
+    expect(code).toBe(0)
+    const engine = running.filter((line) => line.includes('schema-engine.js') && line.includes(new URL(url).pathname))
+    expect(engine).toHaveLength(1)
+    for (const secret of [password, encodeURIComponent(password)]) {
+      expect(running.filter((line) => line.includes(secret))).toEqual([])
+      expect(stdout + stderr).not.toContain(secret)
+    }
+  },
+)
+
+/** Those that wait for the lock on migrations. */
+const WAITING = `
+  SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`
+
+async function shadowDatabases(): Promise<unknown[]> {
+  const { url } = await testServer()
+  return queryPostgresql(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
+}

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { checkMigrated, migrateDatabase } from '../../src/index.ts'
+import { lockMigrations, newPostgresqlDatabase, newRole } from '../helpers/engines.ts'
+
+/** How many connections to this database wait for a lock, or sleep. */
+const WAITING = `
+  SELECT FROM pg_stat_activity
+  WHERE datname = current_database() AND (wait_event_type = 'Lock' OR wait_event = 'PgSleep')`
+const END_OTHERS = `
+  SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid()`
+
+test('an abort while waiting for another migration returns before that one ends, and changes nothing', async () => {
+  const { url, createEmpty, query, contents } = await newPostgresqlDatabase()
+  await createEmpty()
+  const unlock = await lockMigrations(url)
+  const abort = new AbortController()
+  const migrating = migrateDatabase(url, undefined, { signal: abort.signal })
+  await until(async () => (await query(WAITING)).length === 1)
+  abort.abort(new Error('SIGTERM'))
+  await expect(migrating).rejects.toThrow('SIGTERM')
+
+  await unlock()
+  await query(END_OTHERS)
+  expect(await contents()).toEqual([])
+})
+
+test('an abort in the middle of a migration returns before the statement ends, and changes nothing', async () => {
+  const { url, query, contents } = await newPostgresqlDatabase()
+  await migrateDatabase(url)
+  const before = await contents()
+  const abort = new AbortController()
+  const folder = migrationsWith({ '9_slow': 'CREATE TABLE "Pot" (x TEXT); SELECT pg_sleep(600);' }, 'postgresql')
+  const migrating = migrateDatabase(url, folder, { signal: abort.signal })
+  await until(async () => (await query(WAITING)).length === 1)
+  abort.abort(new Error('SIGTERM'))
+  await expect(migrating).rejects.toThrow('SIGTERM')
+
+  await query(END_OTHERS)
+  expect(await contents()).toEqual(before)
+})
+
+test('a signal that was aborted before creates no database', async () => {
+  const { url } = await newPostgresqlDatabase()
+  const aborted = AbortSignal.abort(new Error('SIGTERM'))
+  await expect(migrateDatabase(url, undefined, { signal: aborted })).rejects.toThrow('SIGTERM')
+  await expect(checkMigrated(url)).rejects.toThrow('does not exist: run "plant-store migrate" to create it')
+})
+
+test('a newer version that migrates first wins', async () => {
+  const { url, run, query } = await newPostgresqlDatabase()
+  await migrateDatabase(url)
+  const unlock = await lockMigrations(url)
+  const folder = migrationsWith({ '9_pots': 'CREATE TABLE "Pot" (x TEXT);' }, 'postgresql')
+  const rejected = expect(migrateDatabase(url, folder)).rejects.toThrow(
+    'written by a newer version, which added the migration 9_newer',
+  )
+  await until(async () => (await query(WAITING)).length === 1)
+  await run(
+    `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', now())`,
+  )
+  await unlock()
+  await rejected
+  expect(await query(`SELECT FROM pg_tables WHERE tablename = 'Pot'`)).toEqual([])
+})
+
+test('a check changes nothing', async () => {
+  const { url, name, createEmpty, contents } = await newPostgresqlDatabase()
+  await createEmpty()
+  await expect(checkMigrated(url)).rejects.toThrow(/ needs the migrations \d+_initial.*: run "plant-store migrate"$/)
+  expect(await contents()).toEqual([])
+
+  await migrateDatabase(url)
+  await checkMigrated(url)
+  const further = migrationsWith({ '9_pots': 'CREATE TABLE "Pot" (x TEXT);' }, 'postgresql')
+  await expect(checkMigrated(url, further)).rejects.toThrow(`${name} needs the migrations 9_pots:`)
+})
+
+test('a user that may create neither the database nor tables gets a sentence', async () => {
+  const { url, name, createEmpty } = await newPostgresqlDatabase()
+  const role = await newRole('gardener')
+  await expect(migrateDatabase(role.as(url))).rejects.toThrow(
+    `${name} does not exist, and this user cannot create it: run CREATE DATABASE "plants_`,
+  )
+  await createEmpty()
+  await expect(migrateDatabase(role.as(url))).rejects.toThrow(name)
+  await expect(migrateDatabase(role.as(url))).rejects.toThrow('permission denied')
+})
+
+test('a wrong password gets a sentence that does not contain it', async () => {
+  const { url, name } = await newPostgresqlDatabase()
+  const role = await newRole('keeper')
+  const wrong = role.as(url).replace('100', 'sesame')
+  const error = await migrateDatabase(wrong).catch((error: Error) => error)
+  expect(error).toMatchObject({ message: expect.stringContaining(`${name} rejects this user or password`) })
+  expect(JSON.stringify(error)).not.toContain('sesame')
+})
