@@ -25,7 +25,7 @@ export interface TestDatabase {
 }
 
 /** Names a SQLite file in a folder of its own. */
-export function newSqliteDatabase(): Promise<TestDatabase> {
+function newSqliteDatabase(): Promise<TestDatabase> {
   const { file, url } = temporaryDatabase()
   return Promise.resolve({
     url,
