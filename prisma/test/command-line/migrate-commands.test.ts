@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } fro
 import path from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
-import { engines, type TestDatabase } from '../helpers/engines.ts'
+import { engines, shadowDatabases, type TestDatabase } from '../helpers/engines.ts'
 import { copyPackage } from '../helpers/package-copy.ts'
 import { type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
 
@@ -108,6 +108,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
         stdout: expect.stringContaining('Already in sync'),
       })
       await expectToWork(database)
+      if (engine === 'postgresql') expect(await shadowDatabases()).toEqual([])
     },
   )
 })

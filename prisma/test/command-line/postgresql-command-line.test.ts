@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { commandLines } from '../helpers/command-lines.ts'
-import { lockMigrations, newPostgresqlDatabase, newRole, queryPostgresql, testServer } from '../helpers/engines.ts'
+import { lockMigrations, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
 import { runPrisma } from '../helpers/run.ts'
 
 // A command takes a second or two, and several on a busy machine.
@@ -107,8 +107,3 @@ test.skipIf(process.platform !== 'linux')(
 /** Those that wait for the lock on migrations. */
 const WAITING = `
   SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`
-
-async function shadowDatabases(): Promise<unknown[]> {
-  const { url } = await testServer()
-  return queryPostgresql(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
-}

@@ -58,7 +58,7 @@ afterAll(async () => {
 })
 
 /** Returns the PostgreSQL server of this test file, which the first call starts. */
-export function testServer(): Promise<PostgresqlServer> {
+function testServer(): Promise<PostgresqlServer> {
   server ??= startPostgresql({ prepare: demandPasswords })
   return server
 }
@@ -90,7 +90,7 @@ export async function newPostgresqlDatabase(): Promise<TestDatabase> {
 }
 
 /** Runs one statement on a connection of its own and returns its rows. */
-export async function queryPostgresql(url: string, sql: string): Promise<Record<string, unknown>[]> {
+async function queryPostgresql(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(url)
   await client.connect()
   try {
@@ -98,6 +98,12 @@ export async function queryPostgresql(url: string, sql: string): Promise<Record<
   } finally {
     await client.end()
   }
+}
+
+/** Returns the temporary databases that `migrate dev` and `migrate diff` have left. */
+export async function shadowDatabases(): Promise<unknown[]> {
+  const { url } = await testServer()
+  return queryPostgresql(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
 }
 
 /** A user that proves who it is with a password. */
