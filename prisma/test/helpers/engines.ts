@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
-import { afterAll } from 'vitest'
+import { afterAll, vi } from 'vitest'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
@@ -50,6 +50,9 @@ const DEFINITIONS = `
 const CONTENTS = `
   SELECT tablename, query_to_xml(format('SELECT * FROM %I', tablename), true, false, '')::text AS rows
   FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`
+
+// Starting PostgreSQL takes a second, and many on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
 
 let server: Promise<PostgresqlServer> | undefined
 let databases = 0
