@@ -8,6 +8,8 @@ export type {
   PlantList,
   PlantRow,
   Plants,
+  RequestCount,
+  RequestCounts,
   TokenRow,
   Tokens,
 } from './database.ts'

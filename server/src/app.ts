@@ -1,5 +1,5 @@
 import { contract } from '@plant-store/contract'
-import type { Database } from '@plant-store/prisma'
+import type { Database, RequestCounts } from '@plant-store/prisma'
 import { createExpressEndpoints, type TsRestRequest, type TsRestRequestHandler } from '@ts-rest/express'
 import express, { type Express, type RequestHandler, type Response } from 'express'
 import type { Logger } from 'pino'
@@ -27,6 +27,8 @@ export interface AppDependencies {
   findToken: FindToken
   plants: PlantStore
   cursors: Cursors
+  /** Counts requests for all servers of the database; undefined: each counts for itself. */
+  requestCounts: RequestCounts | undefined
   loadShedding: LoadShedding
   slowReaders: SlowReaders
   /** Recognizes an error of the database that may go away. */
@@ -41,7 +43,17 @@ export interface AppDependencies {
  * media type 415, body 400.
  */
 export function createApp(
-  { findToken, plants, cursors, loadShedding, slowReaders, failure, logger, traceRequest }: AppDependencies,
+  {
+    findToken,
+    plants,
+    cursors,
+    requestCounts,
+    loadShedding,
+    slowReaders,
+    failure,
+    logger,
+    traceRequest,
+  }: AppDependencies,
   settings: Settings,
 ): Express {
   const app = express()
@@ -65,7 +77,7 @@ export function createApp(
       inOrder(
         authenticate(findToken, settings.authFailureLimit),
         loadShedding.shedByAccount,
-        ...(settings.rateLimit ? [limitRate(settings.rateLimit)] : []),
+        ...(settings.rateLimit ? [limitRate(settings.rateLimit, requestCounts)] : []),
         readBody(settings),
       ),
     ],

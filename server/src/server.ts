@@ -96,6 +96,7 @@ export async function startServer(
     const opened = await openDatabase(databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
     database = opened
     const { isEmpty, failure, whyUnavailable, logSize } = opened
+    const requestCounts = complete.rateLimitShared ? opened.requestCounts : undefined
     const shedding = createLoadShedding(complete)
     loadShedding = shedding
     const tokens = createTokenStore(opened.tokens)
@@ -108,7 +109,17 @@ export async function startServer(
     signal?.throwIfAborted()
     use(
       createApp(
-        { findToken, plants, cursors, loadShedding: shedding, slowReaders, failure, logger, traceRequest },
+        {
+          findToken,
+          plants,
+          cursors,
+          requestCounts,
+          loadShedding: shedding,
+          slowReaders,
+          failure,
+          logger,
+          traceRequest,
+        },
         complete,
       ),
     )

@@ -11,6 +11,7 @@ import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { watchWrites } from './connection/write-watch.ts'
 import { createPlants } from './plants.ts'
+import { createRequestCounts } from './request-counts.ts'
 
 /** Opens a PostgreSQL database. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
@@ -36,6 +37,7 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
   return {
     plants: createPlants(sql, retry),
     tokens: createTokens(prisma, retry),
+    requestCounts: createRequestCounts(sql),
     secret: (name) => retry(() => readSecret(prisma, name)),
 
     isEmpty: () =>

@@ -17,6 +17,7 @@ import {
   TrustProxySchema,
 } from './formats.ts'
 
+const OnOffSchema = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((value) => value === 'on')
 const ProtocolSchema = z.enum(['http/protobuf', 'http/json'], { error: 'must be http/protobuf or http/json' })
 
 /** A setting: its format, and what `.env.example` and the README say about it. */
@@ -47,7 +48,8 @@ export const settingsTable = {
   DATABASE_URL: {
     format: DatabaseUrlSchema,
     default: DEFAULT_DATABASE_URL,
-    description: 'SQLite file; a relative path is relative to the repository root.',
+    description:
+      'SQLite file, relative to the repository root, or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants.',
   },
   PUBLIC_URL: {
     format: PublicUrlSchema,
@@ -69,7 +71,7 @@ export const settingsTable = {
     description: 'With production, the first startup prints how to create a token, not a token.',
   },
   DOCS: {
-    format: z.enum(['on', 'off'], { error: 'must be on or off' }).transform((docs) => docs === 'on'),
+    format: OnOffSchema,
     default: 'on',
     description: 'Whether /docs and /openapi.json are served: on or off.',
   },
@@ -105,14 +107,20 @@ export const settingsTable = {
     unset: 'unlimited',
     example: '100/1s',
     description:
-      'Requests per token and time, counted per process; above it, 429. All JSON Web Tokens of one subject count as one token.',
+      'Requests per token and time; above it, 429. All JSON Web Tokens of one subject count as one token. See RATE_LIMIT_SHARED.',
+  },
+  RATE_LIMIT_SHARED: {
+    format: OnOffSchema,
+    default: 'on',
+    description:
+      'Whether all servers of a PostgreSQL database count the requests of RATE_LIMIT together: on or off. With SQLite, each process counts for itself.',
   },
   AUTH_FAILURE_LIMIT: {
     format: RateLimitSchema,
     unset: 'unlimited',
     example: '20/1m',
     description:
-      'How often an address may fail to authenticate (401, or 503 while the keys of JWT_ISSUER are unavailable); then 429. Valid tokens are still accepted.',
+      'How often an address may fail to authenticate in each process (401, or 503 while the keys of JWT_ISSUER are unavailable); then 429. Valid tokens are still accepted.',
   },
   TRUST_PROXY: {
     format: TrustProxySchema,

@@ -35,6 +35,7 @@ test('an empty environment gives the defaults', () => {
     keepAliveTimeout: 5_000,
     stallTimeout: 40_000,
     rateLimit: undefined,
+    rateLimitShared: true,
     authFailureLimit: undefined,
     trustProxy: undefined,
     corsOrigins: undefined,
@@ -333,7 +334,7 @@ describe('URLs', () => {
 
   test('the database URL is made absolute, and only file: is accepted', () => {
     expect(readSettings({ DATABASE_URL: 'file:/tmp/plants.db' }).databaseUrl).toBe('file:///tmp/plants.db')
-    expect(mistakeIn('DATABASE_URL', 'postgresql://localhost/plants')).toContain(
+    expect(mistakeIn('DATABASE_URL', 'mysql://localhost/plants')).toContain(
       '\n  DATABASE_URL does not start with "file:"',
     )
   })
