@@ -1,11 +1,11 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { freePort } from './helpers/free-port.ts'
+import { codeBlock, isInstalled, isSetting, readGuide, settingsIn, shell } from './helpers/production/guide.ts'
+import { startNginx } from './helpers/production/nginx.ts'
 import { openSocket } from './helpers/server/passed-socket.ts'
 import { startServerProcess } from './helpers/server/run-command.ts'
 import { startWriting } from './helpers/server/start-writing.ts'
@@ -13,17 +13,15 @@ import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { until } from './helpers/until.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const unit = readFileSync(`${root}docs/production/plant-store.service`, 'utf8')
-const guide = readFileSync(`${root}docs/production/README.md`, 'utf8')
+const unit = readGuide('plant-store.service')
+const guide = readGuide('README.md')
 
 const folder = temporaryFolder()
 
 test('the systemd unit sets only known settings, and systemd accepts it', ({ skip }) => {
-  const example = readFileSync(`${root}.env.example`, 'utf8')
-  const settings = [...unit.matchAll(/^Environment=(\w+)=/gm)].map(([, name]) => name ?? '')
+  const settings = settingsIn(unit)
   expect(settings).toContain('DATABASE_URL')
-  for (const name of settings.filter((setting) => setting !== 'NODE_ENV'))
-    expect(example).toMatch(new RegExp(`^#? ?${name}=`, 'm'))
+  expect(settings.filter((name) => !isSetting(name))).toEqual([])
   expect(unit).toContain('ExecStart=/usr/bin/node server/dist/main.js serve')
 
   if (!isInstalled('systemd-analyze')) {
@@ -57,7 +55,7 @@ test('behind nginx, restarts fail no request while another process holds the soc
   let server = await start()
   const token = /pst_\w+/.exec(server.output())?.[0]
   const port = await freePort()
-  const nginx = await startNginx(port, new URL(socket.url).port)
+  const nginx = await startNginx(inFrontOf(socket.url), port)
   const writing = startWriting({ url: `http://127.0.0.1:${port}`, token: String(token), writers: 8 })
   try {
     for (let restarts = 0; restarts < 3; restarts++) {
@@ -68,8 +66,7 @@ test('behind nginx, restarts fail no request while another process holds the soc
     }
   } finally {
     await writing.stop()
-    nginx.kill()
-    await once(nginx, 'close')
+    await nginx.stop()
     await server.end()
   }
   expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
@@ -90,7 +87,7 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     LOG_LEVEL: 'debug',
   })
   const port = await freePort()
-  const nginx = await startNginx(port, new URL(server.url).port)
+  const nginx = await startNginx(inFrontOf(server.url), port)
   try {
     const url = `http://127.0.0.1:${port}`
     const headers = {
@@ -114,8 +111,7 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     // Another client than the proxy has its own limit.
     expect((await fetch(`${server.url}/plants`, { headers: { 'x-forwarded-for': '192.0.2.1' } })).status).toBe(401)
   } finally {
-    nginx.kill()
-    await once(nginx, 'close')
+    await nginx.stop()
     await server.end()
   }
 })
@@ -134,66 +130,25 @@ describe('the commands of the guide', () => {
         .replace('-o plant-store ', '')
     const environment = { DATABASE_URL: `file:${state}/plants.db` }
     const server = await startServerProcess(environment)
-    const token = (await shell(inFolder(commands('Install', 2)))).trim()
+    const token = (await shell(inFolder(codeBlock(guide, 'Install', 2)))).trim()
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const create = (id: number) =>
       fetch(`${server.url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name: `plant ${id}` }) })
     await create(1)
-    await shell(inFolder(commands('Back up', 0)))
+    await shell(inFolder(codeBlock(guide, 'Back up', 0)))
     await create(2)
     await server.end()
     // The test starts and stops the server, which is systemd's part.
-    await shell(inFolder(commands('Restore', 0)).replace(/^systemctl .*$/gm, ''))
+    await shell(inFolder(codeBlock(guide, 'Restore', 0)).replace(/^systemctl .*$/gm, ''))
 
     const restored = await startServerProcess(environment)
     const plants = await fetch(`${restored.url}/plants`, { headers })
     expect(await plants.json()).toEqual([{ name: 'plant 1' }])
     await restored.end()
   })
-
-  /** Finds the commands of a code block of a section. */
-  function commands(section: string, block: number): string {
-    const [, text = ''] = guide.split(`\n## ${section}\n`)
-    const found = [...(text.split('\n## ')[0] ?? '').matchAll(/```sh\n(.*?)```/gs)][block]?.[1]
-    if (found === undefined) throw new Error(`no commands under ${section}`)
-    return found
-  }
 })
 
-async function shell(script: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('bash', ['-euc', script], { cwd: root })
-  return stdout
-}
-
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync('which', [program], { stdio: 'pipe' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Starts nginx with the guide's configuration on another port. */
-async function startNginx(port: number, serverPort: string): Promise<ChildProcess> {
-  const configuration = readFileSync(`${root}docs/production/nginx.conf`, 'utf8')
-    .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${serverPort};`)
-    .replace('listen 80;', `listen 127.0.0.1:${port};`)
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${folder}/${name};`,
-  )
-  const file = path.join(folder, 'nginx.conf')
-  writeFileSync(
-    file,
-    `daemon off; pid ${folder}/nginx.pid; error_log ${folder}/error.log; events {} http { access_log off; ${temporary.join(' ')}\n${configuration}\n}`,
-  )
-  const nginx = spawn('nginx', ['-c', file, '-e', `${folder}/error.log`], { stdio: 'inherit' })
-  await until(async () => {
-    try {
-      return (await fetch(`http://127.0.0.1:${port}/nothing`)).status === 404
-    } catch {
-      return false
-    }
-  })
-  return nginx
+/** Returns the guide's configuration of nginx in front of a server. */
+function inFrontOf(url: string): string {
+  return readGuide('nginx.conf').replace('server 127.0.0.1:3000;', `server ${new URL(url).host};`)
 }

@@ -1,0 +1,53 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Reads a file of docs/production. */
+export function readGuide(name: string): string {
+  return readFileSync(`${root}docs/production/${name}`, 'utf8')
+}
+
+/** Finds the text of a code block of a section. */
+export function codeBlock(guide: string, section: string, block: number, language = 'sh'): string {
+  const [, text = ''] = guide.split(`\n## ${section}\n`)
+  const blocks = (text.split('\n## ')[0] ?? '').matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))
+  const found = [...blocks][block]?.[1]
+  if (found === undefined) throw new Error(`no block ${block} of ${language} under ${section}`)
+  return found
+}
+
+/** Where and how to run commands. */
+export interface ShellOptions {
+  env?: NodeJS.ProcessEnv
+  uid?: number
+  gid?: number
+}
+
+/** Runs commands from the root of the repository until one fails, and returns what they print. */
+export async function shell(script: string, options: ShellOptions = {}): Promise<string> {
+  const { stdout } = await promisify(execFile)('bash', ['-euc', script], { cwd: root, ...options })
+  return stdout
+}
+
+/** Returns whether a program is installed. */
+export function isInstalled(program: string): boolean {
+  try {
+    execFileSync('which', [program], { stdio: 'pipe' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Lists the settings of the server that a text in the format of a systemd unit or of an environment file sets. */
+export function settingsIn(text: string): string[] {
+  return [...text.matchAll(/^(?:Environment=)?([A-Z][A-Z_]+)=/gm)].map(([, name]) => name ?? '')
+}
+
+/** Returns whether the server has a setting of this name. */
+export function isSetting(name: string): boolean {
+  return new RegExp(`^#? ?${name}=`, 'm').test(readFileSync(`${root}.env.example`, 'utf8'))
+}
