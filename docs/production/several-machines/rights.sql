@@ -1,0 +1,8 @@
+-- What the role of the servers needs, and no more: it cannot change or delete plants, or switch a trigger off. Run it as
+-- the owner after each migration; it may run again.
+GRANT USAGE ON SCHEMA public TO plant_store;
+GRANT SELECT ON "_prisma_migrations" TO plant_store;
+GRANT SELECT, INSERT ON "Plant", "Secret" TO plant_store;
+GRANT SELECT, INSERT, UPDATE ON "Token" TO plant_store;
+GRANT SELECT ON "Edits" TO plant_store;
+GRANT SELECT, INSERT, UPDATE, DELETE ON "RequestCount" TO plant_store;

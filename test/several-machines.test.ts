@@ -1,0 +1,208 @@
+/** Runs what docs/production/several-machines says, as far as one machine can. */
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { DatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
+import { freePort } from './helpers/free-port.ts'
+import { isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
+import { startNginx } from './helpers/production/nginx.ts'
+import { openSocket } from './helpers/server/passed-socket.ts'
+import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
+import { startTestServer } from './helpers/server/start-test-server.ts'
+import { plantOf, startWriting } from './helpers/server/start-writing.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { until } from './helpers/until.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const guide = readGuide('several-machines/README.md')
+const rights = readGuide('several-machines/rights.sql')
+
+let postgresql: PostgresqlServer
+beforeAll(async () => {
+  postgresql = await startPostgresql()
+  await runSql(postgresql.url('postgres'), 'CREATE ROLE plant_store_owner LOGIN; CREATE ROLE plant_store LOGIN')
+})
+afterAll(() => postgresql.remove())
+
+async function runSql(url: string, sql: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}
+
+/** Returns the URLs of a new database for its owner and for the servers. */
+async function createDatabase(name: string): Promise<{ owner: string; server: string }> {
+  const admin = postgresql.url('postgres')
+  await runSql(admin, `CREATE DATABASE ${name} OWNER plant_store_owner TEMPLATE template0 ENCODING 'UTF8'`)
+  const as = (role: string) => postgresql.url(name).replace('postgres@', `${role}@`)
+  return { owner: as('plant_store_owner'), server: as('plant_store') }
+}
+
+/** Like {@link createDatabase}, migrated and with the rights of the servers. */
+async function createMigrated(name: string): Promise<{ owner: string; server: string }> {
+  const urls = await createDatabase(name)
+  await migrateDatabase(urls.owner)
+  await runSql(urls.owner, rights)
+  return urls
+}
+
+describe('the role of the servers', () => {
+  test('may do all that a server does', async () => {
+    const { owner, server: databaseUrl } = await createMigrated('served')
+    await runSql(owner, rights)
+    await using server = await startTestServer({ databaseUrl, rateLimit: { requests: 100, seconds: 60 } })
+    for (let id = 1; id <= 3; id++) {
+      expect((await server.post(JSON.stringify({ id, ...plantOf(id) }))).status).toBe(200)
+    }
+    expect((await server.post(JSON.stringify({ id: 1, ...plantOf(1) }))).status).toBe(200)
+    expect((await server.post('{"id": 1, "name": "another"}')).status).toBe(400)
+    expect(await (await server.call('/plants')).json()).toHaveLength(3)
+    const page = await server.call('/plants?limit=2')
+    const [, query = ''] = /<([^>]+)>/.exec(page.headers.get('link') ?? '') ?? []
+    expect(await (await server.call(`/plants${query}`)).json()).toHaveLength(1)
+    const { id, token } = await server.createToken()
+    await server.revoke(id)
+    expect((await server.call('/plants', { token })).status).toBe(401)
+    const { whyUnavailable, requestCounts, close } = await openDatabase(databaseUrl)
+    expect(await whyUnavailable()).toBeUndefined()
+    expect(await requestCounts?.add(new Map([['another server', 1]]), 1_000)).toHaveLength(1)
+    await close()
+  })
+
+  test('may not change or delete plants, or switch the triggers off', async () => {
+    const { server } = await createMigrated('guarded')
+    for (const sql of [
+      'UPDATE "Plant" SET "name" = \'other\'',
+      'DELETE FROM "Plant"',
+      'TRUNCATE "Plant"',
+      'ALTER TABLE "Plant" DISABLE TRIGGER ALL',
+      'UPDATE "Edits" SET "count" = 0',
+      'DELETE FROM "Token"',
+      'UPDATE "Secret" SET "value" = \'known\'',
+      'DELETE FROM "_prisma_migrations"',
+      'CREATE TABLE "Other" ()',
+    ]) {
+      await expect(runSql(server, sql), sql).rejects.toThrow(/permission denied|must be owner/)
+    }
+  })
+
+  test('may not migrate: a server that starts before the migration says so', async () => {
+    const { server } = await createDatabase('empty')
+    const started = startTestServer({ databaseUrl: server })
+    await expect(started).rejects.toThrow(DatabaseError)
+    await expect(started).rejects.toThrow(/"empty".*(permission denied|does not allow this user)/)
+  })
+})
+
+test('behind nginx, no request fails while servers are updated, killed and lost', {
+  timeout: 300_000,
+}, async ({ skip }) => {
+  if (!isInstalled('nginx')) {
+    console.log('Several servers behind nginx are not tested: nginx is not installed.')
+    skip()
+  }
+  const { server: databaseUrl } = await createMigrated('balanced')
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    NODE_ENV: 'production',
+    TRUST_PROXY: '127.0.0.1',
+    KEEP_ALIVE_TIMEOUT: '75s',
+    SHUTDOWN_DELAY: '200ms',
+    MAX_EVENT_LOOP_DELAY: '0',
+    LOG_LEVEL: 'debug',
+  }
+  const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
+  const token = stdout.trim()
+  // Two machines: on each, another process holds the socket, as systemd does.
+  const sockets = [openSocket(), openSocket()]
+  const servers = await Promise.all(sockets.map(({ descriptor }) => startServerProcess(environment, [descriptor])))
+  const restart = async (index: number, signal: NodeJS.Signals) => {
+    await servers[index]?.end(signal)
+    servers[index] = await startServerProcess(environment, [sockets[index]?.descriptor ?? 0])
+  }
+  const port = await freePort()
+  const configuration = ['10.0.0.11:3000', '10.0.0.12:3000'].reduce(
+    (text, address, index) => text.replace(address, new URL(sockets[index]?.url ?? '').host),
+    readGuide('several-machines/nginx.conf'),
+  )
+  const nginx = await startNginx(configuration, port)
+  const url = `http://127.0.0.1:${port}`
+  const writing = startWriting({ url, token, writers: 8 })
+  const more = async () => {
+    const before = writing.responses.length
+    await until(() => writing.responses.length > before + 50, 60_000)
+  }
+  /** Waits until nginx uses a server again, as an operator does between two restarts. */
+  const inUse = (index: number) => until(() => servers[index]?.output().includes('POST /plants') === true, 60_000)
+  try {
+    await more()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      for (const index of [0, 1]) {
+        await restart(index, signal)
+        await inUse(index)
+        await more()
+      }
+    }
+    // A machine is lost: connections to it are refused.
+    sockets[0]?.close()
+    await servers[0]?.end('SIGKILL')
+    await more()
+    await writing.stop()
+    expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
+
+    const headers = { authorization: `Bearer ${token}` }
+    const listed = (await (await fetch(`${url}/plants`, { headers })).json()) as { name: string }[]
+    const created = writing.responses.map(({ id }) => plantOf(id).name)
+    expect(listed.map(({ name }) => name).sort()).toEqual(created.sort())
+
+    const tooLarge = await fetch(`${url}/plants`, { method: 'POST', headers, body: 'x'.repeat(3_000_000) })
+    expect(tooLarge.status).toBe(413)
+    expect(await tooLarge.json()).toEqual({ error: 41300, message: expect.any(String) })
+
+    sockets[1]?.close()
+    await servers[1]?.end('SIGKILL')
+    const lost = await fetch(`${url}/plants`, { headers })
+    expect(lost.status).toBe(503)
+    expect(lost.headers.get('retry-after')).toBe('1')
+    expect(await lost.json()).toEqual({ error: 50300, message: expect.any(String) })
+  } finally {
+    await writing.stop()
+    await nginx.stop()
+    for (const server of servers) await server.end('SIGKILL')
+  }
+})
+
+test('the drop-ins set only known settings, and systemd accepts them', ({ skip }) => {
+  const settings = ['server.conf', 'socket.conf', 'README.md'].flatMap((name) =>
+    settingsIn(readGuide(`several-machines/${name}`).replace(/^[^=]*=[^=]* npm run/gm, '')),
+  )
+  expect(settings).toEqual(expect.arrayContaining(['TRUST_PROXY', 'ADMIN_HOST', 'DATABASE_URL']))
+  expect(settings.filter((name) => !isSetting(name))).toEqual([])
+  expect(guide).toContain('max_connections')
+
+  if (!isInstalled('systemd-analyze')) {
+    console.log('The drop-ins are not verified: systemd is not installed.')
+    skip()
+  }
+  const folder = temporaryFolder()
+  const service = readGuide('plant-store.service')
+    .replace('/usr/bin/node', process.execPath)
+    .replace('User=plant-store', 'User=root')
+    .replace('/opt/plant-store', root)
+  writeFileSync(path.join(folder, 'plant-store.service'), service)
+  copyFileSync(`${root}docs/production/plant-store.socket`, path.join(folder, 'plant-store.socket'))
+  for (const [unit, file] of [
+    ['plant-store.service', 'server.conf'],
+    ['plant-store.socket', 'socket.conf'],
+  ] as const) {
+    mkdirSync(path.join(folder, `${unit}.d`))
+    writeFileSync(path.join(folder, `${unit}.d`, file), readGuide(`several-machines/${file}`))
+  }
+  const units = ['plant-store.service', 'plant-store.socket'].map((unit) => path.join(folder, unit))
+  const environment = { ...process.env, SYSTEMD_UNIT_PATH: `${folder}:` }
+  execFileSync('systemd-analyze', ['verify', '--man=no', ...units], { stdio: 'pipe', env: environment })
+})
