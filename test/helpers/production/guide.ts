@@ -22,6 +22,7 @@ export function codeBlock(guide: string, section: string, block: number, languag
 /** Where and how to run commands. */
 export interface ShellOptions {
   env?: NodeJS.ProcessEnv
+  cwd?: string
   uid?: number
   gid?: number
 }

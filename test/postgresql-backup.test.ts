@@ -1,0 +1,128 @@
+/** Runs the commands of docs/production/several-machines with the programs of an installed PostgreSQL. */
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PostgresqlServer, postgresqlUser, startPostgresql } from './helpers/database/postgresql.ts'
+import { isLong } from './helpers/long-tests.ts'
+import { codeBlock, readGuide, shell } from './helpers/production/guide.ts'
+import { startTestServer } from './helpers/server/start-test-server.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { until } from './helpers/until.ts'
+
+const PROGRAMS = '/usr/lib/postgresql'
+const guide = readGuide('several-machines/README.md')
+const bin = findNewest()
+if (!isLong) console.log('Backups of PostgreSQL are not run: set PLANT_STORE_LONG_TESTS=1 for that.')
+else if (!bin) console.log(`Backups of PostgreSQL are not run: ${PROGRAMS} has no PostgreSQL, such as that of Debian.`)
+
+/** Finds the programs of the newest version that is installed. */
+function findNewest(): string | undefined {
+  const versions = existsSync(PROGRAMS) ? readdirSync(PROGRAMS) : []
+  const folders = versions
+    .sort((one, other) => Number(other) - Number(one))
+    .map((version) => `${PROGRAMS}/${version}/bin`)
+  return folders.find((folder) => existsSync(`${folder}/postgres`) && existsSync(`${folder}/pg_basebackup`))
+}
+
+describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 }, () => {
+  const folder = temporaryFolder()
+  const archive = path.join(folder, 'archive')
+  const backups = path.join(folder, 'backups')
+  let postgresql: PostgresqlServer
+  beforeAll(async () => {
+    chmodSync(folder, 0o755)
+    for (const each of [archive, backups]) {
+      mkdirSync(each)
+      chownSync(each, postgresqlUser.uid ?? process.getuid?.() ?? 0, postgresqlUser.gid ?? process.getgid?.() ?? 0)
+    }
+    const settings = codeBlock(guide, 'Back up', 0, 'ini').matchAll(/^(\w+) = '?(.*?)'?$/gm)
+    const archiving = Object.fromEntries([...settings].map(([, name = '', value = '']) => [name, here(value)]))
+    expect(Object.keys(archiving)).toContain('archive_command')
+    postgresql = await startPostgresql({ bin: String(bin), settings: archiving })
+    await asPostgres(codeBlock(guide, 'Create the database', 0).replaceAll('--pwprompt ', ''))
+    await asOperator(codeBlock(guide, 'Create the database', 1))
+  })
+  afterAll(() => postgresql.remove())
+
+  /** Replaces the guide's folders and today's date. */
+  function here(text: string): string {
+    return text
+      .replaceAll('/var/lib/postgresql/archive', archive)
+      .replaceAll('/var/lib/postgresql/15/main', postgresql?.folder)
+      .replaceAll('/var/lib/postgresql/15/before', `${postgresql?.folder}-before`)
+      .replaceAll('/var/backups', backups)
+      .replaceAll('2026-11-21.dump', '$(date +%F).dump')
+      .replaceAll('base-2026-11-21', 'base-$(date +%F)')
+      .replaceAll('10.0.0.20', `127.0.0.1:${postgresql?.port}`)
+  }
+
+  /** Runs commands as the user that runs PostgreSQL, on its machine. */
+  function asPostgres(script: string): Promise<string> {
+    const env = { PATH: `${bin}:${process.env['PATH']}`, PGHOST: '127.0.0.1', PGUSER: 'postgres' }
+    return shell(here(script), { ...postgresqlUser, cwd: folder, env: { ...env, PGPORT: String(postgresql.port) } })
+  }
+
+  /** Runs commands in the repository. */
+  function asOperator(script: string): Promise<string> {
+    return shell(here(script), { env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` } })
+  }
+
+  async function runSql(sql: string): Promise<pg.QueryResult> {
+    const client = new pg.Client(postgresql.url('plants'))
+    await client.connect()
+    return client.query(sql).finally(() => client.end())
+  }
+
+  async function startServer() {
+    return startTestServer({ databaseUrl: postgresql.url('plants').replace('postgres@', 'plant_store@') })
+  }
+
+  /** Starts a server, creates plants with a token that the guide creates, and returns what it lists. */
+  async function createAndList(token: string, names: readonly string[]): Promise<string[]> {
+    await using server = await startServer()
+    for (const name of names) {
+      const body = JSON.stringify({ id: Math.floor(Math.random() * 2 ** 50), name })
+      expect((await server.post(body, { token })).status).toBe(200)
+    }
+    const plants = (await (await server.call('/plants', { token })).json()) as { name: string }[]
+    return plants.map(({ name }) => name)
+  }
+
+  async function createToken(): Promise<string> {
+    return (await asOperator(codeBlock(guide, 'Install the servers', 0))).trim()
+  }
+
+  test('a restored dump has what was dumped, and takes new plants', async () => {
+    await runSql('TRUNCATE "Plant"')
+    const token = await createToken()
+    expect(await createAndList(token, ['first', 'second'])).toEqual(['first', 'second'])
+    await asPostgres(codeBlock(guide, 'Back up', 0))
+    expect(await createAndList(token, ['lost'])).toEqual(['first', 'second', 'lost'])
+    await asPostgres(codeBlock(guide, 'Restore a dump', 0))
+    await asPostgres(codeBlock(guide, 'Restore a dump', 1))
+    expect(await createAndList(token, [])).toEqual(['first', 'second'])
+    expect(await createAndList(token, ['third'])).toEqual(['first', 'second', 'third'])
+  })
+
+  test('a restored point in time has the plants from before a mistake', async () => {
+    await runSql('TRUNCATE "Plant"')
+    const token = await createToken()
+    expect(await createAndList(token, ['in the base backup'])).toHaveLength(1)
+    await asPostgres(codeBlock(guide, 'Back up', 1))
+    expect(await createAndList(token, ['in the archive'])).toHaveLength(2)
+    const { rows } = await runSql('SELECT clock_timestamp()::text AS time, pg_sleep(0.1)')
+    await runSql('DELETE FROM "Plant"')
+    await runSql('SELECT pg_switch_wal()')
+    const archived = () =>
+      runSql('SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) AS is FROM pg_stat_archiver')
+    await until(async () => (await archived()).rows[0].is === true, 60_000)
+
+    await postgresql.stop()
+    await asPostgres(
+      codeBlock(guide, 'Restore a point in time', 0).replace(/(recovery_target_time = )'.*'/, `$1'${rows[0].time}'`),
+    )
+    await postgresql.start()
+    expect(await createAndList(token, ['after'])).toEqual(['in the base backup', 'in the archive', 'after'])
+  })
+})
