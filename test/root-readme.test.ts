@@ -68,7 +68,15 @@ test('npm run pack-client writes the package that the page names', async () => {
 
 test('every script that a page names exists', () => {
   const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
-  const pages = ['README', 'CONTRIBUTING', 'SECURITY', 'server/README', 'prisma/README', 'docs/production/README']
+  const pages = [
+    'README',
+    'CONTRIBUTING',
+    'SECURITY',
+    'server/README',
+    'prisma/README',
+    'docs/production/README',
+    'docs/production/several-machines/README',
+  ]
   const text = pages.map((page) => readFileSync(`${root}${page}.md`, 'utf8')).join('\n')
   const named = [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, name]) => name)
   expect(named.length).toBeGreaterThan(20)

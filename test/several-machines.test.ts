@@ -147,7 +147,7 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
         await more()
       }
     }
-    // A machine is lost: connections to it are refused.
+    // A machine is lost: it refuses connections.
     sockets[0]?.close()
     await servers[0]?.end('SIGKILL')
     await more()

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 export interface OpenSocket {
   descriptor: number
   url: string
-  /** Refuses further connections, once no process has it any more. */
+  /** Closes it here: the port refuses connections once no process has it. */
   close(): void
 }
 
