@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { backupDatabase } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
-import { announce } from './output.ts'
+import { announce } from './console/output.ts'
 
 /** Copies the database to a file, relative to the current folder. */
 export async function backup({ databaseUrl }: Settings, file: string, signal: AbortSignal): Promise<void> {

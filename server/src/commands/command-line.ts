@@ -6,10 +6,10 @@ import { type Environment, readSettings, type Settings, SettingsError } from '..
 import { createLogger } from '../telemetry/logger.ts'
 import { backup } from './backup.ts'
 import { migrate } from './migrate.ts'
-import { OutputError, print } from './output.ts'
+import { OutputError, print } from './console/output.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
 import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './token.ts'
-import { UsageError } from './usage-error.ts'
+import { UsageError } from './console/usage-error.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
 import type { RunningServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
-import { isOutputClosed, OutputError, print } from './output.ts'
+import { isOutputClosed, OutputError, print } from './console/output.ts'
 
 const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */

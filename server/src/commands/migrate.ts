@@ -1,6 +1,6 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
-import { announce } from './output.ts'
+import { announce } from './console/output.ts'
 
 /** Migrates the database and prints what was applied. */
 export async function migrate({ databaseUrl }: Settings, signal: AbortSignal): Promise<void> {

@@ -6,8 +6,8 @@ import type { Token, TokenStore } from '../accounts/token-store.ts'
 import { parseDuration } from '../settings/duration.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createLogger, STANDARD_ERROR } from '../telemetry/logger.ts'
-import { announce, OutputError, print } from './output.ts'
-import { UsageError } from './usage-error.ts'
+import { announce, OutputError, print } from './console/output.ts'
+import { UsageError } from './console/usage-error.ts'
 import { withTokens } from './with-tokens.ts'
 
 /** The options of `token create`, as typed in. */

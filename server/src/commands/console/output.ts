@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { writeAll } from '../telemetry/write-all.ts'
+import { writeAll } from '../../telemetry/write-all.ts'
 
 const STANDARD_OUTPUT = 1
 const ACCESS_MODE = 0b11
