@@ -1,6 +1,6 @@
 /**
  * The database cannot be used as it is. The message is one sentence for the operator: which file, and what to do.
- * Nothing on disk has changed when it is thrown.
+ * Nothing on disk has changed when it is thrown, except that a copy may have begun.
  */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError'

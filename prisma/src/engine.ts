@@ -1,3 +1,4 @@
+import type { Role, Side } from './copy/tables.ts'
 import type { Database, MigrateOptions, OpenOptions } from './database.ts'
 import { isPostgresqlUrl } from './postgresql/connection/server-address.ts'
 
@@ -7,6 +8,7 @@ interface Engine {
   migrateDatabase: typeof migrateDatabase
   checkMigrated: typeof checkMigrated
   backupDatabase: typeof backupDatabase
+  openSide: typeof openSide
   explainDatabaseError(error: unknown, url: string): unknown
 }
 
@@ -76,4 +78,14 @@ export async function backupDatabase(url: string, copy: string, signal?: AbortSi
  */
 export async function explainDatabaseError(error: unknown, url: string): Promise<unknown> {
   return (await load(url)).explainDatabaseError(error, url)
+}
+
+/**
+ * Opens one of the two databases of a copy, which exists and is migrated.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @throws {DatabaseError} if it cannot be used; the signal's reason
+ */
+export async function openSide(url: string, role: Role, signal?: AbortSignal): Promise<Side> {
+  return (await load(url)).openSide(url, role, signal)
 }

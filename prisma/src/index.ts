@@ -1,3 +1,5 @@
+export { type CopyAddress, copyDatabase } from './copy/copy-database.ts'
+export type { CopyProgress } from './copy/progress.ts'
 export type {
   Database,
   KnownList,

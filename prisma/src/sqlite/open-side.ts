@@ -1,0 +1,81 @@
+import { existsSync, statSync } from 'node:fs'
+import { createTables, type Dialect } from '../copy/sql-table.ts'
+import type { Role, Side } from '../copy/tables.ts'
+import { OPEN_PATIENCE } from '../retry.ts'
+import { createSql, type Sql } from '../sql.ts'
+import { connectClient } from './connection/client.ts'
+import { connect } from './connection/connect.ts'
+import { missingDatabase, toDatabaseError } from './connection/errors.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { databaseFile } from './database-file.ts'
+
+/** Times are stored as Prisma writes them. By hand, they may also be a number or `CURRENT_TIMESTAMP`. */
+const dialect: Dialect = {
+  parameter: () => '?',
+  rows: 'json_each(?)',
+  read: (column, type) =>
+    type === 'time'
+      ? `iif(typeof(${column}) = 'integer', ${column}, CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER))`
+      : column,
+  write: (value, type) =>
+    type === 'time' ? `strftime('%Y-%m-%dT%H:%M:%f+00:00', (${value}) / 1000.0, 'unixepoch')` : value,
+  overriding: '',
+}
+
+/** Opens a SQLite file to copy from or to. */
+export async function openSide(url: string, role: Role, signal?: AbortSignal): Promise<Side> {
+  const name = databaseFile(url)
+  if (!existsSync(name)) throw missingDatabase(name)
+  const { sql, close } = await explain(name, () =>
+    role === 'source' ? connectReadOnly(name) : connectClient(name, signal),
+  )
+  const run = <Result>(operation: () => Promise<Result>) =>
+    explain(name, () => retryWhileBusy(operation, { patience: OPEN_PATIENCE, signal }), signal)
+  return {
+    name,
+    tables: createTables(sql, dialect, run),
+
+    async identify() {
+      const { dev, ino } = statSync(name, { bigint: true })
+      return `${dev} ${ino}`
+    },
+
+    lastSeq: () =>
+      run(async () => {
+        const [row] = await sql.query<[number]>(
+          `SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'Plant'), 0),
+                      coalesce((SELECT max("seq") FROM "Plant"), 0))`,
+        )
+        return row?.[0] ?? 0
+      }),
+
+    async continueAfter(seq) {
+      const insert = `INSERT INTO sqlite_sequence (name, seq)
+        SELECT 'Plant', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'Plant')`
+      await run(() => sql.execute(insert))
+      await run(() => sql.execute(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'Plant'`, seq))
+    },
+
+    close,
+  }
+}
+
+interface Connection {
+  readonly sql: Sql
+  close(): Promise<void>
+}
+
+async function connectReadOnly(file: string): Promise<Connection> {
+  const connection = await connect(file)
+  await connection.executeScript('PRAGMA query_only = ON')
+  return { sql: createSql(connection), close: () => connection.dispose() }
+}
+
+async function explain<Result>(file: string, operation: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  try {
+    return await operation()
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw toDatabaseError(error, file)
+  }
+}
