@@ -1,5 +1,8 @@
 #!/usr/bin/env node
 // First, since the first process of a container ignores signals without handlers.
 import './commands/signals.ts'
+import { hideUrlsFromProcessList } from './commands/console/hide-urls.ts'
+
+hideUrlsFromProcessList()
 
 await import('./commands/command-line.ts')

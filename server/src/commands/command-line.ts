@@ -5,11 +5,13 @@ import { StartError } from '../http/listen/ports.ts'
 import { type Environment, readSettings, type Settings, SettingsError } from '../settings/settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { backup } from './backup.ts'
-import { migrate } from './migrate.ts'
+import { hideUrls } from './console/hide-urls.ts'
 import { OutputError, print } from './console/output.ts'
+import { UsageError } from './console/usage-error.ts'
+import { type CopyOptions, copy } from './copy.ts'
+import { migrate } from './migrate.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
 import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './token.ts'
-import { UsageError } from './console/usage-error.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -21,7 +23,10 @@ const program = new Command('plant-store')
     'after',
     examples('plant-store serve', 'plant-store token create --account me', 'plant-store token create --help'),
   )
-  .configureOutput({ writeOut: (text) => print(text.trimEnd()) })
+  .configureOutput({
+    writeOut: (text) => print(text.trimEnd()),
+    outputError: (text, write) => write(hideUrls(text)),
+  })
   .version(readVersion())
   .exitOverride()
 
@@ -84,6 +89,29 @@ program
   .description('copy the database consistently, even while the server writes to it')
   .addHelpText('after', examples('plant-store backup "plants-$(date +%F).db"'))
   .action((file: string) => withSettings((settings) => untilSignal((signal) => backup(settings, file, signal))))
+
+program
+  .command('copy')
+  .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
+  .option('--to <url>', 'the database to copy to, created if it does not exist (default: DATABASE_URL)')
+  .description('copy tokens and plants to another database, such as from SQLite to PostgreSQL')
+  .addHelpText(
+    'after',
+    `
+The target's servers must be stopped, and it must be empty or have an earlier copy. A copy that was interrupted continues
+when the same command runs again. So the source can serve during a first copy; stop it and run the command again for the
+rest, which takes less time.
+
+DATABASE_URL is the safe place for a URL with a password: other users may see the arguments of a process. PGPASSWORD and
+~/.pgpass work too.
+${examples(
+  'plant-store copy --to postgresql://localhost/plants',
+  'plant-store copy --from postgresql://localhost/plants --to "file:$PWD/plants.db"',
+)}`,
+  )
+  .action((options: CopyOptions) =>
+    withSettings((settings) => untilSignal((signal) => copy(settings, options, signal))),
+  )
 
 try {
   loadSettingsFile()

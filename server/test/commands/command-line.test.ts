@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -49,13 +50,16 @@ test('backup copies the database while the server runs, but never over a file', 
 test('--help lists the commands and exits with 0', async () => {
   const { exitCode, stdout } = await runCommand(['--help'])
   expect(exitCode).toBe(0)
-  for (const command of ['serve', 'token', 'migrate', 'backup']) expect(stdout).toContain(command)
+  for (const command of ['serve', 'token', 'migrate', 'backup', 'copy']) expect(stdout).toContain(command)
 })
 
 test.skipIf(!isLong)(
   'the help of every command has examples, and each of them works as pasted',
   { timeout: 180_000 },
   async () => {
+    const postgresql = await startPostgresql()
+    onTestFinished(postgresql.remove)
+    const shared = postgresql.url('plants')
     const bin = path.join(folder, 'bin')
     await mkdir(bin)
     await writeFile(path.join(bin, 'plant-store'), `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`, {
@@ -70,14 +74,16 @@ test.skipIf(!isLong)(
       `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
     )
 
-    for (const command of ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup']) {
+    const commands = ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup', 'copy']
+    for (const command of commands) {
       const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
       const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
       expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
       for (const example of examples) {
         expect(example).toContain(`plant-store ${command}`.trim())
         // Other tests start servers.
-        if (!/ serve$/.test(example)) await shell(example.replace('ID', id.trim()))
+        if (!/ serve$/.test(example))
+          await shell(example.replace('ID', id.trim()).replace('postgresql://localhost/plants', shared))
       }
     }
   },

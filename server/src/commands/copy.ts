@@ -1,0 +1,56 @@
+import { isatty } from 'node:tty'
+import { setFlagsFromString } from 'node:v8'
+import { type CopyAddress, copyDatabase, DatabaseError, databaseUrl } from '@plant-store/prisma'
+import type { Settings } from '../settings/settings.ts'
+import { announce } from './console/output.ts'
+import { createProgressDisplay } from './console/progress.ts'
+import { UsageError } from './console/usage-error.ts'
+
+/** The options of `copy`, as typed in. */
+export interface CopyOptions {
+  from?: string
+  to?: string
+}
+
+const STANDARD_ERROR = 2
+/** Collects garbage earlier than by default: batches live briefly, and would fill the memory first. */
+const HEAP_GROWTH = '--heap-growing-percent=50'
+
+/** Copies a database to another one, shows the progress on standard error and prints the result. */
+export async function copy(settings: Settings, { from, to }: CopyOptions, signal: AbortSignal): Promise<void> {
+  if (from === undefined && to === undefined) {
+    throw new UsageError('name the source with --from or the target with --to; the other one is DATABASE_URL')
+  }
+  const [source, target] = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)]
+  setFlagsFromString(HEAP_GROWTH)
+  const display = createProgressDisplay({ isTerminal: isatty(STANDARD_ERROR) })
+  try {
+    const result = await copyDatabase(source, target, { onProgress: display.show, signal })
+    display.clear()
+    const rows = `${count(result.plants, 'plant')} and ${count(result.tokens, 'token')}`
+    const what = result.changed === 0 ? 'is already a complete copy of' : 'is now a complete copy of'
+    announce(`${capitalize(result.target)} ${what} ${result.source}: ${rows}, SHA-256 ${result.sha256}`)
+  } catch (error) {
+    display.clear()
+    if (signal.aborted) console.error('plant-store: stopped; run the same command again to continue')
+    throw error
+  }
+}
+
+function readAddress(url: string | undefined, option: string, settings: Settings): CopyAddress {
+  if (url === undefined) return { url: settings.databaseUrl, setting: 'DATABASE_URL' }
+  try {
+    return { url: databaseUrl(url), setting: option }
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    throw new UsageError(error.message.replace('DATABASE_URL', option))
+  }
+}
+
+function count(rows: number, name: string): string {
+  return `${rows.toLocaleString('en-US')} ${name}${rows === 1 ? '' : 's'}`
+}
+
+function capitalize(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1)
+}

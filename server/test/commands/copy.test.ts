@@ -1,0 +1,291 @@
+/** The command copy, in processes of their own. */
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
+import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import {
+  addPlants,
+  countPlants,
+  createMigrated,
+  createWithPlants,
+  readStoredRows,
+} from '../../../test/helpers/database/stored-rows.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+
+if (!isLong) console.log('Skipped: a copy of a million plants (PLANT_STORE_LONG_TESTS=1 runs it)')
+
+let postgresql: PostgresqlServer
+beforeAll(async () => {
+  postgresql = await startPostgresql()
+})
+afterAll(() => postgresql.remove())
+
+let databases = 0
+const newUrl = {
+  SQLite: () => temporaryDatabase().url,
+  PostgreSQL: () => postgresql.url(`copy${++databases}`),
+}
+type Engine = keyof typeof newUrl
+const ENGINES = ['SQLite', 'PostgreSQL'] as const
+
+const copy = (from: string, to: string, environment?: Record<string, string>) =>
+  runCommand(['copy', '--from', from, '--to', to], environment)
+
+/** Starts a server on a database until the end of the test. */
+async function serve(databaseUrl: string) {
+  const server = await startTestServer({ databaseUrl })
+  onTestFinished(server.close)
+  return server
+}
+
+test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', async () => {
+  const [first, second, third] = [newUrl.SQLite(), newUrl.PostgreSQL(), newUrl.SQLite()]
+  await createMigrated(first)
+  const original = await serve(first)
+  const { token } = original
+  const revoked = await original.createToken()
+  await original.revoke(revoked.id)
+  for (const body of [
+    '{"id":-9223372036854775808,"name":"🪴\\u2028\\u0001","tag":""}',
+    '{"id":9223372036854775807,"name":""}',
+    `{"id":1,"name":${JSON.stringify('é'.repeat(100_000))},"tag":"\\\\"}`,
+    '{"id":2,"name":"last"}',
+  ]) {
+    expect((await original.post(body)).status).toBe(200)
+  }
+  const list = await (await original.call('/plants')).text()
+  const page = await original.call('/plants?limit=1')
+  const [, link = ''] = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '') ?? []
+  const next = `/plants?cursor=${new URL(link, original.url).searchParams.get('cursor')}`
+  const rest = await (await original.call(next)).text()
+  expect(rest).toContain('last')
+  await original.close()
+
+  for (const [from, to] of [
+    [first, second],
+    [second, third],
+  ] as const) {
+    expect((await copy(from, to)).stderr).toBe('')
+    const moved = await serve(to)
+    const call = (path: string, as = token) => moved.call(path, { token: as })
+    expect(await (await call('/plants')).text()).toBe(list)
+    expect(await (await call(next)).text()).toBe(rest)
+    expect((await call('/plants', revoked.token)).status).toBe(401)
+    // The next plant is the last one.
+    const { token: other } = await moved.createToken({ account: 'new' })
+    expect((await moved.post('{"id":1,"name":"new"}', { token: other })).status).toBe(200)
+    await moved.close()
+    await runSql(to, `DELETE FROM "Plant" WHERE "account" = 'new'`)
+  }
+})
+
+describe.each(ENGINES)('to %s', (to) => {
+  test('after kill -9 in the middle of a batch, the same command continues', { timeout: 120_000 }, async () => {
+    const source = await createWithPlants(newUrl.SQLite(), 12_000)
+    const target = newUrl[to]()
+    await createMigrated(target)
+    for (const [seq, stored] of [
+      [100, 0],
+      [5_000, 4_096],
+      [9_000, 8_192],
+    ] as const) {
+      const release = await stall(to, target, seq)
+      const child = spawnCommand(['copy', '--from', source, '--to', target])
+      await until(async () => (await countPlants(target)) === stored && (await isStalled(target)), 30_000)
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      await endStatements(target)
+      await release()
+      // A batch is stored whole or not at all.
+      expect(await countPlants(target)).toBe(stored)
+    }
+    const { exitCode, stdout } = await copy(source, target)
+    expect([exitCode, stdout]).toEqual([
+      0,
+      expect.stringMatching(/ is now a complete copy of .*: 12,000 plants and 0 tok/),
+    ])
+    expect(JSON.stringify(await readStoredRows(target)) === JSON.stringify(await readStoredRows(source))).toBe(true)
+  })
+})
+
+/** Makes the plant with this `seq` take until the returned function is called. */
+async function stall(engine: Engine, url: string, seq: number): Promise<() => Promise<void>> {
+  if (engine === 'SQLite') {
+    // A count that takes years: SQLite cannot wait.
+    const tables = Array.from({ length: 20 }, (_, index) => `sqlite_schema AS t${index}`).join(', ')
+    const when = `WHEN NEW."seq" = ${seq} BEGIN SELECT count(*) FROM ${tables}; END`
+    await runSql(url, `CREATE TRIGGER "stall" BEFORE INSERT ON "Plant" ${when}`)
+    return () => runSql(url, 'DROP TRIGGER "stall"')
+  }
+  await runSql(
+    url,
+    `CREATE TABLE IF NOT EXISTS "Stall" ("seq" BIGINT);
+     INSERT INTO "Stall" VALUES (${seq});
+     CREATE OR REPLACE FUNCTION "stall"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       WHILE EXISTS (SELECT 1 FROM "Stall" WHERE "seq" = NEW."seq") LOOP PERFORM pg_sleep(0.02); END LOOP;
+       RETURN NEW;
+     END $$;
+     CREATE OR REPLACE TRIGGER "stall" BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION "stall"()`,
+  )
+  return () => runSql(url, 'DELETE FROM "Stall"')
+}
+
+/** Returns whether an INSERT takes long now. */
+async function isStalled(url: string): Promise<boolean> {
+  if (url.startsWith('postgresql:')) {
+    return (await query(url, `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`)).length > 0
+  }
+  return runSql(url, 'PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK').then(
+    () => false,
+    () => true,
+  )
+}
+
+/** Ends the statements of a client that was killed: PostgreSQL would not notice before their end. */
+async function endStatements(url: string): Promise<void> {
+  if (!url.startsWith('postgresql:')) return
+  await runSql(
+    url,
+    `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'plant-store'`,
+  )
+}
+
+test('Ctrl+C ends a copy soon, with what to do, and the same command continues', async () => {
+  const source = await createWithPlants(newUrl.SQLite(), 10)
+  const target = newUrl.PostgreSQL()
+  await createMigrated(target)
+  const release = await stall('PostgreSQL', target, 5)
+  const child = spawnCommand(['copy', '--from', source, '--to', target])
+  let errors = ''
+  child.stderr?.on('data', (text) => {
+    errors += text
+  })
+  await until(() => isStalled(target), 30_000)
+  child.kill('SIGINT')
+  await release()
+  expect(await once(child, 'close')).toEqual([130, null])
+  expect(errors).toBe('plant-store: stopped; run the same command again to continue\n')
+  expect((await copy(source, target)).exitCode).toBe(0)
+})
+
+test('DATABASE_URL is the side that is left out, and a complete copy is reported as such', async () => {
+  const source = await createWithPlants(newUrl.SQLite(), 1)
+  const target = newUrl.PostgreSQL()
+  const to = await runCommand(['copy', '--to', target], { DATABASE_URL: source })
+  expect(to).toEqual({
+    exitCode: 0,
+    stdout: expect.stringMatching(
+      /^The database "copy\d+" at 127.0.0.1:\d+ is now a complete copy of \/\S+: 1 plant and 0 tokens, SHA-256 \w{64}\n$/,
+    ),
+    stderr: '',
+  })
+  const from = await runCommand(['copy', '--from', source], { DATABASE_URL: target })
+  expect(from).toEqual({ ...to, stdout: to.stdout.replace('is now a', 'is already a') })
+})
+
+test('a target with other data, and a changed source, exit with 1 and one sentence', async () => {
+  const source = await createWithPlants(newUrl.SQLite(), 1)
+  const target = await createWithPlants(newUrl.PostgreSQL(), 2)
+  const { exitCode, stdout, stderr } = await copy(source, target)
+  expect([exitCode, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(
+    /^plant-store: the database "copy\d+" at \S+ has other data: the plant with seq 2 is not in .*\n$/,
+  )
+})
+
+const SECRET_URL = 'postgresql://ann:geheim@127.0.0.1:1/plants'
+test.each([
+  { args: ['copy'], message: /^plant-store: name the source with --from or the target with --to; / },
+  { args: ['copy', '--to', ''], message: /^plant-store: --to is empty; write for example / },
+  { args: ['copy', '--to', 'plants.db'], message: /^plant-store: --to does not start with "file:" or "postgresql:"/ },
+  { args: ['copy', '--from', 'postgresql://ann:ge/heim@127.0.0.1/x'], message: /^plant-store: --from is not a URL: / },
+  {
+    args: ['copy', '--to', `${SECRET_URL}?x=1`],
+    message: /^plant-store: --to has the parameter "x"/,
+  },
+  { args: ['copy', `--form=${SECRET_URL}`], message: /^error: unknown option '--form=postgresql:\/\/\*\*\*/ },
+  { args: ['copy', SECRET_URL], message: /^error: too many arguments/ },
+  { args: [SECRET_URL], message: /^error: unknown command 'postgresql:\/\/\*\*\*/ },
+])('$args is a usage error that shows no password', async ({ args, message }) => {
+  const { exitCode, stdout, stderr } = await runCommand(args)
+  expect([exitCode, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(message)
+  expect(stderr).not.toMatch(/ge\/?heim/)
+})
+
+test('a password in an argument is in no output, and not in the list of processes', async () => {
+  const source = await createWithPlants(newUrl.SQLite(), 1)
+  const target = newUrl.PostgreSQL()
+  await createMigrated(target)
+  const release = await stall('PostgreSQL', target, 1)
+  const withPassword = target.replace('postgres@', 'postgres:geheim@')
+  const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (text) => {
+      output += text
+    })
+  }
+  await until(() => isStalled(target), 30_000)
+  const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
+  await release()
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(shown).toContain('--to postgresql://***')
+  expect(shown + output).not.toContain('geheim')
+
+  const unreachable = await copy(source, SECRET_URL, { HOME: '/nonexistent' })
+  expect(unreachable.exitCode).toBe(1)
+  expect(unreachable.stderr).toMatch(/^plant-store: the database "plants" at 127.0.0.1:1 cannot be reached: .*--to/)
+  expect(unreachable.stderr).not.toContain('geheim')
+})
+
+test.skipIf(!isLong)(
+  'a million plants are copied in both directions with at most 64 MB over idle',
+  async () => {
+    const empty = await createWithPlants(newUrl.SQLite(), 1)
+    const idle = await peakMemory(empty, newUrl.PostgreSQL())
+    const source = newUrl.SQLite()
+    await createMigrated(source)
+    await addPlants(source, 1_000_000)
+    const target = newUrl.PostgreSQL()
+    for (const [from, to] of [
+      [source, target],
+      [target, newUrl.SQLite()],
+      [source, target],
+    ] as const) {
+      const start = performance.now()
+      const peak = await peakMemory(from, to)
+      const seconds = ((performance.now() - start) / 1_000).toFixed(1)
+      console.log(
+        `${from} to ${to}: ${seconds} s, ${((peak - idle) / 1_024).toFixed(0)} MB over ${(idle / 1_024).toFixed(0)}`,
+      )
+      expect(peak - idle).toBeLessThan(64 * 1_024)
+      expect(await countPlants(to)).toBe(1_000_000)
+    }
+  },
+  900_000,
+)
+
+/** Copies a database and returns the peak of the process's memory, in kilobytes. */
+async function peakMemory(from: string, to: string): Promise<number> {
+  const child = spawnCommand(['copy', '--from', from, '--to', to])
+  let peak = 0
+  const timer = setInterval(() => {
+    try {
+      const [, kilobytes] = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+      peak = Math.max(peak, Number(kilobytes ?? 0))
+    } catch {
+      // The process has ended.
+    }
+  }, 10)
+  const [code] = await once(child, 'close')
+  clearInterval(timer)
+  expect(code).toBe(0)
+  return peak
+}
