@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { isPostgresqlUrl, readServerAddress } from './postgresql/connection/server-address.ts'
 import { DEFAULT_DATABASE_URL, repositoryRoot } from './repository.ts'
-import { databaseFile } from './sqlite/database-file.ts'
+import { databaseFile } from './sqlite/connection/database-file.ts'
 
 /**
  * Checks a DATABASE_URL and returns it in the one form that the Prisma command line, Prisma Studio and this package all

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { databaseUrl } from '../src/database-url.ts'
 import { DatabaseError } from '../src/index.ts'
-import { databaseFile } from '../src/sqlite/database-file.ts'
+import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 
 const root = '/srv/plant-store'
 

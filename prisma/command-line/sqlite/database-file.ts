@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import { databaseFile } from '../../src/sqlite/database-file.ts'
+import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
 import { PrismaError } from '../prisma-error.ts'
 
 /** Rejects a missing file, which SQLite would create. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { DatabaseError } from '../../src/database-error.ts'
-import { databaseFile } from '../../src/sqlite/database-file.ts'
+import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
 
 /** Rejects a missing file: Studio would create an empty one and show no tables. */
 export async function prepareStudio(url: string): Promise<string> {

@@ -1,6 +1,6 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../database-error.ts'
-import { select } from '../sql.ts'
+import { select } from '../shared/sql.ts'
 import { hasChecksum, type Migration } from './migrations.ts'
 
 /** The tables of a database, as `name`. */

@@ -1,5 +1,5 @@
 import type { RequestCount, RequestCounts } from '../database.ts'
-import type { Sql } from '../sql.ts'
+import type { Sql } from '../shared/sql.ts'
 
 /** How often a server deletes the windows that have ended, in milliseconds. */
 const SWEEP_INTERVAL = 600_000

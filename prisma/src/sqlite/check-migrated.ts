@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { DatabaseError } from '../database-error.ts'
 import { pendingMigrations } from '../migration/migration-history.ts'
 import { migrationsFolders, readMigrations } from '../migration/migrations.ts'
-import { OPEN_PATIENCE } from '../retry.ts'
+import { OPEN_PATIENCE } from '../shared/retry.ts'
 import { withConnection } from './connection/connect.ts'
+import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { databaseFile } from './database-file.ts'
 
 /** Checks that a SQLite file exists and has the newest schema. */
 export async function checkMigrated(url: string, folder: string = migrationsFolders.sqlite): Promise<void> {

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Database, OpenOptions } from '../database.ts'
-import { REQUEST_PATIENCE } from '../retry.ts'
-import { readSecret } from '../secret.ts'
-import { createTokens } from '../tokens.ts'
+import { REQUEST_PATIENCE } from '../shared/retry.ts'
+import { readSecret } from '../shared/secret.ts'
+import { createTokens } from '../shared/tokens.ts'
 import { connectClient, type SqliteClient } from './connection/client.ts'
+import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { databaseFile } from './database-file.ts'
 import { createPlants } from './plants.ts'
 
 /** Opens a SQLite file. */

@@ -1,13 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
 import { createTables, type Dialect } from '../copy/sql-table.ts'
 import type { Role, Side } from '../copy/tables.ts'
-import { OPEN_PATIENCE } from '../retry.ts'
-import { createSql, type Sql } from '../sql.ts'
+import { OPEN_PATIENCE } from '../shared/retry.ts'
+import { createSql, type Sql } from '../shared/sql.ts'
 import { connectClient } from './connection/client.ts'
 import { connect } from './connection/connect.ts'
+import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { databaseFile } from './database-file.ts'
 
 /** Times are stored as Prisma writes them. By hand, they may also be a number or `CURRENT_TIMESTAMP`. */
 const dialect: Dialect = {

@@ -1,6 +1,12 @@
 import type { KnownList, ListChange, PlantRow, Plants, Retry } from '../database.ts'
-import { type ListPiece, MAX_CHANGED_BYTES, MAX_CHANGED_PLANTS, MAX_PIECE_BYTES, readPieces } from '../list-pieces.ts'
-import type { Sql } from '../sql.ts'
+import {
+  type ListPiece,
+  MAX_CHANGED_BYTES,
+  MAX_CHANGED_PLANTS,
+  MAX_PIECE_BYTES,
+  readPieces,
+} from '../shared/list-pieces.ts'
+import type { Sql } from '../shared/sql.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 const NOW = `strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')`

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { connectClient, type SqliteClient } from '../../src/sqlite/connection/client.ts'
-import { databaseFile } from '../../src/sqlite/database-file.ts'
+import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
 export async function openClient(url: string): Promise<SqliteClient> {

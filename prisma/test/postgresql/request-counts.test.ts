@@ -5,7 +5,7 @@ import { migrateDatabase, openDatabase, type RequestCounts } from '../../src/ind
 import { createPool, type Pool } from '../../src/postgresql/connection/pool.ts'
 import { readServerAddress } from '../../src/postgresql/connection/server-address.ts'
 import { createRequestCounts } from '../../src/postgresql/request-counts.ts'
-import { createSql } from '../../src/sql.ts'
+import { createSql } from '../../src/shared/sql.ts'
 
 const HOUR = 3_600_000
 

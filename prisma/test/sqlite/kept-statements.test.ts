@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { connectClient } from '../../src/sqlite/connection/client.ts'
-import { databaseFile } from '../../src/sqlite/database-file.ts'
+import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
 
 test('a statement is prepared once, however often it runs, so none is garbage-collected', async () => {
   const { url } = temporaryDatabase()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { readSecret } from '../../src/secret.ts'
+import { readSecret } from '../../src/shared/secret.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 test('a secret is 32 bytes, created at its first use, and the same for every connection from then on', async () => {

@@ -8,7 +8,7 @@ export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
  * Caches the serialized lists of busy accounts.
  *
  * For every list, what has changed since it was cached is read after its request has arrived, once for all lists that are
- * requested in one turn of the event loop. Plants that were added are appended, whoever added them; a list in which others
+ * requested in one turn of the event loop. Plants that any server or program has added are appended; a list in which others
  * were changed or deleted is read again. So a list is never older than its request, on any number of servers. Long lists
  * are not cached, and the least recently used go first.
  */
@@ -109,7 +109,7 @@ interface Refreshed {
 
 /** Returns the list after a change; undefined where it has to be read again. */
 function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | undefined {
-  // Whatever follows the beginning is the whole list.
+  // What follows the beginning is the whole list.
   if (json === undefined || (known.last > 0 && known.edits !== edits)) return undefined
   if (json === '') return known.edits === edits ? known : { edits, last, text: known.text }
   return { edits, last, text: `${known.text.slice(0, -1)}${known.last === 0 ? '' : ','}${json}]` }

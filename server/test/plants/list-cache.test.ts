@@ -171,19 +171,19 @@ test('changes that cannot be read fail the requests of their turn only', async (
 })
 
 test('what an older turn has read never hides what a newer one has', async () => {
-  const answers: ((changes: ListChange[]) => void)[] = []
-  const { get } = create({}, { readChanges: () => new Promise((resolve) => answers.push(resolve)) })
+  const responses: ((changes: ListChange[]) => void)[] = []
+  const { get } = create({}, { readChanges: () => new Promise((resolve) => responses.push(resolve)) })
   const older = get('alice')
-  await expect.poll(() => answers.length).toBe(1)
+  await expect.poll(() => responses.length).toBe(1)
   const newer = get('alice')
-  await expect.poll(() => answers.length).toBe(2)
-  answers[1]?.([{ edits: 0, last: 2, json: '1,2' }])
+  await expect.poll(() => responses.length).toBe(2)
+  responses[1]?.([{ edits: 0, last: 2, json: '1,2' }])
   expect(await newer).toBe('[1,2]')
-  answers[0]?.([{ edits: 0, last: 1, json: '1' }])
+  responses[0]?.([{ edits: 0, last: 1, json: '1' }])
   expect(await older).toBe('[1]')
   const last = get('alice')
-  await expect.poll(() => answers.length).toBe(3)
-  answers[2]?.([{ edits: 0, last: 2, json: '2' }])
+  await expect.poll(() => responses.length).toBe(3)
+  responses[2]?.([{ edits: 0, last: 2, json: '2' }])
   expect(await last).toBe('[1,2]')
 })
 
@@ -247,7 +247,7 @@ test('a list that replaces a stale one is counted once', async () => {
   }
 })
 
-test('whatever happens to lists and whenever they are requested, no list is older than its request', async () => {
+test('after any changes of lists, no list is older than its request', async () => {
   const account = fc.constantFrom('a', 'b')
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), account, count: fc.integer({ min: 1, max: 4 }) }),

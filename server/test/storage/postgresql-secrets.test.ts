@@ -1,4 +1,4 @@
-/** The password of DATABASE_URL is in no output, response or argument of a process, whatever fails. */
+/** The password of DATABASE_URL is in no output, response or argument of a process, in any failure. */
 import { spawnSync } from 'node:child_process'
 import { chownSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -9,7 +9,7 @@ import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/ne
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 
 const PASSWORD = 'Zq7@/x?Zq8#%Zq9'
-/** In whatever way the password is written, it contains one of these. */
+/** However the password is written, it contains one of these. */
 const SECRET = /Zq[789]/
 vi.setConfig({ testTimeout: 120_000 })
 

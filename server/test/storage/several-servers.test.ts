@@ -53,7 +53,7 @@ test('no list is stale, and no plant is skipped, doubled or reordered', async ()
       const response = await fetch(`${server?.url}/plants${query}`, { ...init, headers }).catch(() => undefined)
       if (response?.status === 200) return response
       failures++
-      // Whatever fails may succeed later: 503, or a broken connection.
+      // What fails may succeed later: 503, or a broken connection.
       expect(response?.status ?? 503).toBe(503)
       if (response) expect(response.headers.get('retry-after')).toMatch(/^[1-9]$/)
       await response?.text()

@@ -15,7 +15,7 @@ export interface PostgresqlServer {
   url(database: string): string
   /** Starts it again, after it was stopped or killed. */
   start(): Promise<void>
-  /** Stops it, by default as an operator does: at once, without waiting for connections. */
+  /** Stops it, by default as an operator does, without waiting for connections. */
   stop(signal?: NodeJS.Signals): Promise<void>
   /** Sends its main process a signal and does not wait. */
   signal(signal: NodeJS.Signals): void
@@ -33,12 +33,12 @@ export interface PostgresqlOptions {
   settings?: Record<string, string>
   /** A stopped server whose data is copied. Default: an empty one. */
   copyOf?: PostgresqlServer
-  /** Prepares the data folder before the first start, such as `pg_hba.conf`, which trusts whoever connects. */
+  /** Prepares the data folder before the first start, such as `pg_hba.conf`, which trusts every client. */
   prepare?: (folder: string) => void
 }
 
-/** PostgreSQL refuses to run as root. */
-const NOBODY = 65_534
+/** PostgreSQL does not run as root. */
+const UNPRIVILEGED_USER = 65_534
 const MEMORY = '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
@@ -46,7 +46,7 @@ const MAX_LOG = 100_000
 const INITDB_OPTIONS = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
 const isRoot = process.getuid?.() === 0
 /** Who runs PostgreSQL and owns its data, as options of a child process. */
-export const postgresqlUser = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+export const postgresqlUser = isRoot ? { uid: UNPRIVILEGED_USER, gid: UNPRIVILEGED_USER } : {}
 
 let programs: string | undefined
 /** A process that ends early must not leave servers behind. */
@@ -69,7 +69,7 @@ export async function startPostgresql({
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const folder = path.join(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), 'data')
   mkdirSync(folder, { mode: 0o700 })
-  if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, NOBODY, NOBODY)
+  if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, UNPRIVILEGED_USER, UNPRIVILEGED_USER)
   const [program = '', ...args] = copyOf
     ? ['cp', '-a', `${copyOf.folder}/.`, folder]
     : [path.join(bin, 'initdb'), '-D', folder, ...INITDB_OPTIONS]

@@ -1,6 +1,6 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
-import { select } from '../../sql.ts'
+import { select } from '../../shared/sql.ts'
 import { sqlState } from './errors.ts'
 import type { Pool } from './pool.ts'
 import { describeLoss } from './suitable-server.ts'

@@ -1,4 +1,4 @@
-import { retryWhile } from '../../retry.ts'
+import { retryWhile } from '../../shared/retry.ts'
 import { isTemporary } from './errors.ts'
 
 /** How long opening a database waits until it responds, in milliseconds. */

@@ -1,6 +1,6 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
-import { select } from '../../sql.ts'
+import { select } from '../../shared/sql.ts'
 
 const TRIGGERS = ['Plant_deleted', 'Plant_inserted_before', 'Plant_replaced', 'Plant_updated']
 

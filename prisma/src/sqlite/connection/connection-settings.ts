@@ -1,6 +1,6 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
-import { select } from '../../sql.ts'
+import { select } from '../../shared/sql.ts'
 
 /** Older versions can corrupt a database in WAL mode: https://sqlite.org/wal.html#walresetbug */
 const MIN_SQLITE_VERSION = '3.51.3'

@@ -1,6 +1,6 @@
 import type { TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorReason } from '../../database-error.ts'
-import { databaseFile } from '../database-file.ts'
+import { databaseFile } from './database-file.ts'
 
 const BUSY = /^SQLITE_(BUSY|LOCKED)/
 const DISK_FAILURE = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/

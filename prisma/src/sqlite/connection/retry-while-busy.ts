@@ -1,4 +1,4 @@
-import { type RetryOptions, retryWhile } from '../../retry.ts'
+import { type RetryOptions, retryWhile } from '../../shared/retry.ts'
 import { isBusy } from './errors.ts'
 
 /**

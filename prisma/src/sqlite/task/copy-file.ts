@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseError, errorCode } from '../../database-error.ts'
-import { createSql, select } from '../../sql.ts'
+import { createSql, select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
 import { toDatabaseError } from '../connection/errors.ts'
 

@@ -3,7 +3,7 @@ import { DatabaseError } from '../../database-error.ts'
 import { applyMigrations } from '../../migration/apply-migrations.ts'
 import { pendingMigrations } from '../../migration/migration-history.ts'
 import type { Migration } from '../../migration/migrations.ts'
-import { select } from '../../sql.ts'
+import { select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
 import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 

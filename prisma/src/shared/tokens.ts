@@ -1,4 +1,4 @@
-import type { NewTokenRow, Retry, TokenRow, Tokens } from './database.ts'
+import type { NewTokenRow, Retry, TokenRow, Tokens } from '../database.ts'
 
 /** The part of the Prisma Clients that reads and writes tokens: each engine has its own client. */
 interface TokenTable {

@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { DatabaseError } from '../database-error.ts'
-import { DEFAULT_DATABASE_URL, repositoryRoot } from '../repository.ts'
+import { DatabaseError } from '../../database-error.ts'
+import { DEFAULT_DATABASE_URL, repositoryRoot } from '../../repository.ts'
 
 /**
  * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
