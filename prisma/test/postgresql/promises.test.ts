@@ -237,7 +237,7 @@ test('a startup survives connections that are lost in each of its steps', async 
   }
 })
 
-test('a database that was renamed or whose password changed is unavailable, not a fault of the server', async () => {
+test('a database that was renamed, rejects the user or loses commits is unavailable, not a fault of the server', async () => {
   await administrate('CREATE ROLE changing LOGIN SUPERUSER')
   const opened = await openDatabase(url.replace('postgres@', 'changing@'), { patience: 0 })
   const insert = () => opened.plants.insert([PLANT]).catch((error) => opened.failure(error))
@@ -250,6 +250,11 @@ test('a database that was renamed or whose password changed is unavailable, not 
   await expect.poll(insert).toEqual(unavailable)
   expect(await opened.whyUnavailable()).toBe('The database does not exist any more: restore it.')
   await administrate(`ALTER DATABASE renamed RENAME TO ${database()}`)
-  expect(await insert()).toBe(1)
+  // Connections with the new default lose commits, so no write may use them.
+  await change(`ALTER DATABASE ${database()} SET synchronous_commit = off`)
+  await expect.poll(insert).toEqual(unavailable)
+  await change(`ALTER DATABASE ${database()} RESET synchronous_commit`)
+  expect(await runSql(url, 'DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM "Plant"); END $$')).toBe(undefined)
+  await expect.poll(insert).toBe(1)
   await opened.close()
 })
