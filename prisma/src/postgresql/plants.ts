@@ -106,8 +106,8 @@ interface ListEnd {
 }
 
 async function selectListEnd(sql: Sql, account: string): Promise<ListEnd> {
-  const [row] = await sql.query<[string | null]>(SELECT_LAST, account)
-  return { last: Number(row?.[0]), more: false }
+  const [row] = await sql.query<[string]>(SELECT_LAST, account)
+  return { last: Number(row?.[0] ?? 0), more: false }
 }
 
 async function selectPageEnd(sql: Sql, account: string, after: number, limit: number): Promise<ListEnd> {

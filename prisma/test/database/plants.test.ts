@@ -70,6 +70,14 @@ test('lists are the JSON text of the plants, byte for byte, whole and page by pa
   )
 }, 60_000)
 
+test('an empty list ends at 0, whole and page by page, so that plants after it are a change', async () => {
+  const account = newAccount()
+  for (const range of [{}, { limit: 5 }, { limit: 5, after: 7 }]) {
+    const { pieces, last, more } = await database.plants.list(account, range)
+    expect([await textOf(pieces), last, more]).toEqual(['[]', 0, false])
+  }
+})
+
 test('an insert counts what it stored: nothing twice, in one batch or in two', async () => {
   const account = newAccount()
   const [one, two] = rowsOf(account, 'one', 'two') as [PlantRow, PlantRow]
