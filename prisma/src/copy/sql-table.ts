@@ -26,7 +26,7 @@ export interface Dialect {
 type Run = <Result>(operation: () => Promise<Result>) => Promise<Result>
 
 /** A batch has at most this many rows: larger ones are not faster. */
-const MAX_BATCH_ROWS = 4_096
+const MAX_BATCH_ROWS = 2_048
 /** A batch of more than one row has at most this many bytes of text. */
 const MAX_BATCH_BYTES = 2 ** 21
 

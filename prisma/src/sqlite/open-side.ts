@@ -22,6 +22,9 @@ const dialect: Dialect = {
   overriding: '',
 }
 
+/** Pages in memory, in KiB: rows are read and written once, in order. By default there are 16 MB a connection. */
+const CACHE_SIZE = 'PRAGMA cache_size = -4000'
+
 /** Opens a SQLite file to copy from or to. */
 export async function openSide(url: string, role: Role, signal?: AbortSignal): Promise<Side> {
   const name = databaseFile(url)
@@ -29,6 +32,7 @@ export async function openSide(url: string, role: Role, signal?: AbortSignal): P
   const { sql, close } = await explain(name, () =>
     role === 'source' ? connectReadOnly(name) : connectClient(name, signal),
   )
+  await explain(name, () => sql.query(CACHE_SIZE), signal)
   const run = <Result>(operation: () => Promise<Result>) =>
     explain(name, () => retryWhileBusy(operation, { patience: OPEN_PATIENCE, signal }), signal)
   return {
