@@ -44,7 +44,9 @@ async function serve(databaseUrl: string) {
   return server
 }
 
-test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', async () => {
+test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', {
+  timeout: 120_000,
+}, async () => {
   const [first, second, third] = [newUrl.SQLite(), newUrl.PostgreSQL(), newUrl.SQLite()]
   await createMigrated(first)
   const original = await serve(first)
@@ -156,7 +158,7 @@ async function endStatements(url: string): Promise<void> {
   )
 }
 
-test('Ctrl+C ends a copy soon, with what to do, and the same command continues', async () => {
+test('Ctrl+C ends a copy soon, with what to do, and the same command continues', { timeout: 120_000 }, async () => {
   const source = await createWithPlants(newUrl.SQLite(), 10)
   const target = newUrl.PostgreSQL()
   await createMigrated(target)
@@ -174,7 +176,9 @@ test('Ctrl+C ends a copy soon, with what to do, and the same command continues',
   expect((await copy(source, target)).exitCode).toBe(0)
 })
 
-test('DATABASE_URL is the side that is left out, and a complete copy is reported as such', async () => {
+test('DATABASE_URL is the side that is left out, and a complete copy is reported as such', {
+  timeout: 120_000,
+}, async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
   const target = newUrl.PostgreSQL()
   const to = await runCommand(['copy', '--to', target], { DATABASE_URL: source })
@@ -220,7 +224,7 @@ test.each([
   expect(stderr).not.toMatch(/ge\/?heim/)
 })
 
-test('a password in an argument is in no output, and not in the list of processes', async () => {
+test('a password in an argument is in no output, and not in the list of processes', { timeout: 120_000 }, async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
   const target = newUrl.PostgreSQL()
   await createMigrated(target)
@@ -249,17 +253,17 @@ test('a password in an argument is in no output, and not in the list of processe
 test.skipIf(!isLong)(
   'a million plants are copied in both directions with at most 64 MB over idle',
   async () => {
-    const empty = await createWithPlants(newUrl.SQLite(), 1)
-    const idle = await peakMemory(empty, newUrl.PostgreSQL())
     const source = newUrl.SQLite()
     await createMigrated(source)
     await addPlants(source, 1_000_000)
     const target = newUrl.PostgreSQL()
-    for (const [from, to] of [
-      [source, target],
-      [target, newUrl.SQLite()],
-      [source, target],
-    ] as const) {
+    // The same command with almost nothing to copy.
+    const [small, smallTarget] = [await createWithPlants(newUrl.SQLite(), 1), newUrl.PostgreSQL()]
+    for (const { from, to, idle } of [
+      { from: source, to: target, idle: await peakMemory(small, smallTarget) },
+      { from: target, to: newUrl.SQLite(), idle: await peakMemory(smallTarget, newUrl.SQLite()) },
+      { from: source, to: target, idle: await peakMemory(small, smallTarget) },
+    ]) {
       const start = performance.now()
       const peak = await peakMemory(from, to)
       const seconds = ((performance.now() - start) / 1_000).toFixed(1)
