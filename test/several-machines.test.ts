@@ -8,7 +8,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
-import { isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
+import { codeBlock, isInstalled, isSetting, readGuide, settingsIn, shell } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
 import { openSocket } from './helpers/server/passed-socket.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
@@ -96,6 +96,28 @@ describe('the role of the servers', () => {
     await expect(started).rejects.toThrow(DatabaseError)
     await expect(started).rejects.toThrow(/"empty".*(permission denied|does not allow this user)/)
   })
+})
+
+test('the commands that move from SQLite bring what was created between them', { timeout: 120_000 }, async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  const { owner, server } = await createDatabase('moved')
+  const commands = codeBlock(guide, 'Move from SQLite', 0)
+    .replaceAll('/var/lib/plant-store/plants.db', file)
+    .replaceAll(/postgresql:\/\/\S+/g, owner)
+    .split(/^systemctl .*\n/m)
+  expect(commands).toHaveLength(2)
+  const old = await startTestServer({ databaseUrl: `file:${file}` })
+  const create = (id: number) => old.post(JSON.stringify({ id, name: `plant ${id}` }))
+  expect((await create(1)).status).toBe(200)
+  await shell(commands[0] ?? '')
+  expect((await create(2)).status).toBe(200)
+  await old.close()
+  await shell(commands[1] ?? '')
+  await runSql(owner, rights)
+
+  await using moved = await startTestServer({ databaseUrl: server })
+  const plants = await moved.call('/plants', { token: old.token })
+  expect(await plants.json()).toEqual([{ name: 'plant 1' }, { name: 'plant 2' }])
 })
 
 test('behind nginx, no request fails while servers are updated, killed and lost', {
