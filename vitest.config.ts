@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { isLong } from './test/helpers/long-tests.ts'
 
-// Tests mostly wait, so two files run in parallel even on two cores. Long tests measure times: one after the other.
-const maxWorkers = isLong ? 1 : Math.max(2, availableParallelism() - 1)
+// Tests mostly wait, so three files run in parallel even on two cores. Long tests measure times: one after the other.
+const maxWorkers = isLong ? 1 : Math.max(3, availableParallelism() - 1)
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']

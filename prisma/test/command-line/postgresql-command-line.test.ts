@@ -1,30 +1,36 @@
 import { expect, test, vi } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { commandLines } from '../helpers/command-lines.ts'
 import { lockMigrations, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
 import { runPrisma } from '../helpers/run.ts'
 
+if (!isLong)
+  console.log(
+    'prisma/test/command-line/postgresql-command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it',
+  )
+
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
 
 const DIFF = ['--from-migrations', 'postgresql/migrations', '--to-schema', 'postgresql/schema.prisma', '--exit-code']
 
-test('migrate diff needs no database of ours, and drops the one that it creates', async () => {
+test.runIf(isLong)('migrate diff needs no database of ours, and drops the one that it creates', async () => {
   const { url, contents } = await newPostgresqlDatabase()
   expect(await runPrisma(['migrate', 'diff', ...DIFF], url)).toMatchObject({ code: 0 })
   expect(await contents()).toEqual([])
   expect(await shadowDatabases()).toEqual([])
 })
 
-test('migrate diff drops its database also where a migration fails', async () => {
+test.runIf(isLong)('migrate diff drops its database also where a migration fails', async () => {
   const { url } = await newPostgresqlDatabase()
   const failing = ['--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
   expect(await runPrisma(['migrate', 'diff', ...failing], url)).toMatchObject({ code: 1 })
   expect(await shadowDatabases()).toEqual([])
 })
 
-test('a user that may not create databases gets a sentence', async () => {
+test.runIf(isLong)('a user that may not create databases gets a sentence', async () => {
   const { url, name } = await newPostgresqlDatabase()
   const role = await newRole('gardener')
   const deploy = await runPrisma(['migrate', 'deploy'], role.as(url))
@@ -65,7 +71,7 @@ test('migrate reset drops functions and types, but not extensions and who may us
   expect(await migrateDatabase(url)).toEqual({ applied: [] })
 })
 
-test('migrate deploy and a starting server wait for each other', async () => {
+test.runIf(isLong)('migrate deploy and a starting server wait for each other', async () => {
   const { url, createEmpty, query } = await newPostgresqlDatabase()
   await createEmpty()
   const unlock = await lockMigrations(url)

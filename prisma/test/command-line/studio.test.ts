@@ -3,6 +3,7 @@ import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { commandLines } from '../helpers/command-lines.ts'
@@ -12,7 +13,7 @@ import { packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
-test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
+test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter(({ engine }) => engine === 'sqlite'))(
   'Prisma Studio shows the largest id exactly on $engine, and no password to other users',
   { timeout: 120_000 },
   async ({ engine, newDatabase }) => {

@@ -1,8 +1,14 @@
 import { describe, expect, test, vi } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { engines } from '../helpers/engines.ts'
 import { runScript } from '../helpers/run.ts'
+
+if (!isLong)
+  console.log(
+    'prisma/test/migration/migrate-concurrently.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it',
+  )
 
 // Each process compiles the sources, for seconds on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
@@ -19,7 +25,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   const furtherMigration = () => migrationsWith({ '90000101000000_pots': 'CREATE TABLE "Pot" (size INTEGER);' }, engine)
   const distinct = 'SELECT DISTINCT migration_name FROM _prisma_migrations'
 
-  test('of processes that create the same database at the same time, one creates it', async () => {
+  test.runIf(isLong)('of processes that create the same database at the same time, one creates it', async () => {
     const { url, query } = await newDatabase()
     const applied = await migrateInProcesses(3, url, furtherMigration())
 

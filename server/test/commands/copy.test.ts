@@ -18,6 +18,8 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 
+if (!isLong) console.log('server/test/commands/copy.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+
 if (!isLong) console.log('Skipped: a copy of a million plants (PLANT_STORE_LONG_TESTS=1 runs it)')
 
 let postgresql: PostgresqlServer
@@ -176,23 +178,27 @@ test('Ctrl+C ends a copy soon, with what to do, and the same command continues',
   expect((await copy(source, target)).exitCode).toBe(0)
 })
 
-test('DATABASE_URL is the side that is left out, and a complete copy is reported as such', {
-  timeout: 120_000,
-}, async () => {
-  const source = await createWithPlants(newUrl.SQLite(), 1)
-  const target = newUrl.PostgreSQL()
-  const to = await runCommand(['copy', '--to', target], { DATABASE_URL: source })
-  expect(to).toEqual({
-    exitCode: 0,
-    stdout: expect.stringMatching(
-      /^The database "copy\d+" at 127.0.0.1:\d+ is now a complete copy of \/\S+: 1 plant and 0 tokens, SHA-256 \w{64}\n$/,
-    ),
-    // A busy machine takes long enough to show progress.
-    stderr: expect.not.stringContaining('warn'),
-  })
-  const from = await runCommand(['copy', '--from', source], { DATABASE_URL: target })
-  expect([from.exitCode, from.stdout]).toEqual([0, to.stdout.replace('is now a', 'is already a')])
-})
+test.runIf(isLong)(
+  'DATABASE_URL is the side that is left out, and a complete copy is reported as such',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const source = await createWithPlants(newUrl.SQLite(), 1)
+    const target = newUrl.PostgreSQL()
+    const to = await runCommand(['copy', '--to', target], { DATABASE_URL: source })
+    expect(to).toEqual({
+      exitCode: 0,
+      stdout: expect.stringMatching(
+        /^The database "copy\d+" at 127.0.0.1:\d+ is now a complete copy of \/\S+: 1 plant and 0 tokens, SHA-256 \w{64}\n$/,
+      ),
+      // A busy machine takes long enough to show progress.
+      stderr: expect.not.stringContaining('warn'),
+    })
+    const from = await runCommand(['copy', '--from', source], { DATABASE_URL: target })
+    expect([from.exitCode, from.stdout]).toEqual([0, to.stdout.replace('is now a', 'is already a')])
+  },
+)
 
 test('a target with other data, and a changed source, exit with 1 and one sentence', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
@@ -224,31 +230,35 @@ test.each([
   expect(stderr).not.toMatch(/ge\/?heim/)
 })
 
-test('a password in an argument is in no output, and not in the list of processes', { timeout: 120_000 }, async () => {
-  const source = await createWithPlants(newUrl.SQLite(), 1)
-  const target = newUrl.PostgreSQL()
-  await createMigrated(target)
-  const release = await stall('PostgreSQL', target, 1)
-  const withPassword = target.replace('postgres@', 'postgres:geheim@')
-  const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (text) => {
-      output += text
-    })
-  }
-  await until(() => isStalled(target), 30_000)
-  const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
-  await release()
-  expect(await once(child, 'close')).toEqual([0, null])
-  expect(shown).toContain('--to postgresql://***')
-  expect(shown + output).not.toContain('geheim')
+test.runIf(isLong)(
+  'a password in an argument is in no output, and not in the list of processes',
+  { timeout: 120_000 },
+  async () => {
+    const source = await createWithPlants(newUrl.SQLite(), 1)
+    const target = newUrl.PostgreSQL()
+    await createMigrated(target)
+    const release = await stall('PostgreSQL', target, 1)
+    const withPassword = target.replace('postgres@', 'postgres:geheim@')
+    const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (text) => {
+        output += text
+      })
+    }
+    await until(() => isStalled(target), 30_000)
+    const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
+    await release()
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(shown).toContain('--to postgresql://***')
+    expect(shown + output).not.toContain('geheim')
 
-  const unreachable = await copy(source, SECRET_URL, { HOME: '/nonexistent' })
-  expect(unreachable.exitCode).toBe(1)
-  expect(unreachable.stderr).toMatch(/^plant-store: the database "plants" at 127.0.0.1:1 cannot be reached: .*--to/)
-  expect(unreachable.stderr).not.toContain('geheim')
-})
+    const unreachable = await copy(source, SECRET_URL, { HOME: '/nonexistent' })
+    expect(unreachable.exitCode).toBe(1)
+    expect(unreachable.stderr).toMatch(/^plant-store: the database "plants" at 127.0.0.1:1 cannot be reached: .*--to/)
+    expect(unreachable.stderr).not.toContain('geheim')
+  },
+)
 
 test.skipIf(!isLong)(
   'a million plants are copied in both directions with at most 64 MB over idle',

@@ -11,6 +11,9 @@ import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type PlantResponse, plantOf, startWriting, type Writing } from '../../../test/helpers/server/start-writing.ts'
 
+if (!isLong)
+  console.log('server/test/storage/postgresql-crashes.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+
 const KILLS = isLong ? 10 : 2
 const WRITERS = 8
 /** The longest time from the first response to a kill, in milliseconds. */
@@ -113,43 +116,46 @@ test(`PostgreSQL killed under load, ${KILLS} times: nothing acknowledged is lost
   console.log(`${KILLS} kills: ${load.stored()} plants acknowledged, ${load.rejected().length} rejected, none lost.`)
 })
 
-test('a failover to a standby: nothing acknowledged is lost, writes wait for the new primary', async () => {
-  const replication = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
-  const primary = await startCluster({ settings: replication })
-  await primary.stop()
-  const standby = await startCluster({
-    copyOf: primary,
-    settings: { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby` },
-    prepare: (folder) => writeFileSync(path.join(folder, 'standby.signal'), ''),
-  })
-  await primary.start()
-  await runSql(primary.url('postgres'), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
-  await runSql(primary.url('postgres'), 'SELECT pg_reload_conf()')
-  const states = () => query(primary.url('postgres'), 'SELECT sync_state FROM pg_stat_replication')
-  await expect.poll(states, PATIENCE).toEqual([{ sync_state: 'sync' }])
+test.runIf(isLong)(
+  'a failover to a standby: nothing acknowledged is lost, writes wait for the new primary',
+  async () => {
+    const replication = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
+    const primary = await startCluster({ settings: replication })
+    await primary.stop()
+    const standby = await startCluster({
+      copyOf: primary,
+      settings: { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby` },
+      prepare: (folder) => writeFileSync(path.join(folder, 'standby.signal'), ''),
+    })
+    await primary.start()
+    await runSql(primary.url('postgres'), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
+    await runSql(primary.url('postgres'), 'SELECT pg_reload_conf()')
+    const states = () => query(primary.url('postgres'), 'SELECT sync_state FROM pg_stat_replication')
+    await expect.poll(states, PATIENCE).toEqual([{ sync_state: 'sync' }])
 
-  await using network = await startFaultyNetwork(primary.port)
-  await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
-  const load = startLoad(server)
-  try {
-    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(20)
-    await primary.stop('SIGKILL')
-    network.lead(standby.port)
-    await expect
-      .poll(() => readiness(server), PATIENCE)
-      .toBe('503 The database is read-only: its address must lead to the primary.')
-    const reading = await server.call('/plants')
-    expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
+    await using network = await startFaultyNetwork(primary.port)
+    await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
+    const load = startLoad(server)
+    try {
+      await expect.poll(load.stored, PATIENCE).toBeGreaterThan(20)
+      await primary.stop('SIGKILL')
+      network.lead(standby.port)
+      await expect
+        .poll(() => readiness(server), PATIENCE)
+        .toBe('503 The database is read-only: its address must lead to the primary.')
+      const reading = await server.call('/plants')
+      expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
 
-    await runSql(standby.url('postgres'), 'SELECT pg_promote()')
-    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
-    const before = load.stored()
-    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
-  } finally {
-    await load.stop()
-  }
-  await expectConsistent(server, load)
-})
+      await runSql(standby.url('postgres'), 'SELECT pg_promote()')
+      await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+      const before = load.stored()
+      await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+    } finally {
+      await load.stop()
+    }
+    await expectConsistent(server, load)
+  },
+)
 
 test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lists are still read', async () => {
   const postgresql = await startCluster()

@@ -6,9 +6,13 @@ import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 
+if (!isLong) {
+  console.log('server/test/storage/several-servers.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+}
+
 const SERVERS = 3
 const WRITERS = 6
-const DURATION = isLong ? 60_000 : 8_000
+const DURATION = isLong ? 60_000 : 5_000
 const TIME_BETWEEN_KILLS = 2_000
 const RESTARTS_OF_POSTGRESQL = isLong ? 2 : 1
 /** The pause of each client between two requests, in milliseconds. */
