@@ -18,6 +18,8 @@ const tests = {
   setupFiles: ['test/helpers/server/record-statuses.ts'],
   testTimeout: 30_000,
   hookTimeout: 30_000,
+  // A busy machine must not decide a test.
+  expect: { poll: { timeout: 20_000 } },
 }
 
 export default defineConfig({
