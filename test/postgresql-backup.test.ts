@@ -51,7 +51,7 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
       .replaceAll('/var/lib/postgresql/archive', archive)
       .replaceAll('/var/lib/postgresql/15/main', postgresql?.folder)
       .replaceAll('/var/lib/postgresql/15/before', `${postgresql?.folder}-before`)
-      .replaceAll('/var/backups', backups)
+      .replaceAll('/var/backups/plant-store', backups)
       .replaceAll('2026-11-21.dump', '$(date +%F).dump')
       .replaceAll('base-2026-11-21', 'base-$(date +%F)')
       .replaceAll('10.0.0.20', `127.0.0.1:${postgresql?.port}`)

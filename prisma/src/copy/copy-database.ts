@@ -91,6 +91,8 @@ async function copyAll(
 
   let changed = 0
   for (const name of ['Secret', 'Token'] as const) changed += await copyRows({ ...sides, name })
+  // First, so that what a server adds to an incomplete copy by mistake is not between the plants of the source.
+  if (lastSeq > 0) await target.continueAfter(lastSeq)
   const report = createProgress('copying', lastSeq, onProgress, Number(after ?? 0))
   changed += await copyRows({ ...sides, name: 'Plant', after, report })
   const last = await source.lastSeq()

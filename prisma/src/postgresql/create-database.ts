@@ -1,6 +1,6 @@
 import { DatabaseError } from '../database-error.ts'
 import { sqlState } from './connection/errors.ts'
-import { createSingleConnection } from './connection/pool.ts'
+import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
 import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, type ServerAddress } from './connection/server-address.ts'
 
@@ -39,6 +39,6 @@ async function create(address: ServerAddress, signal: AbortSignal | undefined): 
 }
 
 async function execute(address: ServerAddress, sql: string, signal: AbortSignal | undefined): Promise<void> {
-  const { adapter, close } = await createSingleConnection(address, signal)
+  const { adapter, close } = await createSingleConnection(address, { timeout: QUERY_TIMEOUT, signal })
   await adapter.executeScript(sql).finally(close)
 }

@@ -5,9 +5,9 @@ import { applyMigrations } from '../migration/apply-migrations.ts'
 import { pendingMigrations } from '../migration/migration-history.ts'
 import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
 import { toDatabaseError } from './connection/errors.ts'
-import { createSingleConnection } from './connection/pool.ts'
+import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
 import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
-import { describeDatabase, readServerAddress } from './connection/server-address.ts'
+import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { createIfMissing } from './create-database.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -25,11 +25,11 @@ export async function migrateDatabase(
   const migrations = await readMigrations(folder)
   try {
     await createIfMissing(address, signal)
-    const { adapter, close } = await createSingleConnection(address, signal)
+    const pending = await findPending(address, migrations, signal)
+    if (pending.length === 0) return { applied: [] }
+    onPending?.(pending.map(({ name }) => name))
+    const { adapter, close } = await createSingleConnection(address, { signal })
     try {
-      const pending = await pendingMigrations(adapter, database, migrations)
-      if (pending.length === 0) return { applied: [] }
-      onPending?.(pending.map(({ name }) => name))
       return { applied: await migrate(adapter, database, migrations) }
     } finally {
       await close()
@@ -46,15 +46,23 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   const database = describeDatabase(address)
   const migrations = await readMigrations(folder)
   try {
-    const { adapter, close } = await createSingleConnection(address)
-    const find = () => pendingMigrations(adapter, database, migrations)
-    const pending = await retryWhileUnavailable(find).finally(close)
+    const pending = await findPending(address, migrations)
     if (pending.length === 0) return
     const names = pending.map(({ name }) => name).join(', ')
     throw new DatabaseError(`${database} needs the migrations ${names}: run "plant-store migrate"`)
   } catch (error) {
     throw toDatabaseError(error, database)
   }
+}
+
+async function findPending(
+  address: ServerAddress,
+  migrations: readonly Migration[],
+  signal?: AbortSignal,
+): Promise<Migration[]> {
+  const { adapter, close } = await createSingleConnection(address, { timeout: QUERY_TIMEOUT, signal })
+  const find = () => pendingMigrations(adapter, describeDatabase(address), migrations)
+  return retryWhileUnavailable(find, signal).finally(close)
 }
 
 /** Applies the pending migrations in one transaction, one process after the other. */

@@ -62,6 +62,8 @@ export async function openSide(url: string, _role: Role, signal?: AbortSignal): 
 
     async continueAfter(seq) {
       await run(() => sql.query(`SELECT setval(${SEQUENCE}, greatest($1::bigint, ${LAST_SEQ}))`, seq))
+      // Otherwise plans would be those of an empty table until PostgreSQL finds the time.
+      await run(() => sql.execute('ANALYZE "Plant"'))
     },
 
     close,

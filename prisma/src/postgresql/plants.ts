@@ -6,7 +6,11 @@ import {
   MAX_PIECE_BYTES,
   readPieces,
 } from '../shared/list-pieces.ts'
-import type { Sql } from '../shared/sql.ts'
+import type { Sql, SqlValue } from '../shared/sql.ts'
+import { standbyError } from './connection/suitable-server.ts'
+
+/** So many lists are read by one statement. */
+const MAX_LISTS = 64
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name", "tag")`
 const UNLESS_STORED = `ON CONFLICT ("account", "id") DO NOTHING`
@@ -32,9 +36,12 @@ const lastOf = (account: string) => `
   SELECT "seq" FROM "Plant" WHERE "account" >= ${account} AND "account" <= ${account}
   ORDER BY "account" DESC, "seq" DESC LIMIT 1`
 
-const SELECT_LAST = lastOf('$1')
+/** A pooler may lead a connection to a standby at any time, whose plants are older than what was acknowledged. */
+const IS_STANDBY = 'pg_is_in_recovery()'
+
+const SELECT_LAST = `SELECT ${IS_STANDBY}, (${lastOf('$1')})`
 const SELECT_PAGE_END = `
-  SELECT max("seq") FILTER (WHERE "position" <= $3), count(*)
+  SELECT ${IS_STANDBY}, max("seq") FILTER (WHERE "position" <= $3), count(*)
   FROM (SELECT "seq", row_number() OVER (ORDER BY "seq") AS "position"
         FROM (SELECT "seq" ${plantsAfter('$1', '$2')} LIMIT $3 + 1) AS "page") AS "numbered"`
 
@@ -55,6 +62,7 @@ const SELECT_PIECE = `
 // The row of the empty account counts what has changed in all of them.
 const SELECT_CHANGES = `
   SELECT
+    ${IS_STANDBY},
     coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."name", '')), 0)::bigint,
     coalesce((${lastOf('"known"."name"')}), 0),
     "new"."json"
@@ -106,13 +114,26 @@ interface ListEnd {
 }
 
 async function selectListEnd(sql: Sql, account: string): Promise<ListEnd> {
-  const [row] = await sql.query<[string]>(SELECT_LAST, account)
-  return { last: Number(row?.[0] ?? 0), more: false }
+  const [[last] = []] = await queryPrimary<[string | null]>(sql, SELECT_LAST, account)
+  return { last: Number(last), more: false }
 }
 
 async function selectPageEnd(sql: Sql, account: string, after: number, limit: number): Promise<ListEnd> {
-  const [row] = await sql.query<[string | null, string]>(SELECT_PAGE_END, account, after, limit)
-  return { last: Number(row?.[0]), more: Number(row?.[1]) > limit }
+  const [[last, plants] = []] = await queryPrimary<[string | null, string]>(sql, SELECT_PAGE_END, account, after, limit)
+  return { last: Number(last), more: Number(plants) > limit }
+}
+
+/** Runs a query whose first column says whether the server is a standby, and returns the others. */
+async function queryPrimary<Row extends readonly SqlValue[]>(
+  sql: Sql,
+  statement: string,
+  ...values: SqlValue[]
+): Promise<Row[]> {
+  const rows = await sql.query<[isStandby: boolean, ...Row]>(statement, ...values)
+  return rows.map(([isStandby, ...row]) => {
+    if (isStandby) throw standbyError()
+    return row
+  })
 }
 
 async function selectPiece(
@@ -127,8 +148,17 @@ async function selectPiece(
   return row?.[0] == null ? undefined : { json: row[0], last: Number(row[1]) }
 }
 
+/** Uses several statements for many lists, so that the result of each is limited. */
 async function selectChanges(sql: Sql, lists: readonly KnownList[]): Promise<ListChange[]> {
+  const parts: Promise<ListChange[]>[] = []
+  for (let first = 0; first < lists.length; first += MAX_LISTS) {
+    parts.push(selectSomeChanges(sql, lists.slice(first, first + MAX_LISTS)))
+  }
+  return (await Promise.all(parts)).flat()
+}
+
+async function selectSomeChanges(sql: Sql, lists: readonly KnownList[]): Promise<ListChange[]> {
   const json = JSON.stringify(lists.map(({ account, last }) => [account, last]))
-  const rows = await sql.query<[string, string, string | null]>(SELECT_CHANGES, json)
+  const rows = await queryPrimary<[string, string, string | null]>(sql, SELECT_CHANGES, json)
   return rows.map(([edits, last, text]) => ({ edits: Number(edits), last: Number(last), json: text ?? undefined }))
 }

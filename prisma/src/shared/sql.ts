@@ -1,7 +1,7 @@
 import type { ArgType, SqlQueryable } from '@prisma/driver-adapter-utils'
 
 /** What a statement takes and returns. */
-export type SqlValue = string | number | null
+export type SqlValue = string | number | boolean | null
 
 /**
  * SQL on the connection of Prisma Client, past its query engine, which spends 60 to 80 microseconds on a raw statement:

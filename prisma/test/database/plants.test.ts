@@ -89,6 +89,18 @@ test('an insert counts what it stored: nothing twice, in one batch or in two', a
   expect(found.sort((a, b) => a.id.localeCompare(b.id))).toEqual([one, two])
 })
 
+test('plants that are inserted again or at the end do not count as edits', async () => {
+  const account = newAccount()
+  const rows = rowsOf(account, 'a', 'b', 'c')
+  const { edits } = await changeOf(account, 0)
+  for (let round = 0; round < 3; round++) {
+    await database.plants.insert(rows.slice(0, 1 + round))
+    await database.plants.insert([...rows, ...rowsOf(newAccount(), 'x')])
+  }
+  await runSql(url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('${account}', 'end', 'x')`)
+  expect((await changeOf(account, 0)).edits).toBe(edits)
+})
+
 test('a change has the new plants, in order, and not those of others', async () => {
   const [account, other] = [newAccount(), newAccount()]
   await database.plants.insert([...rowsOf(account, 'a', 'b'), ...rowsOf(other, 'x')])
@@ -151,6 +163,16 @@ const edits: [string, (account: string) => string][] = [
       ] satisfies typeof edits)
     : ([
         ['a truncation', () => 'TRUNCATE "Plant"'],
+        [
+          'an insertion before the last',
+          (account) =>
+            `INSERT INTO "Plant" ("seq", "account", "id", "name") OVERRIDING SYSTEM VALUE VALUES (-${accounts}, '${account}', 'early', 'early')`,
+        ],
+        [
+          'an insertion before and after the last',
+          (account) =>
+            `INSERT INTO "Plant" ("seq", "account", "id", "name") OVERRIDING SYSTEM VALUE VALUES (-${accounts}, '${account}', 'early', 'x'), (1000000 + ${accounts}, '${account}', 'late', 'x')`,
+        ],
         [
           'an upsert',
           (account) =>

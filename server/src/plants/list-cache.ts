@@ -51,17 +51,20 @@ export function createListCache({
   const entries = new Map<string, Entry>()
   let cachedCharacters = 0
 
-  function set(account: string, entry: Entry): Entry {
-    const before = entries.get(account)
-    if (before) cachedCharacters -= before.text.length
+  function remove(account: string): void {
+    const entry = entries.get(account)
+    if (entry) cachedCharacters -= entry.text.length
     entries.delete(account)
+  }
+
+  function set(account: string, entry: Entry): Entry {
+    remove(account)
     if (entry.text.length > maxListCharacters) return entry
     entries.set(account, entry)
     cachedCharacters += entry.text.length
-    for (const [leastRecent, { text }] of entries) {
+    for (const leastRecent of entries.keys()) {
       if (cachedCharacters <= maxCharacters) break
-      entries.delete(leastRecent)
-      cachedCharacters -= text.length
+      remove(leastRecent)
     }
     return entry
   }
@@ -73,6 +76,7 @@ export function createListCache({
     return accounts.map((account, index) => {
       const change = changes[index] as ListChange
       const entry = applyChange(known[index] ?? EMPTY, change)
+      if (!entry) remove(account)
       return { change, entry: entry && set(account, entry) }
     })
   }
@@ -109,6 +113,8 @@ interface Refreshed {
 
 /** Returns the list after a change; undefined where it has to be read again. */
 function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | undefined {
+  // The database was put back to an earlier time.
+  if (last < known.last) return undefined
   // What follows the beginning is the whole list.
   if (json === undefined || (known.last > 0 && known.edits !== edits)) return undefined
   if (json === '') return known.edits === edits ? known : { edits, last, text: known.text }

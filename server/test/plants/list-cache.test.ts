@@ -114,6 +114,15 @@ test('a list whose last plant was deleted is read again, also where it becomes e
   expect(await get('alice')).toBe('[2]')
 })
 
+test('a list is read again after the database was put back to an earlier time', async () => {
+  const { get, add, listOf } = create({ alice: ['1', '2'] })
+  await get('alice')
+  listOf('alice').plants.delete(2)
+  expect(await get('alice')).toBe('[1]')
+  add('alice', '3')
+  expect(await get('alice')).toBe('[1,3]')
+})
+
 test('a list with too much news is read within the limits of the request, and then cached', async () => {
   const { get, add, state } = create({ alice: ['1', '2'] })
   state.maxNews = 1

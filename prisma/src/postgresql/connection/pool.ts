@@ -19,19 +19,22 @@ const IDLE_TIMEOUT = 60_000
  */
 const STATEMENT_TIMEOUT = 10_000
 /** After this time this process gives a statement up, in milliseconds: the network is silent. */
-const QUERY_TIMEOUT = 12_000
+export const QUERY_TIMEOUT = 12_000
 /** How long a statement waits for another transaction, in milliseconds. */
 const LOCK_TIMEOUT = 2_000
 /** After this time the operating system asks whether the other end of an idle connection is still there, in milliseconds. */
 const KEEP_ALIVE_DELAY = 10_000
 /** How long closing waits for statements in flight, in milliseconds. */
 const CLOSE_TIMEOUT = 500
-/** What PostgreSQL keeps for each connection. */
+/**
+ * What PostgreSQL keeps for each connection. Without sorting, only the index on account and `seq` serves a list, also before
+ * there are statistics; what no index can order is sorted all the same.
+ */
 const SESSION = {
   statement_timeout: STATEMENT_TIMEOUT,
   lock_timeout: LOCK_TIMEOUT,
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  options: '-c default_transaction_isolation=read\\ committed',
+  options: '-c default_transaction_isolation=read\\ committed -c enable_sort=off -c enable_incremental_sort=off',
 }
 
 /** Connections to a database. */
@@ -60,10 +63,21 @@ export async function createPool(address: ServerAddress): Promise<Pool> {
   return address.pgbouncer ? open(address, config) : open(address, { ...config, ...SESSION }, createStatementNames())
 }
 
-/** Creates one connection without time limits, for migrations. A signal breaks it. */
-export async function createSingleConnection(address: ServerAddress, signal?: AbortSignal): Promise<Pool> {
+/** How to use one connection. */
+export interface SingleConnectionOptions {
+  /** How long a statement may take, in milliseconds. Default: without limit, for migrations. */
+  timeout?: number
+  /** Breaks the connection. */
+  signal?: AbortSignal | undefined
+}
+
+/** Creates one connection. */
+export async function createSingleConnection(
+  address: ServerAddress,
+  { timeout, signal }: SingleConnectionOptions = {},
+): Promise<Pool> {
   signal?.throwIfAborted()
-  const pool = await open(address, { max: 1 })
+  const pool = await open(address, { max: 1, ...(timeout !== undefined && { query_timeout: timeout }) })
   signal?.addEventListener('abort', pool.disconnect)
   const close = () => pool.close().finally(() => signal?.removeEventListener('abort', pool.disconnect))
   return { ...pool, close }

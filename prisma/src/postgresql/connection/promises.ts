@@ -10,7 +10,14 @@ const MIN_MAJOR_VERSION = 14
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
 const ORDER_LOCK = '482854661748'
-const TRIGGERS = ['Plant_deleted', 'Plant_order', 'Plant_truncated', 'Plant_updated_from', 'Plant_updated_to']
+const TRIGGERS = [
+  'Plant_deleted',
+  'Plant_inserted',
+  'Plant_order',
+  'Plant_truncated',
+  'Plant_updated_from',
+  'Plant_updated_to',
+]
 
 /** A statement that fails where plants cannot be inserted, and changes nothing. It takes the lock on their order. */
 export const INSERT_NOTHING = `INSERT INTO "Plant" ("account", "id", "name") SELECT '', '', '' WHERE false`
@@ -28,13 +35,18 @@ const SELECT_STATE = `
     (SELECT seqcache = 1 AND seqincrement = 1 FROM pg_sequence
      WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass) AS in_order`
 
-/** Who has a lock whose key is a bigint: PostgreSQL shows its halves. */
+/**
+ * Who has a lock whose key is a bigint, of which PostgreSQL shows the halves; where that one waits for another, the other.
+ * A role may see the times of others only with the rights of `pg_read_all_stats`.
+ */
 const SELECT_BLOCKER = `
-  SELECT pid, application_name AS name, greatest(0, extract(epoch FROM now() - xact_start))::int AS seconds
-  FROM pg_locks JOIN pg_stat_activity USING (pid)
-  WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  ORDER BY xact_start LIMIT 1`
+  SELECT pid, application_name AS name, round(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds,
+    wait_event = 'SyncRep' AS waits_for_standby
+  FROM pg_stat_activity WHERE pid = (
+    SELECT coalesce((pg_blocking_pids(pid))[1], pid) FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    LIMIT 1)`
 
 /** SQLSTATE lock_not_available. */
 const LOCK_TIMEOUT = '55P03'
@@ -120,6 +132,10 @@ async function whyNotInOrder({ connections }: Pool): Promise<string | undefined>
 export async function describeBlocker(connection: SqlQueryable): Promise<string | undefined> {
   const [blocker] = await select(connection, SELECT_BLOCKER)
   if (!blocker) return undefined
-  const { pid, name, seconds } = blocker
-  return `A transaction that has been open for ${seconds} s blocks new plants: end it, or run SELECT pg_terminate_backend(${pid}), which is ${JSON.stringify(name)}.`
+  const { pid, name, seconds, waits_for_standby: waitsForStandby } = blocker
+  // Ending its transaction would make plants visible that the standby does not have.
+  if (waitsForStandby === true)
+    return 'A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.'
+  const age = seconds === null ? 'A transaction' : `A transaction that has been open for ${seconds} s`
+  return `${age} blocks new plants: end it, or run SELECT pg_terminate_backend(${pid}), which is ${JSON.stringify(name)}.`
 }

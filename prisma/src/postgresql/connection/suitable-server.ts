@@ -17,8 +17,13 @@ export async function rejectUnsuitable(client: ClientBase, database: string, tim
   const query = { text: SELECT_SUITABILITY, rowMode: 'array' as const, query_timeout: timeout }
   const { rows } = await client.query<[isStandby: boolean, losesCommits: boolean]>(query)
   const [isStandby, losesCommits] = rows[0] ?? []
-  if (isStandby) throw Object.assign(new Error('The server is a standby'), { code: READ_ONLY, severity: 'FATAL' })
+  if (isStandby) throw standbyError()
   if (losesCommits) throw new DatabaseError(`${database} ${describeLoss('synchronous_commit')}`)
+}
+
+/** Creates the error of a read on a standby, with the code of a write on one. */
+export function standbyError(): Error {
+  return Object.assign(new Error('The server is a standby'), { code: READ_ONLY, severity: 'FATAL' })
 }
 
 /** Explains what a setting that is off breaks, and how to fix it. */
