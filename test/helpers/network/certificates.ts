@@ -65,9 +65,11 @@ function encode({ subject, issuer, publicKey, extensions, signer }: Contents, pr
     element(0xa3, sequence(...extensions)),
   )
   const signature = element(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', contents, signer)]))
-  const lines = sequence(contents, ECDSA_WITH_SHA256, signature).toString('base64').replace(/.{64}/g, '$&\n')
+  const lines = sequence(contents, ECDSA_WITH_SHA256, signature)
+    .toString('base64')
+    .match(/.{1,64}/g)
   return {
-    certificate: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+    certificate: `-----BEGIN CERTIFICATE-----\n${lines?.join('\n')}\n-----END CERTIFICATE-----\n`,
     key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
   }
 }
