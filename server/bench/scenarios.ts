@@ -36,7 +36,8 @@ function compare({ what, kind, connections, plants, names, goal, requests, engin
     try {
       const perRound = (name: string) => (name === 'naive' ? requests / 10 : requests)
       const measures = await playRounds(contenders, { kind, connections, requests: perRound, rounds: ROUNDS }, progress)
-      return measures.map((measure, index) => toRow(index === 0 ? what : '', measure, goal))
+      const unit = names[0] === 'naive' ? 'x naive' : 'of first'
+      return measures.map((measure, index) => ({ ...toRow(index === 0 ? what : '', measure, goal), unit }))
     } finally {
       await Promise.all(contenders.map((contender) => contender.stop()))
       await Promise.all(databases.map((database) => database.remove()))
