@@ -4,5 +4,7 @@ import { describeDatabase, readServerAddress } from './connection/server-address
 /** Explains how to back up: PostgreSQL's own tools also cover its settings, roles and points in time. */
 export async function backupDatabase(url: string): Promise<void> {
   const database = describeDatabase(readServerAddress(url))
-  throw new DatabaseError(`${database} is backed up by PostgreSQL's own tools: see docs/production/README.md`)
+  throw new DatabaseError(
+    `${database} is backed up by PostgreSQL's own tools: see docs/production/several-machines/README.md`,
+  )
 }

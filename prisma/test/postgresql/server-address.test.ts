@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DatabaseError, databaseUrl, hasPassword } from '../../src/index.ts'
+import { backupDatabase, DatabaseError, databaseUrl, hasPassword } from '../../src/index.ts'
 import { describeDatabase, readServerAddress } from '../../src/postgresql/connection/server-address.ts'
 
 /** A URL without a host, with a port. */
@@ -129,4 +129,13 @@ test('hasPassword knows a URL without one', () => {
     false,
     false,
   ])
+})
+
+test('a backup says where the tools of PostgreSQL are described, without the password', async () => {
+  const backup = backupDatabase('postgresql://alice:secret@db.example/plants', '/tmp/never-written.db')
+  await expect(backup).rejects.toThrow(
+    new DatabaseError(
+      `the database "plants" at db.example:5432 is backed up by PostgreSQL's own tools: see docs/production/several-machines/README.md`,
+    ),
+  )
 })
