@@ -26,8 +26,9 @@ function createPlants(): Plants & { batches: (readonly PlantRow[])[]; lists: str
       const names = [...stored.values()].filter((row) => row.account === account).map(({ name }) => ({ name }))
       return { pieces: piecesOf(JSON.stringify(names)), last: 7, more: true }
     },
-    // There is always too much news, so lists are read whole.
-    changes: async (known) => known.map(() => ({ edits: batches.length, last: 7, json: undefined })),
+    // Lists that are not cached have too much news, so they are read whole.
+    changes: async (known) =>
+      known.map(({ last }) => ({ edits: batches.length, last: 7, json: last === 7 ? '' : undefined })),
   }
 }
 
