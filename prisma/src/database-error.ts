@@ -11,6 +11,11 @@ export function errorCode(error: unknown): string {
   return String(adapterCause(error)?.originalCode ?? (error as DriverError | undefined)?.code ?? '')
 }
 
+/** Returns what Prisma's driver adapter calls this kind of error, such as `ConnectionClosed`; empty where it names none. */
+export function errorKind(error: unknown): string {
+  return String(adapterCause(error)?.kind ?? '')
+}
+
 /** Returns what the engine says went wrong, in one line: Prisma writes the call above it. */
 export function errorReason(error: unknown): string {
   const reason = String(adapterCause(error)?.originalMessage ?? (error as DriverError | undefined)?.message ?? error)
@@ -33,6 +38,7 @@ interface DriverError {
 }
 
 interface DriverCause {
+  readonly kind?: unknown
   readonly originalCode?: unknown
   readonly originalMessage?: unknown
 }

@@ -1,9 +1,10 @@
 import type { KnownList, ListChange, PlantRow, Plants, Retry } from '../database.ts'
 import {
+  type ListEnd,
   type ListPiece,
   MAX_CHANGED_BYTES,
   MAX_CHANGED_PLANTS,
-  MAX_PIECE_BYTES,
+  maxPlantBytes,
   readPieces,
 } from '../shared/list-pieces.ts'
 import type { Sql, SqlValue } from '../shared/sql.ts'
@@ -107,12 +108,6 @@ function insert(sql: Sql, plants: readonly PlantRow[]): Promise<number> {
   return sql.execute(INSERT_MANY, JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag])))
 }
 
-/** Where a part of a list ends, and whether plants follow it. */
-interface ListEnd {
-  last: number
-  more: boolean
-}
-
 async function selectListEnd(sql: Sql, account: string): Promise<ListEnd> {
   const [[last] = []] = await queryPrimary<[string | null]>(sql, SELECT_LAST, account)
   return { last: Number(last), more: false }
@@ -143,7 +138,7 @@ async function selectPiece(
   last: number,
   limit: number,
 ): Promise<ListPiece | undefined> {
-  const maxBytes = limit === 1 ? Number.MAX_SAFE_INTEGER : Math.floor(MAX_PIECE_BYTES / limit)
+  const maxBytes = maxPlantBytes(limit)
   const [row] = await sql.query<[string | null, string]>(SELECT_PIECE, account, after, last, limit, maxBytes)
   return row?.[0] == null ? undefined : { json: row[0], last: Number(row[1]) }
 }

@@ -1,5 +1,5 @@
 import type { TemporaryFailure } from '../../database.ts'
-import { DatabaseError, errorCode, errorReason } from '../../database-error.ts'
+import { DatabaseError, errorCode, errorKind, errorReason } from '../../database-error.ts'
 import { describeDatabase, readServerAddress } from './server-address.ts'
 
 type Sentences = readonly (readonly [code: RegExp, sentence: string])[]
@@ -64,20 +64,10 @@ const READINESS_SENTENCES: Sentences = [
 /** Returns the SQLSTATE of an error, or what it is called here: NETWORK or TLS. */
 export function sqlState(error: unknown): string {
   const code = errorCode(error)
-  const kind = adapterKind(error)
+  const kind = errorKind(error)
   if (NETWORK_KINDS.test(kind) || NETWORK_CODES.includes(code)) return NETWORK
   if (kind === 'TlsConnectionError' || TLS_CODES.test(code)) return TLS
   return MESSAGES.find(([message]) => message.test(errorReason(error)))?.[1] ?? code
-}
-
-/** The driver adapter names a kind of error in `cause`, Prisma Client puts that in `meta`. */
-function adapterKind(error: unknown): string {
-  const { cause, meta } = (error ?? {}) as { cause?: Kind; meta?: { driverAdapterError?: { cause?: Kind } } }
-  return String(meta?.driverAdapterError?.cause?.kind ?? cause?.kind ?? '')
-}
-
-interface Kind {
-  readonly kind?: unknown
 }
 
 /** Returns whether repeating a statement may help soon. A statement that was lost on the way may have been committed. */
