@@ -81,6 +81,12 @@ async function readiness({ adminUrl }: TestServer): Promise<string> {
   return `${response.status} ${(await response.text()).trim()}`
 }
 
+/** Waits until more plants are stored than now. */
+async function expectProgress(load: Load): Promise<void> {
+  const before = load.stored()
+  await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+}
+
 /** Expects that everything acknowledged is listed once, that nothing else is, and that rejections say when to retry. */
 async function expectConsistent(server: TestServer, load: Load): Promise<void> {
   for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
@@ -99,16 +105,14 @@ test(`PostgreSQL killed under load, ${KILLS} times: nothing acknowledged is lost
   const load = startLoad(server)
   try {
     for (let kill = 0; kill < KILLS; kill++) {
-      const before = load.stored()
-      await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+      await expectProgress(load)
       await sleep(Math.random() * LATEST_KILL)
       await postgresql.stop('SIGKILL')
       await expect.poll(() => readiness(server), PATIENCE).toBe('503 The database does not respond.')
       await postgresql.start()
       await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
     }
-    const before = load.stored()
-    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+    await expectProgress(load)
   } finally {
     await load.stop()
   }
@@ -148,8 +152,7 @@ test.runIf(isLong)(
 
       await runSql(standby.url('postgres'), 'SELECT pg_promote()')
       await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
-      const before = load.stored()
-      await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+      await expectProgress(load)
     } finally {
       await load.stop()
     }
@@ -179,8 +182,7 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lis
     expect((await server.call('/plants')).status).toBe(200)
 
     unlinkSync(filler)
-    const before = load.stored()
-    await expect.poll(load.stored, PATIENCE).toBeGreaterThan(before + 20)
+    await expectProgress(load)
     await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
   } finally {
     await load.stop()

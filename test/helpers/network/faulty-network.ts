@@ -3,7 +3,7 @@ import { type Link, startProxy } from './proxy.ts'
 /** When a connection is cut: before a message reaches the server, while it is handled, or in place of its response. */
 export type Moment = 'before' | 'during' | 'after'
 
-/** A network between clients and PostgreSQL that fails as told. */
+/** A network between clients and PostgreSQL that fails when a test says so. */
 export interface FaultyNetwork extends AsyncDisposable {
   /** Returns the URL of a database behind it. */
   url(database: string): string
