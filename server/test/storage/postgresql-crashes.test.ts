@@ -1,5 +1,5 @@
 /** A plant whose request got a 200 is stored once, however PostgreSQL ends, and requests succeed again without a restart. */
-import { chownSync, statfsSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chownSync, closeSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -16,6 +16,8 @@ if (!isLong)
 
 const KILLS = isLong ? 10 : 2
 const WRITERS = 8
+/** How much is written at a time to fill a disk. */
+const BLOCK = Buffer.alloc(4096)
 /** The longest time from the first response to a kill, in milliseconds. */
 const LATEST_KILL = 500
 /** The time until a failure shows or ends, in milliseconds: much more than is usual. */
@@ -176,7 +178,7 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lis
   try {
     await expect.poll(load.stored, PATIENCE).toBeGreaterThan(20)
     const filler = path.join(disk, 'filler')
-    fillUp(filler, disk)
+    fillUp(filler)
     await expect.poll(() => load.rejected().length, PATIENCE).toBeGreaterThan(WRITERS)
     await expect.poll(() => readiness(server), PATIENCE).toBe("503 The database's disk is full: free some space.")
     expect((await server.call('/plants')).status).toBe(200)
@@ -190,7 +192,14 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lis
   await expectConsistent(server, load)
 })
 
-function fillUp(file: string, disk: string): void {
-  const { bavail, bsize } = statfsSync(disk)
-  writeFileSync(file, Buffer.alloc(bavail * bsize))
+// PostgreSQL writes at the same time, so how much is free is not known before the disk is full.
+function fillUp(file: string): void {
+  const descriptor = openSync(file, 'w')
+  try {
+    for (;;) writeSync(descriptor, BLOCK)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+  } finally {
+    closeSync(descriptor)
+  }
 }
