@@ -1,5 +1,5 @@
 /** A plant whose request got a 200 is stored once, however PostgreSQL ends, and requests succeed again without a restart. */
-import { chownSync, closeSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { chownSync, closeSync, openSync, statSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
