@@ -1,15 +1,15 @@
 import type { OpenApiDocument } from '@plant-store/contract/openapi'
+import { checkOperation } from './check-operation.ts'
+import { type Field, type JsonSchema, readField, readSchema, reject, type Schema } from './schema.ts'
 
-/** The part of a JSON Schema that the generator reads. */
-export interface JsonSchema {
-  readonly $ref?: string
-  readonly type?: string
-  readonly format?: string
-  readonly description?: string
-  readonly examples?: readonly unknown[]
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly required?: readonly string[]
-  readonly items?: JsonSchema
+/** The component of every error response. */
+const ERROR = 'Error'
+const DUPLICATE = 'another operation has the same method and path; change one of them'
+
+/** A success status, with its content if it has any. */
+export interface ResponseDescription {
+  readonly status: number
+  readonly schema: Schema | undefined
 }
 
 /** What the generator needs to know about an operation. */
@@ -19,13 +19,18 @@ export interface OperationDescription {
   /** The path, with its parameters as `{name}`. */
   readonly path: string
   readonly description: string
-  readonly pathParameters: JsonSchema | undefined
-  readonly body: JsonSchema | undefined
-  readonly query: JsonSchema | undefined
-  readonly response: JsonSchema
+  readonly deprecated: boolean
+  readonly parameters: Readonly<Record<ParameterPlace, readonly Field[]>>
+  readonly body: Schema | undefined
+  readonly responses: readonly ResponseDescription[]
   readonly declaredErrors: readonly number[]
+  readonly scope: string
   readonly paged: boolean
+  readonly idempotent: boolean
 }
+
+/** Where a parameter is. */
+export type ParameterPlace = 'path' | 'query' | 'header'
 
 /** The error catalogue of the contract. */
 export type ErrorCatalogue = Readonly<Record<string, { readonly code: number; readonly reason: string }>>
@@ -37,21 +42,32 @@ export interface Source {
   readonly errorCatalogue: ErrorCatalogue
 }
 
+/** A schema with a name. */
+export interface Component {
+  readonly description: JsonSchema
+  readonly schema: Schema
+}
+
+/** The components of a document, by name. */
+export type Components = Readonly<Record<string, Component>>
+
 /** The parsed source. */
 export interface Description {
-  readonly schemas: Readonly<Record<string, JsonSchema>>
+  readonly components: Components
   readonly operations: readonly OperationDescription[]
   readonly errorCatalogue: ErrorCatalogue
 }
 
 interface Content {
-  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>
+  readonly required?: boolean
+  readonly content?: Readonly<Record<string, { readonly schema: unknown }>>
 }
 
 interface Parameter {
   readonly in: string
   readonly name: string
   readonly required?: boolean
+  readonly deprecated?: boolean
   readonly schema: JsonSchema
 }
 
@@ -59,56 +75,149 @@ interface Operation {
   readonly operationId: string
   readonly summary?: string
   readonly description?: string
+  readonly deprecated?: boolean
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: Content
   readonly responses: Readonly<Record<string, Content>>
 }
 
-/** Parses the source into what the SDK needs. */
-export function describe({ contract, document, errorCatalogue }: Source): Description {
-  const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
-    Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
-      ...describeOperation(operation),
-      method: method.toUpperCase(),
-      path,
-      paged: isPaged(contract, operation.operationId),
-    })),
-  )
-  return { schemas: (document.components?.schemas ?? {}) as Description['schemas'], operations, errorCatalogue }
+interface Metadata {
+  readonly scope?: string
+  readonly paged?: boolean
+  readonly idempotent?: boolean
 }
 
-function describeOperation(operation: Operation): Omit<OperationDescription, 'method' | 'path' | 'paged'> {
-  const name = operation.operationId
-  const statuses = Object.keys(operation.responses).map(Number)
-  const [success, ...others] = statuses.filter((status) => status < 400)
-  const response = success === undefined ? undefined : jsonSchema(operation.responses[success])
-  if (!response || others.length > 0) throw new Error(`${name}: must declare one success status, with a JSON body`)
+/**
+ * Parses the source into what the SDK needs.
+ *
+ * @throws Error if the contract says something that the SDK cannot do: the message names operation, place and fix
+ */
+export function describe({ contract, document, errorCatalogue }: Source): Description {
+  const schemas = (document.components?.schemas ?? {}) as Record<string, JsonSchema>
+  const components = Object.fromEntries(
+    Object.entries(schemas).map(([name, description]) => {
+      return [name, { description, schema: readSchema(description, name) }]
+    }),
+  )
+  for (const name of Object.keys(components)) rejectRecursion(name, components)
+  const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
+    Object.entries(methods as Record<string, Operation>).map(([method, operation]) => {
+      const { metadata = {} } = (contract as Record<string, { metadata?: Metadata }>)[operation.operationId] ?? {}
+      return describeOperation(operation, method.toUpperCase(), path, metadata)
+    }),
+  )
+  const found = new Set<string>()
+  for (const { name, method, path } of operations) {
+    const route = `${method} ${path.replace(/\{\w+\}/g, '{}')}`
+    if (found.has(route)) reject(name, DUPLICATE)
+    found.add(route)
+  }
+  for (const name of Object.keys(contract)) {
+    if (!operations.some((operation) => operation.name === name)) reject(name, DUPLICATE)
+  }
+  for (const operation of operations) checkOperation(operation, components)
+  return { components, operations, errorCatalogue }
+}
+
+/** Returns a schema that is not a reference to a component. */
+export function resolve(schema: Schema, components: Components): Schema {
+  if (schema.kind !== 'component') return schema
+  const target = components[schema.name]
+  return target ? resolve(target.schema, components) : reject(schema.name, 'the component does not exist')
+}
+
+function describeOperation(
+  operation: Operation,
+  method: string,
+  path: string,
+  { scope = '', paged = false, idempotent = true }: Metadata,
+): OperationDescription {
+  const { operationId: name, description, summary, deprecated = false, requestBody, parameters = [] } = operation
+  const statuses = Object.keys(operation.responses)
+  for (const status of statuses) {
+    if (!/^[245]\d\d$/.test(status)) {
+      reject(name, `the status ${status} is not supported: the SDK follows no redirect; use 2xx, 4xx and 5xx`)
+    }
+  }
+  const [successes, declaredErrors] = [/^2/, /^[45]/].map((kind) =>
+    statuses.filter((status) => kind.test(status)).map(Number),
+  )
+  if (!successes?.length) return reject(name, 'must declare a success status (2xx)')
+  for (const status of declaredErrors ?? []) checkError(operation.responses[status], `${name}: the status ${status}`)
+  if (requestBody?.required === false) reject(`${name}: body`, 'must be required; use an object with optional fields')
   return {
     name,
-    description: operation.description ?? operation.summary ?? name,
-    pathParameters: parametersSchema(operation.parameters, 'path'),
-    body: jsonSchema(operation.requestBody),
-    query: parametersSchema(operation.parameters, 'query'),
-    response,
-    declaredErrors: statuses.filter((status) => status >= 400),
+    method,
+    path,
+    description: description ?? summary ?? name,
+    deprecated,
+    parameters: {
+      path: readParameters(parameters, 'path', name),
+      query: readParameters(parameters, 'query', name),
+      header: readParameters(parameters, 'header', name),
+    },
+    body: requestBody && readContent(requestBody, `${name}: body`),
+    responses: successes.map((status) => ({
+      status,
+      schema: readContent(operation.responses[status], `${name}: response ${status}`),
+    })),
+    declaredErrors: declaredErrors ?? [],
+    scope,
+    paged,
+    idempotent,
   }
 }
 
-function jsonSchema(message: Content | undefined): JsonSchema | undefined {
-  return message?.content?.['application/json']?.schema
+function readParameters(parameters: readonly Parameter[], place: ParameterPlace, operation: string): Field[] {
+  for (const { in: other, name } of parameters) {
+    if (!['path', 'query', 'header'].includes(other)) {
+      reject(`${operation}: ${name}`, `a ${other} parameter is not supported; use a query or header parameter`)
+    }
+  }
+  return parameters
+    .filter((parameter) => parameter.in === place)
+    .map(({ name, required = false, deprecated, schema }) => {
+      return readField(
+        name,
+        { ...schema, ...(deprecated && { deprecated }) },
+        required,
+        `${operation}: ${place}.${name}`,
+      )
+    })
 }
 
-function parametersSchema(parameters: readonly Parameter[] = [], place: string): JsonSchema | undefined {
-  const chosen = parameters.filter((parameter) => parameter.in === place)
-  if (chosen.length === 0) return undefined
-  return {
-    type: 'object',
-    properties: Object.fromEntries(chosen.map(({ name, schema }) => [name, schema])),
-    required: chosen.filter(({ required }) => required).map(({ name }) => name),
+function readContent(message: Content | undefined, place: string): Schema | undefined {
+  const [[type, media] = [], ...others] = Object.entries(message?.content ?? {})
+  if (type === undefined || !media) return undefined
+  if (type !== 'application/json' || others.length > 0) reject(place, `${type} is not supported; use JSON`)
+  return readSchema(media.schema, place)
+}
+
+function checkError(message: Content | undefined, place: string): void {
+  const schema = readContent(message, place)
+  if (schema?.kind === 'component' && schema.name === ERROR) return
+  reject(place, 'an error must have the body ErrorSchema; add what the client needs to its message and code')
+}
+
+function rejectRecursion(name: string, components: Components): void {
+  visit({ kind: 'component', name }, [])
+
+  function visit(schema: Schema, path: readonly string[]): void {
+    if (schema.kind === 'component') {
+      if (path.includes(schema.name)) {
+        reject(schema.name, 'contains itself, which is not supported; refer to the inner one by its id')
+      }
+      const target = components[schema.name]
+      if (target) visit(target.schema, [...path, schema.name])
+    }
+    for (const part of partsOf(schema)) visit(part, path)
   }
 }
 
-function isPaged(contract: object, name: string): boolean {
-  const operation = (contract as Record<string, { metadata?: { paged?: boolean } }>)[name]
-  return operation?.metadata?.paged === true
+/** Returns the direct parts of a schema. */
+export function partsOf(schema: Schema): readonly Schema[] {
+  if (schema.kind === 'list') return [schema.items]
+  if (schema.kind === 'record') return [schema.values]
+  if (schema.kind === 'union') return schema.members
+  return schema.kind === 'object' ? schema.fields.map((field) => field.schema) : []
 }

@@ -1,23 +1,21 @@
-import { comment } from './comment.ts'
 import { describe, type ErrorCatalogue, type Source } from './document.ts'
 import { generateOperations } from './operations.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
+import { comment } from './typescript.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
-const routeImports = "import type { Route } from '../wire/route.ts'\n"
-
 /** Generates the SDK files, by name. */
-export async function generate(source: Source): Promise<Record<string, string>> {
+export function generate(source: Source): Record<string, string> {
   const description = describe(source)
-  const types = await generateTypes(description)
-  const operations = generateOperations(description)
+  const types = generateTypes(description)
+  const operations = generateOperations(description, types)
   return {
     'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
-    'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
-    'routes.ts': `${header}${routeImports}\n${generateRoutes(description)}`,
-    'types.ts': header + types,
+    'operations.ts': `${header}${imports(types.text, operations)}\n${operations}`,
+    'routes.ts': header + generateRoutes(description),
+    'types.ts': header + types.text,
   }
 }
 
@@ -38,9 +36,11 @@ function generateErrorCodes(errorCatalogue: ErrorCatalogue): string {
 function imports(types: string, operations: string): string {
   const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
   const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations)).sort()
+  const raw = ['RawPage', 'RawResponse'].filter((name) => operations.includes(name))
   return [
     "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
     "import type { CallOptions } from '../options.ts'\n",
-    `import type { ${used.join(', ')} } from './types.ts'\n`,
+    `import type { ${raw.join(', ')} } from '../results.ts'\n`,
+    used.length > 0 ? `import type { ${used.join(', ')} } from './types.ts'\n` : '',
   ].join('')
 }

@@ -5,7 +5,7 @@ import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { generate } from './generate.ts'
 
 const folder = fileURLToPath(new URL('../src/generated/', import.meta.url))
-const files = await generate({ contract, document: createOpenApiDocument(), errorCatalogue })
+const files = generate({ contract, document: createOpenApiDocument(), errorCatalogue })
 
 if (process.argv.includes('--check')) await check()
 else await write()

@@ -1,30 +1,20 @@
-import { comment } from './comment.ts'
-import type { Description, OperationDescription } from './document.ts'
-import { capitalized, inputName, typeReference } from './types.ts'
-
-/** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
-const reservedNames = ['safe', 'raw', 'iterate', 'withOptions', 'then']
+import type { Description, OperationDescription, ResponseDescription } from './document.ts'
+import { bodyOf, contentOf, parametersName, type Types } from './types.ts'
+import { capitalized, comment, literal, union } from './typescript.ts'
 
 /** Generates the list of operations, from which `src/operations.ts` derives the other ways to call them. */
-export function generateOperations({ operations }: Description): string {
-  for (const { name, paged, response } of operations) {
-    if (reservedNames.includes(name)) throw new Error(`${name}: the SDK uses this name; rename the operation`)
-    if (paged && response.type !== 'array') throw new Error(`${name}: only a list can be paged`)
-  }
-  const methods = operations.map(generateMethod)
+export function generateOperations({ operations }: Description, types: Types): string {
+  const methods = operations.map((operation) => generateMethod(operation, types))
+  const responses = operations.map((operation) => `  ${operation.name}: ${rawResponse(operation, types)}\n`)
   const errors = operations.map(({ name }) => `  ${name}: ${errorName(name)}\n`)
   const paged = operations.filter((operation) => operation.paged)
   return [
     ...operations.map(generateErrorType),
     `/** Every operation, as it is called directly. */\nexport interface Operations {\n${methods.join('\n')}}\n`,
+    `/** The responses of each operation, as \`raw\` returns them. */\nexport interface OperationResponses {\n${responses.join('')}}\n`,
     `/** The errors of each operation. */\nexport interface OperationErrors {\n${errors.join('')}}\n`,
-    `/** The operations that return pages. */\nexport type PagedOperationName = ${union(paged.map(quotedName))}\n`,
+    `/** The operations that return pages. */\nexport type PagedOperationName = ${union(paged.map(({ name }) => literal(name)))}\n`,
   ].join('\n')
-}
-
-/** Generates the names of the operations. */
-export function generateOperationName({ operations }: Description): string {
-  return `/** The name of an operation. */\nexport type OperationName = ${union(operations.map(quotedName))}\n`
 }
 
 function generateErrorType({ name, declaredErrors }: OperationDescription): string {
@@ -39,27 +29,43 @@ function errorName(operation: string): string {
   return `${capitalized(operation)}Error`
 }
 
-function generateMethod(operation: OperationDescription): string {
-  const { name, description, response } = operation
-  const documentation = comment(`${description}\n\nErrors: \`${errorName(name)}\`.`, '  ')
-  const data = typeReference(response, `${name}: its response`)
-  return `${documentation}  ${name}(${parameters(operation)}): Promise<${data}>\n`
+function generateMethod(operation: OperationDescription, types: Types): string {
+  const { name, description, idempotent, deprecated, responses } = operation
+  const documentation = [
+    description,
+    !idempotent && 'It is retried only if the service certainly did not process it, because it is not safe to repeat.',
+    `Errors: \`${errorName(name)}\`.`,
+    deprecated && '@deprecated',
+  ]
+  const data = union(responses.map((response) => writeData(operation, response, types)))
+  const text = comment(documentation.filter(Boolean).join('\n\n'), '  ')
+  return `${text}  ${name}(${listParameters(operation, types)}): Promise<${data}>\n`
 }
 
-/** Lists path parameters, body, query and options, in this order, each only if the operation has it. */
-function parameters(operation: OperationDescription): string {
-  const { name, pathParameters, body, query } = operation
+function rawResponse(operation: OperationDescription, types: Types): string {
+  const type = operation.paged ? 'RawPage' : 'RawResponse'
+  return union(
+    operation.responses.map((response) => `${type}<${writeData(operation, response, types)}, ${response.status}>`),
+  )
+}
+
+function writeData(operation: OperationDescription, response: ResponseDescription, types: Types): string {
+  const content = contentOf(operation, response)
+  return content ? types.write(content) : 'undefined'
+}
+
+/** Lists path parameters, body, query, headers and options, in this order, each only if the operation has it. */
+function listParameters(operation: OperationDescription, types: Types): string {
+  const { parameters } = operation
   const list: string[] = []
-  if (pathParameters) list.push(`path: ${inputName(operation, 'Path')}`)
-  if (body) list.push(`body: ${typeReference(body, `${name}: its body`)}`)
-  if (query) list.push(`query${query.required?.length ? '' : '?'}: ${inputName(operation, 'Query')}`)
+  const body = bodyOf(operation)
+  if (parameters.path.length > 0) list.push(`path: ${parametersName(operation, 'path')}`)
+  if (body) list.push(`body: ${types.write(body)}`)
+  for (const place of ['query', 'header'] as const) {
+    const fields = parameters[place]
+    if (fields.length === 0) continue
+    const isRequired = fields.some(({ required }) => required)
+    list.push(`${place === 'query' ? 'query' : 'headers'}${isRequired ? '' : '?'}: ${parametersName(operation, place)}`)
+  }
   return [...list, 'options?: CallOptions'].join(', ')
-}
-
-function quotedName({ name }: OperationDescription): string {
-  return `'${name}'`
-}
-
-function union(members: readonly string[]): string {
-  return members.length > 0 ? members.join(' | ') : 'never'
 }

@@ -1,27 +1,57 @@
 import type { Description, OperationDescription } from './document.ts'
-import { generateOperationName } from './operations.ts'
-import { generateShape, rejectInt64 } from './shapes.ts'
+import { generateReader } from './readers.ts'
+import { literal } from './typescript.ts'
+import { generateBodyWriter, generateParametersWriter } from './writers.ts'
+
+const modules = {
+  '../wire/fields.ts': ['fields'],
+  '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
+  '../wire/read-exactly.ts': ['exactly'],
+  '../wire/request.ts': ['each', 'headerText', 'parameters'],
+  '../wire/write-json.ts': ['list', 'object', 'quoted', 'record', 'union'],
+  '../wire/write-scalar.ts': ['boolean', 'int64', 'integer', 'number', 'oneOf', 'text'],
+}
 
 /** Generates the route table. */
 export function generateRoutes(description: Description): string {
-  const { operations, schemas } = description
-  const routes = operations.map((operation) => generateRoute(operation, schemas))
-  return (
-    `${generateOperationName(description)}\n` +
+  const { operations } = description
+  const names = operations.map(({ name }) => `'${name}'`).join(' | ') || 'never'
+  const routes = operations.map((operation) => generateRoute(operation, description)).join('')
+  return [
+    `${generateImports(routes)}import type { Route } from '../wire/route.ts'\n`,
+    `/** The name of an operation. */\nexport type OperationName = ${names}\n`,
     '/** How to send each operation, and how the service may respond. */\n' +
-    `export const routes: Record<OperationName, Route> = {\n${routes.join('')}}\n`
-  )
+      `export const routes: Record<OperationName, Route> = {\n${routes}}\n`,
+  ].join('\n')
 }
 
-function generateRoute(operation: OperationDescription, schemas: Description['schemas']): string {
-  const { name, method, path, pathParameters, body, query, response, declaredErrors } = operation
-  rejectInt64(response, schemas, `${name}: its response`)
-  const fields = [`method: '${method}'`, `path: '${path}'`]
-  for (const [key, schema] of Object.entries({ pathParameters, body, query })) {
-    if (schema) fields.push(`${key}: ${generateShape(schema, schemas, `${name}: ${key}`)}`)
+function generateRoute(operation: OperationDescription, { components }: Description): string {
+  const { name, method, path, parameters, body, responses, declaredErrors, paged, idempotent } = operation
+  const readers = responses.map(({ status, schema }) => {
+    return `${status}: ${generateReader(schema, components, `${name}: response ${status}`)}`
+  })
+  const write = (place: 'path' | 'query' | 'header') =>
+    parameters[place].length > 0 && generateParametersWriter(parameters[place], place, components)
+  const fields = {
+    method: literal(method),
+    path: literal(path),
+    pathParameters: write('path'),
+    body: body && generateBodyWriter(body, components),
+    query: write('query'),
+    headers: write('header'),
+    responses: `{ ${readers.join(', ')} }`,
+    paged,
+    idempotent: idempotent ? undefined : 'false',
+    declaredErrors: `[${declaredErrors.join(', ')}]`,
   }
-  fields.push(`response: '${response.type === 'array' ? 'list' : 'object'}'`)
-  if (operation.paged) fields.push('paged: true')
-  fields.push(`declaredErrors: [${declaredErrors.join(', ')}]`)
-  return `  ${name}: {\n${fields.map((field) => `    ${field},\n`).join('')}  },\n`
+  const lines = Object.entries(fields).map(([key, value]) => (value ? `    ${key}: ${value},\n` : ''))
+  return `  ${name}: {\n${lines.join('')}  },\n`
+}
+
+/** Imports only what is used, so that a bundle has nothing else. */
+function generateImports(code: string): string {
+  return Object.entries(modules)
+    .map(([file, names]) => [file, names.filter((name) => new RegExp(`\\b${name}\\b[,( )]`).test(code))] as const)
+    .map(([file, names]) => (names.length > 0 ? `import { ${names.join(', ')} } from '${file}'\n` : ''))
+    .join('')
 }

@@ -1,76 +1,217 @@
-import { compile, type JSONSchema } from 'json-schema-to-typescript'
-import type { Description, JsonSchema, OperationDescription } from './document.ts'
+import {
+  type Components,
+  type Description,
+  type OperationDescription,
+  type ParameterPlace,
+  partsOf,
+  type ResponseDescription,
+} from './document.ts'
+import { documentationOf, type Field, reject, type Schema } from './schema.ts'
+import { capitalized, comment, literal, propertyName, union } from './typescript.ts'
+
+/** Names that a component would hide from the code that uses it. */
+const RESERVED_NAMES =
+  /^(Array|Promise|Record|Object|String|Number|Boolean|BigInt|Symbol|Date|Operation(s|Name|Errors|Responses)|PagedOperationName|\w*Options|PlantStoreClient|\w*Operations|Raw(Page|Response)|Result|Fetch\w*|Response\w*|Signal|Hooks|Logger|Attempt\w*|Token\w*|\w*Error|Error(Body|Kind|Name))$/
+const ERROR = 'Error'
+
+/**
+ * Whether a value is written or read: an int64 that is read is a `bigint`; one that is written may be a safe `number`.
+ */
+export type Direction = 'request' | 'response'
+
+/** A type with a name. */
+interface NamedType {
+  readonly name: string
+  readonly documentation: string
+  readonly schema: Schema
+  readonly direction: Direction
+}
+
+/** The types of an SDK. */
+export interface Types {
+  /** Writes the type of a body or a response, by its name if it has one. */
+  write(content: Content): string
+  /** The declarations of all types with names. */
+  readonly text: string
+}
+
+/** Returns the name of the type of an operation's parameters. */
+export function parametersName({ name }: OperationDescription, place: ParameterPlace): string {
+  return capitalized(name) + { path: 'Path', query: 'Query', header: 'Headers' }[place]
+}
+
+/** What an operation sends or returns. */
+export interface Content {
+  readonly operation: string
+  readonly direction: Direction
+  readonly schema: Schema
+  /** The status of a response, if the operation has several. */
+  readonly status: number | undefined
+}
+
+/** Returns the body of an operation, if it has one. */
+export function bodyOf({ name, body }: OperationDescription): Content | undefined {
+  return body && { operation: name, direction: 'request', schema: body, status: undefined }
+}
+
+/** Returns the content of a response, if it has any. */
+export function contentOf(
+  { name, responses }: OperationDescription,
+  response: ResponseDescription,
+): Content | undefined {
+  const { status, schema } = response
+  return schema && { operation: name, direction: 'response', schema, status: responses.length > 1 ? status : undefined }
+}
+
+/** Generates a type for each component, and for what each operation takes and returns. */
+export function generateTypes({ components, operations }: Description): Types {
+  const written = findUsed(operations.flatMap(schemasOfRequest), components)
+  const read = findUsed(operations.flatMap(schemasOfResponse), components)
+  const types = [
+    ...Object.entries(components).flatMap(nameComponent),
+    ...operations.flatMap((operation) => [...nameParameters(operation), ...nameContents(operation)]),
+  ]
+  rejectDuplicates(types)
+  return { write: writeContent, text: types.map(declare).join('\n') }
+
+  function writeContent(content: Content): string {
+    return needsName(content.schema) ? contentName(content) : write(content.schema, content.direction)
+  }
+
+  function write(schema: Schema, direction: Direction): string {
+    if (schema.kind === 'text') return 'string'
+    if (schema.kind === 'boolean') return 'boolean'
+    if (schema.kind === 'int64') return direction === 'response' ? 'bigint' : 'number | bigint'
+    if (schema.kind === 'literal') return union(schema.values.map(literal))
+    if (schema.kind === 'list') return writeList(write(schema.items, direction), direction)
+    if (schema.kind === 'record') return `{ [name: string]: ${write(schema.values, direction)} }`
+    if (schema.kind === 'union') return union(schema.members.map((member) => write(member, direction)))
+    if (schema.kind === 'object') return `{\n${writeFields(schema.fields, direction)}}`
+    if (schema.kind === 'component') return direction === 'request' ? inputName(schema.name) : typeName(schema.name)
+    return 'number'
+  }
+
+  function writeFields(fields: readonly Field[], direction: Direction): string {
+    return fields
+      .map(({ name, required, documentation, schema }) => {
+        const key = propertyName(name) + (required ? '' : '?')
+        const type = write(schema, direction) + (required ? '' : ' | undefined')
+        const text = `${documentation && comment(documentation, '')}${key}: ${type}\n`
+        return text.replace(/^(?=.)/gm, '  ')
+      })
+      .join('')
+  }
+
+  /** A component has a type of its own for requests only if the type for responses does not fit. */
+  function inputName(name: string): string {
+    return typeName(name) + (needsInput(name) ? 'Input' : '')
+  }
+
+  function needsInput(name: string): boolean {
+    return written.has(name) && read.has(name) && hasInt64({ kind: 'component', name }, components)
+  }
+
+  function nameComponent([name, { description, schema }]: [string, Components[string]]): NamedType[] {
+    const documentation = documentationOf(description)
+    const direction = written.has(name) && !read.has(name) ? 'request' : 'response'
+    const named: NamedType[] = [{ name: typeName(name), documentation, schema, direction }]
+    if (needsInput(name)) {
+      const text = `${documentation}\n\nAs it is sent: an integer may also be a safe \`number\`.`.trim()
+      named.push({ name: inputName(name), documentation: text, schema, direction: 'request' })
+    }
+    return named
+  }
+
+  function declare({ name, documentation, schema, direction }: NamedType): string {
+    const text = write(schema, direction)
+    return (
+      comment(documentation || name, '') +
+      `export ${schema.kind === 'object' ? `interface ${name}` : `type ${name} =`} ${text}\n`
+    )
+  }
+}
+
+function nameParameters(operation: OperationDescription): NamedType[] {
+  const places = { path: 'path parameters', query: 'query', header: 'headers' }
+  return (Object.entries(places) as [ParameterPlace, string][])
+    .filter(([place]) => operation.parameters[place].length > 0)
+    .map(([place, words]) => ({
+      name: parametersName(operation, place),
+      documentation: `The ${words} of \`${operation.name}\`.`,
+      schema: { kind: 'object', fields: operation.parameters[place] },
+      direction: 'request',
+    }))
+}
+
+/** Names the bodies and responses that are neither a component nor a list of one. */
+function nameContents(operation: OperationDescription): NamedType[] {
+  const contents = [bodyOf(operation), ...operation.responses.map((response) => contentOf(operation, response))]
+  return contents
+    .filter((content) => content !== undefined)
+    .filter(({ schema }) => needsName(schema))
+    .map((content) => {
+      const { direction, schema } = content
+      const words = direction === 'request' ? 'The body' : 'A response'
+      return { name: contentName(content), documentation: `${words} of \`${operation.name}\`.`, schema, direction }
+    })
+}
+
+function contentName({ operation, direction, status }: Content): string {
+  return capitalized(operation) + (direction === 'request' ? 'Body' : `Response${status ?? ''}`)
+}
+
+function needsName(schema: Schema): boolean {
+  if (schema.kind === 'list') return needsName(schema.items)
+  return ['object', 'record', 'union', 'literal'].includes(schema.kind)
+}
 
 /** Returns the TypeScript name of a component. `Error` would shadow JavaScript's own. */
-function componentName(reference: string): string {
-  const name = reference.slice(reference.lastIndexOf('/') + 1)
-  return name === 'Error' ? 'ErrorBody' : name
+function typeName(name: string): string {
+  if (name === ERROR) return 'ErrorBody'
+  if (!/^[A-Z]\w*$/.test(name)) reject(name, 'a component has a name such as NewPlant; change its .meta({ id })')
+  if (RESERVED_NAMES.test(name)) reject(name, 'the SDK or JavaScript uses this name; change its .meta({ id })')
+  return name
 }
 
-/** Returns the name of the type of an operation's path parameters or query. */
-export function inputName({ name }: OperationDescription, input: 'Path' | 'Query'): string {
-  return `${capitalized(name)}${input}`
+function rejectDuplicates(types: readonly NamedType[]): void {
+  const names = types.map(({ name }) => name)
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate) reject(duplicate, 'two types have this name; change a .meta({ id }) or the name of the operation')
 }
 
-/** Turns `createPlant` into `CreatePlant`. */
-export function capitalized(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1)
+function schemasOfRequest({ body, parameters }: OperationDescription): Schema[] {
+  const fields = Object.values(parameters).flat()
+  return [...(body ? [body] : []), ...fields.map(({ schema }) => schema)]
 }
 
-/** Returns the type of a body: a component, or a list of one. */
-export function typeReference(schema: JsonSchema, place: string): string {
-  if (schema.$ref) return componentName(schema.$ref)
-  if (schema.type === 'array' && schema.items?.$ref) return `${componentName(schema.items.$ref)}[]`
-  throw new Error(`${place}: must be a component or a list of one; name its schema with .meta({ id })`)
+function schemasOfResponse({ responses }: OperationDescription): Schema[] {
+  return responses.flatMap(({ schema }) => schema ?? [])
 }
 
-/** Generates an interface for each component, query and set of path parameters. */
-export async function generateTypes({ schemas, operations }: Description): Promise<string> {
-  const named = Object.entries(schemas).map(([name, schema]) => ({ name: componentName(name), schema }))
-  for (const operation of operations) {
-    const { name, pathParameters, query } = operation
-    if (pathParameters) {
-      const schema = { ...pathParameters, description: `The path parameters of \`${name}\`.` }
-      named.push({ name: inputName(operation, 'Path'), schema })
-    }
-    if (query) {
-      named.push({
-        name: inputName(operation, 'Query'),
-        schema: { ...query, description: `The query of \`${name}\`.` },
-      })
-    }
+/** Finds the components that schemas use, directly or through others. */
+function findUsed(schemas: readonly Schema[], components: Components): Set<string> {
+  const used = new Set<string>()
+  for (const schema of schemas) visit(schema)
+  return used
+
+  function visit(schema: Schema): void {
+    for (const part of partsOf(schema)) visit(part)
+    if (schema.kind !== 'component' || used.has(schema.name)) return
+    used.add(schema.name)
+    const component = components[schema.name]
+    if (component) visit(component.schema)
   }
-  const interfaces = await Promise.all(named.map(generateInterface))
-  return interfaces.join('\n')
 }
 
-async function generateInterface({ name, schema }: { name: string; schema: JsonSchema }): Promise<string> {
-  return await compile(annotated(schema) as JSONSchema, name, {
-    additionalProperties: false,
-    bannerComment: '',
-    style: { printWidth: 120, semi: false, singleQuote: true },
-  })
+function hasInt64(schema: Schema, components: Components): boolean {
+  const target = schema.kind === 'component' ? components[schema.name]?.schema : undefined
+  return (
+    schema.kind === 'int64' ||
+    [...partsOf(schema), ...(target ? [target] : [])].some((part) => hasInt64(part, components))
+  )
 }
 
-/** Adds what json-schema-to-typescript does not know: int64, other components, `undefined`, examples. */
-function annotated(schema: JsonSchema): object {
-  const description = documentation(schema)
-  if (schema.$ref) return { tsType: componentName(schema.$ref) }
-  if (schema.format === 'int64') return { description, tsType: 'number | bigint' }
-  if (schema.items) return { ...schema, description, items: annotated(schema.items) }
-  if (!schema.properties) return { ...schema, description }
-  const properties = Object.entries(schema.properties).map(([name, property]) => [
-    name,
-    schema.required?.includes(name) ? annotated(property) : orUndefined(property),
-  ])
-  return { ...schema, description, properties: Object.fromEntries(properties) }
-}
-
-function orUndefined(schema: JsonSchema): object {
-  const { description: _, ...type } = annotated(schema) as { description?: string }
-  return { description: documentation(schema), anyOf: [type, { tsType: 'undefined' }] }
-}
-
-function documentation({ description = '', examples }: JsonSchema): string {
-  return examples ? `${description}\n\n@example ${JSON.stringify(examples[0])}` : description
+function writeList(item: string, direction: Direction): string {
+  const list = / \| /.test(item) || item.startsWith('readonly') ? `(${item})[]` : `${item}[]`
+  return direction === 'request' ? `readonly ${list}` : list
 }

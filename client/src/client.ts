@@ -93,14 +93,15 @@ function createClient(settings: Settings): PlantStoreClient {
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
 }
 
-/** Reads the parameters of an operation: path parameters, body, query, options, each only if the operation has it. */
+/** Reads the parameters of an operation: path, body, query, headers, options, each only if the operation has it. */
 function readArguments(operation: OperationName, parameters: unknown[]): Arguments {
-  const { pathParameters, body, query } = routes[operation]
+  const { pathParameters, body, query, headers } = routes[operation]
   const rest = [...parameters]
   return {
     path: pathParameters && rest.shift(),
     body: body && rest.shift(),
     query: query && rest.shift(),
+    headers: headers && rest.shift(),
     options: rest[0] as CallOptions | undefined,
   }
 }

@@ -1,5 +1,5 @@
-import type { OperationErrors, Operations, PagedOperationName } from './generated/operations.ts'
-import type { RawPage, RawResponse, Result } from './results.ts'
+import type { OperationErrors, OperationResponses, Operations, PagedOperationName } from './generated/operations.ts'
+import type { Result } from './results.ts'
 
 // Mapped over the keys of `Operations`, so that each operation keeps its doc comment and the names of its parameters.
 
@@ -14,9 +14,7 @@ export type SafeOperations = {
 
 /** The operations, with the status and headers of the response. */
 export type RawOperations = {
-  [TName in keyof Operations]: (
-    ...parameters: Parameters<Operations[TName]>
-  ) => Promise<TName extends PagedOperationName ? RawPage<Data<TName>> : RawResponse<Data<TName>>>
+  [TName in keyof Operations]: (...parameters: Parameters<Operations[TName]>) => Promise<OperationResponses[TName]>
 }
 
 /** The paged operations, as loops over all items. */

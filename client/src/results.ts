@@ -13,10 +13,10 @@ export type Result<TData, TError> =
   | { readonly ok: false; readonly error: TError; readonly data?: never }
 
 /** The result of a `raw` call: the data, and what came with it. */
-export interface RawResponse<TData> {
+export interface RawResponse<TData, TStatus extends number = number> {
   readonly data: TData
   /** The HTTP status, such as 200. */
-  readonly status: number
+  readonly status: TStatus
   /** The headers of the response. */
   readonly headers: ResponseHeaders
   /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
@@ -26,7 +26,7 @@ export interface RawResponse<TData> {
 }
 
 /** The result of a `raw` call of a paged operation. */
-export interface RawPage<TData> extends RawResponse<TData> {
+export interface RawPage<TData, TStatus extends number = number> extends RawResponse<TData, TStatus> {
   /** The `cursor` of the next page; undefined on the last page. */
   readonly nextCursor: string | undefined
 }

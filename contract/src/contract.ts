@@ -18,6 +18,11 @@ export interface OperationMetadata {
   readonly scope: Scope
   /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
   readonly paged?: true
+  /**
+   * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
+   * processed. Default: `true`.
+   */
+  readonly idempotent?: false
 }
 
 const MAX_PAGE_SIZE = 1000

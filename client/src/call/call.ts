@@ -1,7 +1,7 @@
 import { type FailedCall, PlantStoreError, RequestError } from '../errors.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import { type CallOptions, readCallOptions, type Settings } from '../options.ts'
-import { type RequestInput, writeBody, writePath } from '../wire/request.ts'
+import { type RequestInput, writeHeaders, writePath } from '../wire/request.ts'
 import type { Route } from '../wire/route.ts'
 
 /** The arguments of an operation, each only if the operation has it. */
@@ -15,6 +15,8 @@ export interface Call {
   readonly route: Route
   readonly url: string
   readonly body: string | undefined
+  /** The header parameters. */
+  readonly headers: Readonly<Record<string, string>>
   readonly settings: Settings
 }
 
@@ -27,7 +29,8 @@ export function prepareCall(operation: OperationName, { options, ...input }: Arg
   const route = routes[operation]
   try {
     const settings = options == null ? client : readCallOptions(options, client)
-    return { operation, route, settings, url: client.baseUrl + writePath(route, input), body: writeBody(route, input) }
+    const url = client.baseUrl + writePath(route, input)
+    return { operation, route, settings, url, body: route.body?.(input.body, ''), headers: writeHeaders(route, input) }
   } catch (error) {
     throw withCall(error, { method: route.method, url: client.baseUrl + route.path, attempts: 0 })
   }

@@ -26,10 +26,11 @@ export async function sendCall(call: Call): Promise<CallResponse> {
   }
 }
 
-function createAttempt({ operation, route, url, body, settings }: Call, number: number): Attempt {
+function createAttempt({ operation, route, url, body, headers: parameters, settings }: Call, number: number): Attempt {
   const headers = {
     accept: 'application/json',
     ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...parameters,
     ...settings.headers,
   }
   return { operation, method: route.method, url, number, headers }
@@ -37,7 +38,7 @@ function createAttempt({ operation, route, url, body, settings }: Call, number: 
 
 /** Returns the delay before the next attempt in milliseconds; undefined if the call has failed. */
 function nextDelay(
-  { settings }: Call,
+  { settings, route }: Call,
   state: CallState,
   error: PlantStoreError & { readonly status?: number },
 ): number | undefined {
@@ -46,7 +47,7 @@ function nextDelay(
     state.token = undefined
     return 0
   }
-  return state.retries < settings.retries ? retryDelay(error, state.retries++) : undefined
+  return state.retries < settings.retries ? retryDelay(error, state.retries++, route.idempotent) : undefined
 }
 
 async function wait({ settings }: Call, error: PlantStoreError, delay: number): Promise<void> {

@@ -2,6 +2,7 @@
 
 import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'
 import type { CallOptions } from '../options.ts'
+import type { RawPage, RawResponse } from '../results.ts'
 import type { GetPlantsQuery, NewPlant, Plant } from './types.ts'
 
 /** Every error of `createPlant`. Switch on `kind`. */
@@ -34,6 +35,12 @@ export interface Operations {
    * Errors: `GetPlantsError`.
    */
   getPlants(query?: GetPlantsQuery, options?: CallOptions): Promise<Plant[]>
+}
+
+/** The responses of each operation, as `raw` returns them. */
+export interface OperationResponses {
+  createPlant: RawResponse<Plant, 200>
+  getPlants: RawPage<Plant[], 200>
 }
 
 /** The errors of each operation. */

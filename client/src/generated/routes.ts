@@ -1,5 +1,9 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
+import { readList, readObject } from '../wire/read.ts'
+import { parameters } from '../wire/request.ts'
+import { object, quoted } from '../wire/write-json.ts'
+import { int64, integer, text } from '../wire/write-scalar.ts'
 import type { Route } from '../wire/route.ts'
 
 /** The name of an operation. */
@@ -10,15 +14,15 @@ export const routes: Record<OperationName, Route> = {
   createPlant: {
     method: 'POST',
     path: '/plants',
-    body: { id: 'int64', name: 'text', 'tag?': 'text' },
-    response: 'object',
+    body: object({ id: int64, name: quoted(text) }, { tag: quoted(text) }),
+    responses: { 200: readObject() },
     declaredErrors: [400, 401, 403, 408, 413, 415, 417, 429, 431, 500, 503, 505],
   },
   getPlants: {
     method: 'GET',
     path: '/plants',
-    query: { 'limit?': 'integer', 'cursor?': 'text' },
-    response: 'list',
+    query: parameters({}, { limit: integer, cursor: text }),
+    responses: { 200: readList() },
     paged: true,
     declaredErrors: [400, 401, 403, 408, 417, 429, 431, 500, 503, 505],
   },

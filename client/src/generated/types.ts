@@ -1,11 +1,13 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
 /**
- * The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. Repeating an `id` with the same content gets a 200 with the same plant and adds nothing.
+ * The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. Repeating an `id` with
+ * the same content gets a 200 with the same plant and adds nothing.
  */
 export interface NewPlant {
   /**
-   * Identification number of the plant, unique within the account. An int64, exact over its whole range: write it as a JSON number, with a serializer that does not round integers above 2^53.
+   * Identification number of the plant, unique within the account. An int64, exact over its whole range: write it as a
+   * JSON number, with a serializer that does not round integers above 2^53.
    *
    * @example 1
    */
@@ -24,9 +26,7 @@ export interface NewPlant {
   tag?: string | undefined
 }
 
-/**
- * The plant record returned by the service. It does not include `id`.
- */
+/** The plant record returned by the service. It does not include `id`. */
 export interface Plant {
   /**
    * The name of the plant. Any Unicode text, including empty text, within the body size limit.
@@ -42,9 +42,7 @@ export interface Plant {
   tag?: string | undefined
 }
 
-/**
- * The body of every error response, for any status and path.
- */
+/** The body of every error response, for any status and path. */
 export interface ErrorBody {
   /**
    * Numeric error value from the error catalogue: HTTP status x 100 + n.
@@ -60,16 +58,10 @@ export interface ErrorBody {
   message: string
 }
 
-/**
- * The query of `getPlants`.
- */
+/** The query of `getPlants`. */
 export interface GetPlantsQuery {
-  /**
-   * The number of plants per page, 1 to 1000. Default: the whole list.
-   */
+  /** The number of plants per page, 1 to 1000. Default: the whole list. */
   limit?: number | undefined
-  /**
-   * Where the page starts: an opaque value from the `Link` header of the previous page.
-   */
+  /** Where the page starts: an opaque value from the `Link` header of the previous page. */
   cursor?: string | undefined
 }

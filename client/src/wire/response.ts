@@ -1,4 +1,5 @@
 import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import { isObject } from './read.ts'
 import type { Route } from './route.ts'
 
 /** What an error of a response needs. */
@@ -19,10 +20,16 @@ export function readData(
   { call, redact }: ErrorContext,
 ): unknown {
   const { status } = head
+  const read = route.responses[status]
+  if (read) {
+    try {
+      return read(text)
+    } catch {
+      // Explained below.
+    }
+  }
   const data = parseJson(text)
-  if (status >= 200 && status < 300) {
-    if (isObject(data) && Array.isArray(data) === (route.response === 'list')) return data
-  } else if (isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
+  if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
     const body = { error: Number(data['error']), message: redact(data['message']) }
     throw new ApiError(kind, body, head, call)
@@ -46,8 +53,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

@@ -1,19 +1,22 @@
-/** A single value, in a field, the path or the query. */
-export type Scalar = 'int64' | 'integer' | 'number' | 'text' | 'boolean'
-
-/** The shape of a request body: a scalar, a list of one shape, or an object whose optional fields end with `?`. */
-export type Shape = Scalar | readonly [Shape] | { readonly [field: string]: Shape }
+import type { FieldsWriter } from './fields.ts'
+import type { Reader } from './read.ts'
+import type { ParameterText } from './request.ts'
+import type { Writer } from './write-scalar.ts'
 
 /** How to send an operation, and how the service may respond. */
 export interface Route {
   readonly method: string
   /** The path, with its parameters as `{name}`. */
   readonly path: string
-  readonly pathParameters?: Readonly<Record<string, Scalar>>
-  readonly body?: Shape
-  readonly query?: Readonly<Record<string, Scalar>>
-  readonly response: 'object' | 'list'
+  readonly pathParameters?: FieldsWriter
+  readonly body?: Writer
+  readonly query?: FieldsWriter<ParameterText>
+  readonly headers?: FieldsWriter
+  /** The reader of the content of each success status that the contract declares. */
+  readonly responses: Readonly<Record<number, Reader>>
   readonly paged?: true
+  /** `false` if the service may do it twice when it is sent twice. Default: `true`. */
+  readonly idempotent?: false
   /** The error statuses that the contract declares. */
   readonly declaredErrors: readonly number[]
 }

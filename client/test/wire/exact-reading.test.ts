@@ -1,0 +1,89 @@
+/** Every int64 of a response is read exactly, and everything else as `JSON.parse` reads it. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { exactly } from '../../src/wire/read-exactly.ts'
+
+const edges = [0n, 1n, -1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)]
+
+describe('an int64', () => {
+  test.each(edges)('%d is exact wherever it is', (id) => {
+    const read = exactly({
+      id: 'int64',
+      ids: ['int64'],
+      counts: { '*': 'int64' },
+      nested: { id: 'int64', '*': 'int64' },
+    })
+    const text = `{"id":${id},"ids":[${id},\n ${id} ],"counts" : {"a":${id},"id":${id}},"nested":{"id":${id}}}`
+    expect(read(text)).toEqual({ id, ids: [id, id], counts: { a: id, id }, nested: { id } })
+  })
+
+  test('is exact over the whole range', () => {
+    const int64 = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)
+    fc.assert(
+      fc.property(int64, (id) => {
+        expect(exactly(['int64'])(`[${id}]`)).toEqual([id])
+      }),
+    )
+  })
+
+  test.each(['1e3', '1.0', '-0', '1.5e1'])('may be written as %s, which is an integer', (text) => {
+    expect(exactly('int64')(text)).toBe(BigInt(Number(text)))
+  })
+
+  test.each(['1.5', '9007199254740993e0', '1e20', '9223372036854775808', '-9223372036854775809', '9'.repeat(10_000)])(
+    '%s is rejected',
+    (text) => {
+      expect(() => exactly('int64')(text)).toThrow('must be an int64')
+    },
+  )
+
+  test.each(['null', '"9007199254740993"', 'true', '[]', '{}'])('can be replaced by %s in a union', (text) => {
+    expect(exactly('int64')(text)).toEqual(JSON.parse(text))
+  })
+})
+
+test('what has no int64 is read as JSON.parse reads it', () => {
+  const spaces = fc.constantFrom('', ' ', '\n', '\t\r\n ')
+  fc.assert(
+    fc.property(
+      fc.json({ stringUnit: 'binary' }),
+      fc.constantFrom(undefined, 1, '\t'),
+      spaces,
+      (text, indent, space) => {
+        const formatted = space + JSON.stringify(JSON.parse(text), undefined, indent) + space
+        expect(exactly({ absent: 'int64' })(formatted)).toEqual(JSON.parse(text))
+      },
+    ),
+    { numRuns: 1000 },
+  )
+})
+
+test.each([
+  '"a\\"b\\\\"',
+  '["\\\\\\"", "\\u0022", ",]}{[:"]',
+  '{"__proto__":{"id":1},"id":2,"id":3}',
+  '{"constructor":1,"toString":2,"*":3,"":4}',
+  '[[],{},[[{}]],"",0,-1.5e-7,1e400]',
+])('%s is read as JSON.parse reads it', (text) => {
+  const value = exactly({ id: ['int64'] })(text)
+  expect(value).toEqual(JSON.parse(text))
+  expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)))
+})
+
+test('a field of every object does not make the fields of Object.prototype int64', () => {
+  expect(exactly({ id: 'int64' })('{"constructor":1,"id":2}')).toEqual({ constructor: 1, id: 2n })
+})
+
+test.each(['', '{', '[1,]', '{"a":1,}', '01', '1 2', "{'a':1}", '[1', 'nul', '"\t"', '+1', '.5', '[9007199254740993'])(
+  '%j is not JSON',
+  (text) => {
+    expect(() => exactly(['int64'])(text)).toThrow(SyntaxError)
+  },
+)
+
+test('text of many megabytes is read', () => {
+  const name = 'a\\"'.repeat(4_000_000)
+  expect(exactly([{ id: 'int64' }])(`[{"name":"${name}","id":9007199254740993}]`)).toEqual([
+    { name: JSON.parse(`"${name}"`), id: 9007199254740993n },
+  ])
+})
