@@ -1,12 +1,9 @@
-import { type AppRoute, isAppRoute } from '@ts-rest/core'
-import {
-  createDocument,
-  type ZodOpenApiObject,
-  type ZodOpenApiOperationObject,
-  type ZodOpenApiResponseObject,
-} from 'zod-openapi'
-import { contract, type OperationMetadata } from './contract.ts'
+import { createDocument, type ZodOpenApiObject } from 'zod-openapi'
+import { contract } from './contract.ts'
 import { errorCatalogue } from './errors.ts'
+import { asOperation, describeOperation } from './openapi/operation.ts'
+import { hoistFromSchemas } from './openapi/parameters.ts'
+import { describeExactly } from './openapi/schemas.ts'
 
 /** What the OpenAPI document needs beyond the contract. */
 export interface OpenApiOptions {
@@ -19,19 +16,16 @@ export interface OpenApiOptions {
 /** An OpenAPI 3.1 document. */
 export type OpenApiDocument = ReturnType<typeof createDocument>
 
-/** Creates the OpenAPI 3.1 document of the service from the contract. */
+/**
+ * Creates the OpenAPI 3.1 document of the service from the contract.
+ *
+ * @throws Error with the operation, the place and what to do, if the document cannot express a part of the contract
+ */
 export function createOpenApiDocument({
   serverUrl = '/',
   operations = contract,
 }: OpenApiOptions = {}): OpenApiDocument {
-  const paths: NonNullable<ZodOpenApiObject['paths']> = {}
-  for (const [operationId, route] of Object.entries(operations)) {
-    if (!isAppRoute(route as AppRoute)) throw new Error(`${operationId} is not an operation`)
-    const { method, path } = route as AppRoute
-    const template = path.replace(/:(\w+)/g, '{$1}')
-    paths[template] = { ...paths[template], [method.toLowerCase()]: operation(operationId, route as AppRoute) }
-  }
-  return createDocument(
+  const document = createDocument(
     {
       openapi: '3.1.1',
       info: {
@@ -42,7 +36,7 @@ export function createOpenApiDocument({
       },
       servers: [{ url: serverUrl }],
       security: [{ bearer: [] }],
-      paths,
+      paths: describePaths(operations),
       components: {
         securitySchemes: {
           bearer: {
@@ -53,70 +47,29 @@ export function createOpenApiDocument({
         },
       },
     },
-    {
-      override: ({ jsonSchema }) => {
-        // A later version may add fields, so clients must not reject unknown ones.
-        delete jsonSchema.additionalProperties
-      },
-    },
+    { override: describeExactly },
   )
+  hoistFromSchemas(document)
+  return document
 }
 
-function operation(operationId: string, route: AppRoute): ZodOpenApiOperationObject {
-  const metadata = route.metadata as OperationMetadata
-  const parameters = { query: 'query' in route ? route.query : undefined, path: route.pathParams }
-  const body = 'body' in route ? route.body : undefined
-  return {
-    operationId,
-    ...(route.summary !== undefined && { summary: route.summary }),
-    ...(route.description !== undefined && { description: route.description }),
-    security: [{ bearer: [metadata.scope] }],
-    requestParams: Object.fromEntries(Object.entries(parameters).filter(([, schema]) => schema)),
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-    responses: Object.fromEntries(
-      Object.entries(route.responses).map(([status, schema]) => [status, response(Number(status), schema, metadata)]),
-    ),
-  } as ZodOpenApiOperationObject
-}
-
-function response(status: number, schema: unknown, { paged }: OperationMetadata): ZodOpenApiResponseObject {
-  return {
-    description: describeStatus(status),
-    headers: responseHeaders(status, paged),
-    content: { 'application/json': { schema } },
-  } as ZodOpenApiResponseObject
-}
-
-function responseHeaders(status: number, paged: boolean | undefined) {
-  return {
-    'X-Request-Id': header('Identifies this request in the server logs.'),
-    ...(status === 200 &&
-      paged && { Link: header('With `limit`, if there are more plants: the next page, `rel="next"` (RFC 8288).') }),
-    ...(status === 401 && {
-      'WWW-Authenticate': header('`Bearer`, with `error="invalid_token"` if a token was sent (RFC 6750).'),
-    }),
-    ...(status === 403 && { 'WWW-Authenticate': header('`Bearer` with `error="insufficient_scope"` (RFC 6750).') }),
-    ...((status === 429 || status === 503) && { 'Retry-After': header('Seconds to wait before a retry.') }),
+function describePaths(operations: Record<string, unknown>): NonNullable<ZodOpenApiObject['paths']> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const [name, value] of Object.entries(operations)) {
+    const route = asOperation(name, value)
+    const template = route.path.replace(/:(\w+)/g, '{$1}')
+    const method = route.method.toLowerCase()
+    paths[template] ??= {}
+    if (paths[template][method])
+      throw new Error(`${name}: another operation is ${route.method} ${route.path}; change it`)
+    paths[template][method] = describeOperation(name, route)
   }
-}
-
-function header(description: string) {
-  return { description, schema: { type: 'string' as const } }
-}
-
-function describeStatus(status: number): string {
-  if (status < 300) return 'Success.'
-  return reasons()
-    .filter(({ code }) => Math.floor(code / 100) === status)
-    .map(({ code, reason }) => `${code}: ${reason}`)
-    .join('\n\n')
+  return paths
 }
 
 function errorTable(): string {
-  const rows = reasons().map(({ code, reason }) => `| ${code} | ${Math.floor(code / 100)} | ${reason} |`)
+  const rows = Object.values(errorCatalogue).map(
+    ({ code, reason }) => `| ${code} | ${Math.floor(code / 100)} | ${reason} |`,
+  )
   return ['| error | status | meaning |', '|---|---|---|', ...rows].join('\n')
-}
-
-function reasons(): { code: number; reason: string }[] {
-  return Object.values(errorCatalogue)
 }

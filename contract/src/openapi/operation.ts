@@ -1,0 +1,46 @@
+import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
+import type { ZodOpenApiOperationObject } from 'zod-openapi'
+import type { OperationMetadata } from '../contract.ts'
+import { describeParameters } from './parameters.ts'
+import { describeResponses } from './responses.ts'
+import { requireBody } from './schemas.ts'
+
+/**
+ * Returns an operation of a contract.
+ *
+ * @throws Error if it is a nested router
+ */
+export function asOperation(name: string, value: unknown): AppRoute {
+  if (value instanceof Object && isAppRoute(value as AppRoute)) return value as AppRoute
+  throw new Error(`${name}: is not an operation; move the operations of a nested router to the top level`)
+}
+
+/**
+ * Describes an operation for the OpenAPI document.
+ *
+ * @throws Error if the document cannot express a part of it
+ */
+export function describeOperation(name: string, route: AppRoute): ZodOpenApiOperationObject {
+  const { scope, paged } = (route.metadata ?? {}) as Partial<OperationMetadata>
+  return {
+    operationId: name,
+    ...(route.summary !== undefined && { summary: route.summary }),
+    ...(route.description !== undefined && { description: route.description }),
+    ...(route.deprecated && { deprecated: true }),
+    security: [{ bearer: scope === undefined ? [] : [scope] }],
+    requestParams: describeParameters(name, route),
+    ...requestBody(name, route),
+    responses: describeResponses(name, route, paged === true),
+  } as ZodOpenApiOperationObject
+}
+
+function requestBody(name: string, route: AppRoute): Pick<ZodOpenApiOperationObject, 'requestBody'> {
+  const { body, contentType = 'application/json' } = route as { body?: unknown; contentType?: string }
+  if (body === undefined || body === ContractNoBody) return {}
+  if (route.method === 'GET') throw new Error(`${name}: body: a GET request has no body; use \`query\``)
+  if (contentType !== 'application/json') {
+    throw new Error(`${name}: body: has the content type ${contentType}; only JSON is supported, so remove contentType`)
+  }
+  const schema = requireBody(body, `${name}: body`, 'input')
+  return { requestBody: { required: true, content: { 'application/json': { schema } } } }
+}

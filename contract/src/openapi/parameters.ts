@@ -1,0 +1,72 @@
+import type { AppRoute } from '@ts-rest/core'
+import * as z from 'zod'
+import type { createDocument } from 'zod-openapi'
+import { isOptional, requireSchema } from './schemas.ts'
+
+/** OpenAPI ignores parameters with these names: other parts of the document describe them. */
+const IGNORED_HEADERS = ['accept', 'authorization', 'content-type']
+
+/** A path of text and `:name`, each a whole segment. */
+const PATH = /^(\/(:?[\w.~-]+)?)+$/
+
+/** Describes the path, query and header parameters of an operation. */
+export function describeParameters(name: string, route: AppRoute) {
+  const { path, query, headers } = {
+    path: objectOf(route.pathParams, `${name}: pathParams`),
+    query: objectOf(route.query, `${name}: query`),
+    headers: objectOf(asObject(route.headers), `${name}: headers`),
+  }
+  checkPath(name, route.path, path)
+  for (const header of Object.keys(headers?.shape ?? {})) {
+    if (!IGNORED_HEADERS.includes(header.toLowerCase())) continue
+    throw new Error(`${name}: headers.${header}: is set by the client itself; remove it`)
+  }
+  return { ...(path && { path }), ...(query && { query }), ...(headers && { header: headers }) }
+}
+
+/** Turns the headers of ts-rest, a record of schemas or an object schema, into an object schema. */
+function asObject(headers: AppRoute['headers']): unknown {
+  if (typeof headers !== 'object' || headers === null || '_zod' in headers) return headers
+  // ts-rest removes a header of the router from one operation by `null`.
+  const schemas = Object.entries(headers).filter(([, schema]) => schema !== null)
+  return schemas.length > 0 ? z.object(Object.fromEntries(schemas)) : undefined
+}
+
+function objectOf(value: unknown, place: string): z.ZodObject | undefined {
+  if (value === undefined) return undefined
+  const schema = requireSchema(value, place)
+  if (!(schema instanceof z.ZodObject)) throw new Error(`${place}: must be a z.object() with a field per parameter`)
+  const { catchall } = schema.def
+  if (catchall && catchall._zod.def.type !== 'never') {
+    throw new Error(`${place}: takes parameters of any name; name each in a z.object()`)
+  }
+  for (const [name, field] of Object.entries(schema.shape)) requireSchema(field, `${place}.${name}`)
+  return schema
+}
+
+function checkPath(name: string, path: string, parameters: z.ZodObject | undefined): void {
+  if (!PATH.test(path)) {
+    throw new Error(`${name}: path: ${path} must consist of segments that are text or :name; use query parameters`)
+  }
+  const shape = parameters?.shape ?? {}
+  const names: string[] = path.match(/(?<=:)\w+/g) ?? []
+  for (const segment of names) {
+    if (!(segment in shape)) throw new Error(`${name}: path: :${segment} has no schema; add it to pathParams`)
+  }
+  for (const [field, schema] of Object.entries(shape)) {
+    const place = `${name}: pathParams.${field}`
+    if (!names.includes(field)) throw new Error(`${place}: is not in the path ${path}; add :${field} to it`)
+    if (isOptional(schema, 'input')) throw new Error(`${place}: is optional; make it required, or add an operation`)
+  }
+}
+
+/** Repeats at each parameter what OpenAPI wants there and zod writes into its schema. */
+export function hoistFromSchemas({ paths = {} }: ReturnType<typeof createDocument>): void {
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const parameter of operation.parameters ?? []) {
+      const { deprecated, description } = parameter.schema ?? {}
+      if (deprecated) parameter.deprecated = true
+      if (description) parameter.description ??= description
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/** The document describes every part of a contract, or the contract is rejected. */
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { initContract } from '@ts-rest/core'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { ErrorSchema } from '../src/errors.ts'
+import { createOpenApiDocument } from '../src/openapi.ts'
+
+const c = initContract()
+const BedSchema = z.object({ size: z.int32() }).meta({ id: 'Bed' })
+
+const route = { method: 'GET', path: '/beds', responses: { 200: BedSchema } }
+
+async function describeRoute(changes: object) {
+  const document = createOpenApiDocument({ operations: { x: { ...route, ...changes } } })
+  const result = await new Validator().validate(JSON.parse(JSON.stringify(document)))
+  expect(result).toEqual({ valid: true })
+  const [methods = {}] = Object.values(document.paths ?? {})
+  const [operation] = Object.values(methods)
+  return { operation, schemas: document.components?.schemas ?? {} }
+}
+
+describe('the document of a grown contract has', () => {
+  test('a response without content', async () => {
+    const { operation } = await describeRoute({ method: 'DELETE', responses: { 204: c.noBody() } })
+    expect(operation.responses[204]).toMatchObject({ description: 'Success.' })
+    expect(operation.responses[204]).not.toHaveProperty('content')
+  })
+
+  test('an operation without a body', async () => {
+    const { operation } = await describeRoute({ method: 'POST', body: c.noBody() })
+    expect(operation).not.toHaveProperty('requestBody')
+  })
+
+  test('every success status with its own body', async () => {
+    const { operation } = await describeRoute({ responses: { 200: BedSchema, 201: z.array(BedSchema) } })
+    expect(operation.responses[200].content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Bed' })
+    expect(operation.responses[201].content['application/json'].schema).toMatchObject({ type: 'array' })
+  })
+
+  test('error statuses as they are declared, also those that are not in the catalogue', async () => {
+    const conflict = z.object({ reason: z.string() }).meta({ id: 'Conflict' })
+    const { operation } = await describeRoute({ responses: { 200: BedSchema, 404: ErrorSchema, 409: conflict } })
+    expect(operation.responses[409]).toMatchObject({
+      description: 'Error.',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Conflict' } } },
+    })
+    expect(operation.responses[404].description).toContain('40400')
+  })
+
+  test.each([
+    ['a record of schemas', { 'if-match': z.string(), 'Idempotency-Key': z.string().optional() }],
+    ['a schema', z.object({ 'if-match': z.string(), 'Idempotency-Key': z.string().optional() })],
+  ])('header parameters from %s', async (_, headers) => {
+    const { operation } = await describeRoute({ headers })
+    expect(operation.parameters).toEqual([
+      { in: 'header', name: 'if-match', required: true, schema: { type: 'string' } },
+      { in: 'header', name: 'Idempotency-Key', schema: { type: 'string' } },
+    ])
+  })
+
+  test('headers of the router, without those that an operation removes', async () => {
+    const { y } = c.router(
+      { y: { method: 'GET', path: '/y', headers: { b: null as never }, responses: { 200: BedSchema } } },
+      { baseHeaders: { a: z.string(), b: z.string() } },
+    )
+    const { operation } = await describeRoute(y)
+    expect(operation.parameters).toMatchObject([{ in: 'header', name: 'a' }])
+  })
+
+  test('deprecated operations, parameters and fields', async () => {
+    const old = z.string().meta({ deprecated: true, description: 'An old field.' })
+    const { operation, schemas } = await describeRoute({
+      deprecated: true,
+      query: z.object({ old: old.optional(), current: z.string() }),
+      responses: { 200: z.object({ old: old.optional(), current: z.string() }).meta({ id: 'Bed' }) },
+    })
+    expect(operation.deprecated).toBe(true)
+    expect(operation.parameters).toMatchObject([
+      { name: 'old', deprecated: true, description: 'An old field.' },
+      { name: 'current' },
+    ])
+    expect(operation.parameters[1]).not.toHaveProperty('deprecated')
+    expect(schemas).toMatchObject({ Bed: { properties: { old: { deprecated: true }, current: { type: 'string' } } } })
+    expect((await describeRoute({})).operation).not.toHaveProperty('deprecated')
+  })
+
+  test('records, and closed and open objects as they are declared', async () => {
+    const fields = {
+      counts: z.record(z.string(), z.bigint()),
+      open: z.object({}),
+      loose: z.looseObject({}),
+      typed: z.object({}).catchall(z.boolean()),
+    }
+    const { schemas } = await describeRoute({ responses: { 200: z.object(fields).meta({ id: 'Bed' }) } })
+    expect(schemas['Bed']).not.toHaveProperty('additionalProperties')
+    expect((schemas['Bed'] as { properties: object }).properties).toMatchObject({
+      counts: { additionalProperties: { type: 'integer', format: 'int64' } },
+      open: expect.not.objectContaining({ additionalProperties: expect.anything() }),
+      loose: { additionalProperties: {} },
+      typed: { additionalProperties: { type: 'boolean' } },
+    })
+  })
+
+  test('no scope and no Link where the operation has none', async () => {
+    const { operation } = await describeRoute({})
+    expect(operation.security).toEqual([{ bearer: [] }])
+    expect(Object.keys(operation.responses[200].headers)).toEqual(['X-Request-Id'])
+    const { operation: paged } = await describeRoute({ metadata: { paged: true } })
+    expect(Object.keys(paged.responses[200].headers)).toEqual(['X-Request-Id', 'Link'])
+  })
+})
+
+describe('the document rejects', () => {
+  test.each<[string, object, string]>([
+    [
+      'a body that is not JSON',
+      { method: 'POST', body: BedSchema, contentType: 'multipart/form-data' },
+      'x: body: has the content type multipart/form-data; only JSON is supported, so remove contentType',
+    ],
+    ['a body of a GET request', { body: BedSchema }, 'x: body: a GET request has no body; use `query`'],
+    [
+      'an optional body',
+      { method: 'POST', body: BedSchema.optional() },
+      'x: body: is optional; make it required, or use c.noBody()',
+    ],
+    [
+      'a body without a schema',
+      { method: 'POST', body: c.type<string>() },
+      'x: body: c.type() has no schema at run time; use a zod schema',
+    ],
+    ['a body that is null', { method: 'POST', body: null }, 'x: body: is null; use c.noBody()'],
+    [
+      'a response that is not JSON',
+      { responses: { 200: c.otherResponse({ contentType: 'text/csv', body: z.string() }) } },
+      'x: response 200: has the content type text/csv; only JSON is supported, so use a zod schema',
+    ],
+    [
+      'a response without a schema',
+      { responses: { 200: c.type<string>() } },
+      'x: response 200: c.type() has no schema',
+    ],
+    ['an optional response', { responses: { 200: BedSchema.optional() } }, 'x: response 200: is optional'],
+    [
+      'a response of undefined',
+      { responses: { 200: z.undefined() } },
+      'x: response 200: z.undefined() is not JSON; use c.noBody()',
+    ],
+    ['a body with status 204', { responses: { 204: BedSchema } }, 'x: response 204: has no body; use c.noBody()'],
+    [
+      'a schema of another library',
+      { responses: { 200: { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: 1 }) } } } },
+      'x: response 200: is not a schema of zod 4; use one',
+    ],
+    [
+      'query parameters of any name',
+      { query: z.looseObject({}) },
+      'x: query: takes parameters of any name; name each in a z.object()',
+    ],
+    ['a query that is not an object', { query: z.record(z.string(), z.string()) }, 'x: query: must be a z.object()'],
+    ['a query without a schema', { query: c.type<{ a: string }>() }, 'x: query: c.type() has no schema at run time'],
+    [
+      'a header without a schema',
+      { headers: { a: c.type<string>() } },
+      'x: headers.a: c.type() has no schema at run time',
+    ],
+    [
+      'a header that the client sets itself',
+      { headers: { Authorization: z.string() } },
+      'x: headers.Authorization: is set by the client itself; remove it',
+    ],
+    ['a path parameter without a schema', { path: '/beds/:id' }, 'x: path: :id has no schema; add it to pathParams'],
+    [
+      'a path parameter that is not in the path',
+      { pathParams: z.object({ id: z.string() }) },
+      'x: pathParams.id: is not in the path /beds; add :id to it',
+    ],
+    [
+      'an optional path parameter',
+      { path: '/beds/:id', pathParams: z.object({ id: z.string().optional() }) },
+      'x: pathParams.id: is optional; make it required, or add an operation',
+    ],
+    [
+      'a pattern as a path',
+      { path: '/beds/*rest' },
+      'x: path: /beds/*rest must consist of segments that are text or :name',
+    ],
+  ])('%s', (_, changes, reason) => {
+    expect(() => createOpenApiDocument({ operations: { x: { ...route, ...changes } } })).toThrow(reason)
+  })
+
+  test('a nested router', () => {
+    expect(() => createOpenApiDocument({ operations: { beds: { x: route } } })).toThrow(
+      'beds: is not an operation; move the operations of a nested router to the top level',
+    )
+  })
+
+  test('two operations with the same method and path', () => {
+    expect(() => createOpenApiDocument({ operations: { x: route, y: route } })).toThrow(
+      'y: another operation is GET /beds; change it',
+    )
+  })
+})
