@@ -19,3 +19,12 @@ export function describedAs(schema: IntegerSchema) {
     },
   }
 }
+
+/** Creates zod metadata that adds a pattern to the schema of requests only, since clients need not check responses. */
+export function checkedInRequests(pattern: string) {
+  return {
+    override: ({ jsonSchema, io }: { jsonSchema: object; io: 'input' | 'output' }) => {
+      if (io === 'input') Object.assign(jsonSchema, { pattern })
+    },
+  }
+}

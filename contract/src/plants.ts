@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { describedAs } from './json-schema.ts'
+import { checkedInRequests, describedAs } from './json-schema.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
@@ -14,6 +14,9 @@ export const Int64Schema = z
   .transform((value) => BigInt(value))
   .refine((value) => value >= INT64_MIN && value <= INT64_MAX, { error: NOT_INT64 })
 
+/** Has the same verdict with and without the `u` flag, which a validator may set or not: pairs of surrogates are text. */
+const TEXT_PATTERN = '^(?:[^\\u0000\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'
+
 /**
  * Accepts any Unicode text, of any length. It rejects only what not every database stores exactly: U+0000 (PostgreSQL
  * rejects it, SQLite's functions stop at it) and lone surrogates, which have no UTF-8 form (RFC 8259 section 8.2).
@@ -24,7 +27,7 @@ export const TextSchema = z
   .refine((text) => text.isWellFormed() && !text.includes('\0'), {
     error: 'must not contain U+0000 or a lone surrogate',
   })
-  .meta({ pattern: '^[^\\u0000\\uD800-\\uDFFF]*$' })
+  .meta(checkedInRequests(TEXT_PATTERN))
 
 const plantFields = {
   name: TextSchema.meta({
