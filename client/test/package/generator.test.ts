@@ -1,26 +1,16 @@
 /** The generator adds everything in the contract to the SDK, or rejects it. */
-import { execFile } from 'node:child_process'
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { contract, ErrorSchema, errorCatalogue, PlantSchema } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { contract, ErrorSchema, PlantSchema } from '@plant-store/contract'
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { generate } from '../../generator/generate.ts'
 import { RequestError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
+import { createProject, expectToCompile, generateFrom } from '../helpers/generated-sdk.ts'
 import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
-const run = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
-const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
-
-function generateFrom(operations: Record<string, unknown>): Record<string, string> {
-  return generate({ contract: operations, document: createOpenApiDocument({ operations }), errorCatalogue })
-}
 
 test('the generated files are up to date', async () => {
   for (const [name, text] of Object.entries(generateFrom(contract))) {
@@ -86,29 +76,6 @@ client.getPlant({ id: 1 }, { scale: 1, colour: 'green' })
 // @ts-expect-error: the operation is not paged
 client.iterate.getPlant
 `
-
-const tsconfig = {
-  extends: path.join(client, '../tsconfig.base.json'),
-  include: ['src'],
-  compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
-}
-
-/** Writes the SDK with other generated files to a new folder. */
-async function createProject(generated: Record<string, string>): Promise<string> {
-  const cache = path.join(client, 'node_modules/.cache')
-  await mkdir(cache, { recursive: true })
-  const folder = temporaryFolder(cache)
-  await cp(path.join(client, 'src'), path.join(folder, 'src'), { recursive: true })
-  for (const [name, text] of Object.entries(generated)) {
-    await writeFile(path.join(folder, 'src/generated', name), text)
-  }
-  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
-  return folder
-}
-
-async function expectToCompile(folder: string): Promise<void> {
-  await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
-}
 
 test('a contract without paged operations compiles', async () => {
   const folder = await createProject(generateFrom({ createPlant: contract.createPlant }))
