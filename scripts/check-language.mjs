@@ -9,7 +9,7 @@ const SKIP = /(^|\/)(generated|migrations|LICENSE)\b|pnpm-(lock|workspace)|^scri
 
 /** What is found, and what to write instead. */
 const RULES = [
-  [/\bnobody\b/i, 'name who: "no client", "only the owner"'],
+  [/\b[Nn]obody\b/, 'name who: "no client", "only the owner"'],
   [/\bwhoever\b/i, 'name who: "the client", "the operator"'],
   [/\bwhatever\b/i, '"any", "every"'],
   [/\blest\b/i, '"so that ... not"'],

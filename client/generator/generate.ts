@@ -1,4 +1,5 @@
 import { describe, type ErrorCatalogue, type Source } from './document.ts'
+import { generateEndpoints } from './endpoints.ts'
 import { generateOperations } from './operations.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
@@ -12,6 +13,7 @@ export function generate(source: Source): Record<string, string> {
   const types = generateTypes(description)
   const operations = generateOperations(description, types)
   return {
+    'endpoints.ts': header + generateEndpoints(description),
     'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
     'operations.ts': `${header}${imports(types.text, operations)}\n${operations}`,
     'routes.ts': header + generateRoutes(description),

@@ -1,6 +1,6 @@
 import type { Description, OperationDescription } from './document.ts'
 import { generateReader } from './readers.ts'
-import { literal } from './typescript.ts'
+import { generateImports, literal } from './typescript.ts'
 import { generateBodyWriter, generateParametersWriter } from './writers.ts'
 
 const modules = {
@@ -18,7 +18,7 @@ export function generateRoutes(description: Description): string {
   const names = operations.map(({ name }) => `'${name}'`).join(' | ') || 'never'
   const routes = operations.map((operation) => generateRoute(operation, description)).join('')
   return [
-    `${generateImports(routes)}import type { Route } from '../wire/route.ts'\n`,
+    `${generateImports(routes, modules)}import type { Route } from '../wire/route.ts'\n`,
     `/** The name of an operation. */\nexport type OperationName = ${names}\n`,
     '/** How to send each operation, and how the service may respond. */\n' +
       `export const routes: Record<OperationName, Route> = {\n${routes}}\n`,
@@ -46,12 +46,4 @@ function generateRoute(operation: OperationDescription, { components }: Descript
   }
   const lines = Object.entries(fields).map(([key, value]) => (value ? `    ${key}: ${value},\n` : ''))
   return `  ${name}: {\n${lines.join('')}  },\n`
-}
-
-/** Imports only what is used, so that a bundle has nothing else. */
-function generateImports(code: string): string {
-  return Object.entries(modules)
-    .map(([file, names]) => [file, names.filter((name) => new RegExp(`\\b${name}\\b[,( )]`).test(code))] as const)
-    .map(([file, names]) => (names.length > 0 ? `import { ${names.join(', ')} } from '${file}'\n` : ''))
-    .join('')
 }

@@ -21,6 +21,14 @@ export function union(members: readonly string[]): string {
   return [...new Set(members)].join(' | ') || 'never'
 }
 
+/** Imports the functions that code uses, and no others, so that a bundle has nothing else. */
+export function generateImports(code: string, modules: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(modules)
+    .map(([file, names]) => [file, names.filter((name) => new RegExp(`\\b${name}\\b[,() ]`).test(code))] as const)
+    .map(([file, names]) => (names.length > 0 ? `import { ${names.join(', ')} } from '${file}'\n` : ''))
+    .join('')
+}
+
 /** Formats a JSDoc comment, with line breaks. */
 export function comment(text: string, indent: string): string {
   const lines = text.split('\n').flatMap((line) => wrap(line.replaceAll('*/', '*\\/'), 115 - indent.length))

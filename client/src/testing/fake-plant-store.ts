@@ -1,9 +1,10 @@
 import type { Fetch } from '../fetch.ts'
 import { toResponse, wait } from './apply-fault.ts'
 import type { Fault } from './fault.ts'
+import type { StoredPlant } from './handlers.ts'
 import { respond } from './respond.ts'
 import { type FakeResponse, jsonResponse } from './response.ts'
-import type { FakeState, FakeToken, StoredPlant } from './state.ts'
+import type { FakeState, FakeToken } from './state.ts'
 
 /** A request that the fake received. */
 export interface FakeRequest {
@@ -66,8 +67,8 @@ export interface FakePlantStore {
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
   const { baseUrl = 'http://plant-store.test', bodyLimit = 2 ** 20 } = options
-  const path = `${new URL(baseUrl).pathname.replace(/\/$/, '')}/plants`
-  const state: FakeState = { bodyLimit, path, tokens: new Map(), accounts: new Map() }
+  const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
+  const state: FakeState = { bodyLimit, basePath, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
   const faults: Fault[] = []
 

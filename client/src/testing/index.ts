@@ -5,4 +5,5 @@ export {
   type FakeRequest,
 } from './fake-plant-store.ts'
 export type { Fault } from './fault.ts'
-export type { FakeToken, StoredPlant } from './state.ts'
+export type { StoredPlant } from './handlers.ts'
+export type { FakeToken } from './state.ts'

@@ -14,7 +14,7 @@ export function jsonResponse(status: number, body: unknown, headers: Record<stri
     'cache-control': 'no-store',
     'x-request-id': crypto.randomUUID(),
   }
-  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) }
+  return { status, headers: { ...common, ...headers }, body: writeExactly(body) }
 }
 
 interface ErrorDetails {
@@ -27,4 +27,13 @@ export function errorResponse(name: ErrorName, details: ErrorDetails = {}): Fake
   const { message = errorReasons[name], headers } = details
   const code = errorCodes[name]
   return jsonResponse(Math.floor(code / 100), { error: code, message }, headers)
+}
+
+/** Writes JSON. A bigint is an exact number, on which `JSON.stringify` throws. */
+function writeExactly(value: unknown): string {
+  if (typeof value === 'bigint') return String(value)
+  if (Array.isArray(value)) return `[${value.map(writeExactly)}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined)
+  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${writeExactly(field)}`)}}`
 }

@@ -1,9 +1,4 @@
-/** A plant in the fake. */
-export interface StoredPlant {
-  readonly id: bigint
-  readonly name: string
-  readonly tag?: string
-}
+import type { Account } from './handlers.ts'
 
 /** What a token of the fake allows. */
 export interface FakeToken {
@@ -15,13 +10,11 @@ export interface FakeToken {
   readonly expiresAt?: Date | undefined
 }
 
-/** The plants of an account, by id, in order of creation. */
-export type Plants = Map<bigint, StoredPlant>
-
 /** The state of the fake. */
 export interface FakeState {
   readonly bodyLimit: number
-  readonly path: string
+  /** The path of the base URL, without a slash at the end. */
+  readonly basePath: string
   readonly tokens: Map<string, FakeToken>
-  readonly accounts: Map<string, Plants>
+  readonly accounts: Map<string, Account>
 }

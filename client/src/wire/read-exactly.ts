@@ -1,6 +1,6 @@
 /**
  * Reads JSON with every int64 exact. `JSON.parse` rounds integers above 2^53, and its access to the text of a number is
- * missing in Node.js 20 and older browsers. This reader is faster than that access where there is one, so it is the same
+ * missing in Node.js 20 and older browsers. This reader is faster than that access if there is one, so it is the same
  * everywhere. A bundle has it only if the contract has an int64 in a response.
  */
 import type { Reader } from './read.ts'

@@ -29,7 +29,7 @@ export async function createProject(generated: Record<string, string>): Promise<
   }
   const tsconfig = {
     extends: path.join(client, '../tsconfig.base.json'),
-    include: ['src'],
+    include: ['src/*.ts'],
     compilerOptions: {
       typeRoots: [path.join(client, '../node_modules/@types')],
       paths: { '@plant-store/client': ['./src/index.ts'], '@plant-store/client/testing': ['./src/testing/index.ts'] },
