@@ -12,10 +12,18 @@ export const ScopeSchema = z.enum(['read', 'write'])
 /** A scope of a token. */
 export type Scope = z.output<typeof ScopeSchema>
 
+/** A group of operations in the OpenAPI document. */
+export interface Tag {
+  readonly name: string
+  readonly description: string
+}
+
 /** What ts-rest has no field for. */
 export interface OperationMetadata {
   /** The scope that the token must have. */
   readonly scope: Scope
+  /** The group of the operation in the OpenAPI document. */
+  readonly tag?: Tag
   /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
   readonly paged?: true
   /**
@@ -24,6 +32,8 @@ export interface OperationMetadata {
    */
   readonly idempotent?: false
 }
+
+const plantsTag: Tag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
 const MAX_PAGE_SIZE = 1000
 const INVALID_LIMIT = { error: `must be an integer between 1 and ${MAX_PAGE_SIZE}` }
@@ -62,7 +72,7 @@ export const contract = c.router(
         413: ErrorSchema,
         415: ErrorSchema,
       },
-      metadata: { scope: 'write' } satisfies OperationMetadata as OperationMetadata,
+      metadata: { scope: 'write', tag: plantsTag } satisfies OperationMetadata as OperationMetadata,
     },
     getPlants: {
       method: 'GET',
@@ -76,7 +86,7 @@ export const contract = c.router(
       responses: {
         200: z.array(PlantSchema),
       },
-      metadata: { scope: 'read', paged: true } satisfies OperationMetadata as OperationMetadata,
+      metadata: { scope: 'read', tag: plantsTag, paged: true } satisfies OperationMetadata as OperationMetadata,
     },
   },
   {

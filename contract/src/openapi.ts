@@ -1,9 +1,21 @@
+import type { AppRoute } from '@ts-rest/core'
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi'
-import { contract } from './contract.ts'
+import { contract, type Tag } from './contract.ts'
 import { errorCatalogue } from './errors.ts'
-import { asOperation, describeOperation } from './openapi/operation.ts'
+import { asOperation, describeOperation, metadataOf } from './openapi/operation.ts'
 import { hoistFromSchemas } from './openapi/parameters.ts'
 import { describeExactly } from './openapi/schemas.ts'
+
+/** Most generated clients are not exact here: this is what their users need to know. */
+const IDS =
+  'Ids are 64-bit integers (`int64`), written as JSON numbers. Above 2^53 (9007199254740992), `JSON.parse` and ' +
+  '`JSON.stringify` of JavaScript round them: a generated client needs a JSON serializer that writes `bigint` exactly, ' +
+  'or has to stay at or below that number.'
+
+interface NamedRoute {
+  readonly name: string
+  readonly route: AppRoute
+}
 
 /** What the OpenAPI document needs beyond the contract. */
 export interface OpenApiOptions {
@@ -25,18 +37,21 @@ export function createOpenApiDocument({
   serverUrl = '/',
   operations = contract,
 }: OpenApiOptions = {}): OpenApiDocument {
+  const routes = Object.entries(operations).map(([name, value]) => ({ name, route: asOperation(name, value) }))
   const document = createDocument(
     {
       openapi: '3.1.1',
       info: {
         title: 'Plant Store',
         version: '1.0.0',
-        description: `A small plant store: create plants, list plants.\n\n${errorTable()}`,
+        description: `A small plant store: create plants, list plants.\n\n${IDS}\n\n${errorTable()}`,
+        contact: { name: 'Plant Store maintainers' },
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: serverUrl }],
       security: [{ bearer: [] }],
-      paths: describePaths(operations),
+      tags: collectTags(routes),
+      paths: describePaths(routes),
       components: {
         securitySchemes: {
           bearer: {
@@ -53,10 +68,9 @@ export function createOpenApiDocument({
   return document
 }
 
-function describePaths(operations: Record<string, unknown>): NonNullable<ZodOpenApiObject['paths']> {
+function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObject['paths']> {
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const [name, value] of Object.entries(operations)) {
-    const route = asOperation(name, value)
+  for (const { name, route } of routes) {
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     const method = route.method.toLowerCase()
     paths[template] ??= {}
@@ -65,6 +79,12 @@ function describePaths(operations: Record<string, unknown>): NonNullable<ZodOpen
     paths[template][method] = describeOperation(name, route)
   }
   return paths
+}
+
+/** Lists each tag of the operations once. */
+function collectTags(routes: readonly NamedRoute[]): Tag[] {
+  const tags = routes.flatMap(({ route }) => metadataOf(route).tag ?? [])
+  return [...new Map(tags.map((tag) => [tag.name, tag])).values()]
 }
 
 function errorTable(): string {

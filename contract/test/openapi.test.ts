@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 import { NewPlantSchema } from '../src/plants.ts'
 
@@ -11,6 +12,10 @@ interface Schema {
   properties?: Record<string, Schema>
   examples?: unknown[]
   pattern?: string
+}
+
+function componentOf(name: string): Schema {
+  return { ...document.components?.schemas?.[name] } as Schema
 }
 
 test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator', async () => {
@@ -58,6 +63,51 @@ test('every error response is an Error and lists its error codes', () => {
   }
 })
 
+test('every error response has an example of each of its errors', () => {
+  for (const { responses = {} } of [post ?? {}, get ?? {}]) {
+    for (const [status, response] of Object.entries(responses).filter(([text]) => text !== '200')) {
+      const names = Object.keys(errorCatalogue).filter((name) => String(statusOf(name as ErrorName)) === status)
+      const { examples } = response.content['application/json']
+      expect([status, Object.keys(examples)]).toEqual([status, names])
+      for (const name of names as ErrorName[]) {
+        expect(examples[name].value).toEqual({ error: errorCatalogue[name].code, message: errorCatalogue[name].reason })
+        expect(ErrorSchema.parse(examples[name].value)).toBeDefined()
+      }
+    }
+  }
+  expect(Object.keys(post?.responses?.['401'].content['application/json'].examples)).toEqual([
+    'tokenMissing',
+    'tokenInvalid',
+    'tokenEnded',
+  ])
+})
+
+test('the headers of responses are typed as what they are', () => {
+  for (const status of ['429', '503']) {
+    expect(get?.responses?.[status].headers['Retry-After']).toMatchObject({
+      required: true,
+      schema: { type: 'integer', minimum: 0 },
+    })
+  }
+  expect(Object.keys(get?.responses?.['200'].headers)).toEqual([
+    'X-Request-Id',
+    'Link',
+    'RateLimit-Policy',
+    'RateLimit',
+  ])
+  expect(Object.keys(post?.responses?.['403'].headers)).toEqual(['X-Request-Id', 'WWW-Authenticate'])
+})
+
+test('every operation has a tag that the document describes, and the document has a contact', () => {
+  expect([post?.tags, get?.tags]).toEqual([['plants'], ['plants']])
+  expect(document.tags).toEqual([{ name: 'plants', description: expect.stringMatching(/.{10,}/) }])
+  expect(document.info.contact).toEqual({ name: 'Plant Store maintainers' })
+})
+
+test('the document tells users of other generators about ids above 2^53', () => {
+  expect(document.info.description).toMatch(/Above 2\^53 .* round them/)
+})
+
 test('every field has its specified type and format, and a description', () => {
   const { Plant, NewPlant, Error: ErrorComponent } = document.components?.schemas ?? {}
   const text = { type: 'string' }
@@ -83,7 +133,7 @@ test('every field has its specified type and format, and a description', () => {
 })
 
 describe('the pattern of texts', () => {
-  const fields = (name: string) => Object.values((document.components?.schemas?.[name] as Required<Schema>).properties)
+  const fields = (name: string) => Object.values(componentOf(name).properties ?? {})
   const pattern = fields('NewPlant')[1]?.pattern ?? ''
   const flags = ['', 'u', 'v', 's', 'su']
 
@@ -122,7 +172,7 @@ describe('the pattern of texts', () => {
 })
 
 test('the examples of the fields of NewPlant are a valid NewPlant', () => {
-  const { properties = {} } = { ...document.components?.schemas?.['NewPlant'] } as Schema
+  const { properties = {} } = componentOf('NewPlant')
   const body = Object.fromEntries(Object.entries(properties).map(([name, { examples }]) => [name, examples?.[0]]))
   expect(NewPlantSchema.parse(body)).toEqual({
     id: expect.any(BigInt),

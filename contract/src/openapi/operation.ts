@@ -15,23 +15,29 @@ export function asOperation(name: string, value: unknown): AppRoute {
   throw new Error(`${name}: is not an operation; move the operations of a nested router to the top level`)
 }
 
+/** Returns what a contract says about an operation beyond the fields of ts-rest. */
+export function metadataOf({ metadata }: AppRoute): Partial<OperationMetadata> {
+  return metadata ?? {}
+}
+
 /**
  * Describes an operation for the OpenAPI document.
  *
  * @throws Error if the document cannot express a part of it
  */
 export function describeOperation(name: string, route: AppRoute): ZodOpenApiOperationObject {
-  const { scope, paged } = (route.metadata ?? {}) as Partial<OperationMetadata>
+  const { scope, tag, paged } = metadataOf(route)
   return {
     operationId: name,
     ...(route.summary !== undefined && { summary: route.summary }),
     ...(route.description !== undefined && { description: route.description }),
+    ...(tag && { tags: [tag.name] }),
     ...(route.deprecated && { deprecated: true }),
     security: [{ bearer: scope === undefined ? [] : [scope] }],
     requestParams: describeParameters(name, route),
     ...requestBody(name, route),
     responses: describeResponses(name, route, paged === true),
-  } as ZodOpenApiOperationObject
+  }
 }
 
 function requestBody(name: string, route: AppRoute): Pick<ZodOpenApiOperationObject, 'requestBody'> {

@@ -52,7 +52,7 @@ export async function openDocsPage(browser: Browser, url: string): Promise<DocsP
       await dialog.getByRole('button', { name: 'Close' }).last().click()
     },
     async open(operationId) {
-      const element = page.locator(`#operations-default-${operationId}`)
+      const element = page.locator(`#operations-plants-${operationId}`)
       await element.locator('.opblock-summary-control').click()
       const response = element.locator('.live-responses-table')
       return {
