@@ -2,9 +2,9 @@ import type { AppRoute } from '@ts-rest/core'
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi'
 import { contract, type Tag } from './contract.ts'
 import { errorCatalogue } from './errors.ts'
+import { describeExactly } from './openapi/describe-exactly.ts'
 import { asOperation, describeOperation, metadataOf } from './openapi/operation.ts'
 import { hoistFromSchemas } from './openapi/parameters.ts'
-import { describeExactly } from './openapi/schemas.ts'
 
 /** Most generated clients are not exact here: this is what their users need to know. */
 const IDS =

@@ -104,6 +104,34 @@ describe('the document of a grown contract has', () => {
     })
   })
 
+  test('bounds, defaults and formats of numbers, bigints included', async () => {
+    const fields = {
+      id: z.bigint().positive().max(10n),
+      step: z.int64().multipleOf(5n).default(5n),
+      count: z.int32(),
+      ratio: z.float64(),
+      total: z.uint64(),
+    }
+    const { schemas } = await describeRoute({ method: 'POST', body: z.object(fields).meta({ id: 'Body' }) })
+    expect((schemas['Body'] as { properties: object }).properties).toMatchObject({
+      id: { type: 'integer', format: 'int64', exclusiveMinimum: 0, maximum: 10 },
+      step: { type: 'integer', format: 'int64', multipleOf: 5, default: 5 },
+      count: { type: 'integer', format: 'int32' },
+      ratio: { type: 'number', format: 'double' },
+      total: { type: 'integer', format: 'uint64' },
+    })
+  })
+
+  test('closed objects in requests only, and no read-only fields', async () => {
+    const schema = z.strictObject({ names: z.array(z.string()).readonly() })
+    const { operation } = await describeRoute({ method: 'POST', body: schema, responses: { 200: schema } })
+    const sent = operation.requestBody.content['application/json'].schema
+    const received = operation.responses[200].content['application/json'].schema
+    expect(sent).toMatchObject({ additionalProperties: false })
+    expect(received).not.toHaveProperty('additionalProperties')
+    expect(JSON.stringify([sent, received])).not.toContain('readOnly')
+  })
+
   test('no scope, tag or Link where the operation has none', async () => {
     const { operation } = await describeRoute({})
     expect(operation.security).toEqual([{ bearer: [] }])
@@ -190,6 +218,74 @@ describe('the document rejects', () => {
     ],
   ])('%s', (_, changes, reason) => {
     expect(() => createOpenApiDocument({ operations: { x: { ...route, ...changes } } })).toThrow(reason)
+  })
+
+  const value = 2n ** 53n
+  test.each<[string, z.core.$ZodType]>([
+    ['z.custom() is not JSON; use another schema with .refine()', z.instanceof(Uint8Array)],
+    ['z.date() is not JSON; use z.iso.datetime()', z.coerce.date()],
+    ['z.file() is not JSON; use z.base64()', z.file()],
+    ['z.function() is not JSON; remove it', z.function()],
+    ['z.map() is not JSON; use z.record()', z.map(z.string(), z.string())],
+    ['z.nan() is not JSON; use z.number()', z.nan()],
+    ['z.promise() is not JSON; use the schema of its value', z.promise(z.string())],
+    ['z.set() is not JSON; use z.array()', z.set(z.string())],
+    ['z.symbol() is not JSON; use z.string()', z.symbol()],
+    ['z.undefined() is not JSON; use .optional()', z.undefined()],
+    ['z.void() is not JSON; use .optional()', z.void()],
+    ['undefined is not JSON; use .optional()', z.literal(['a', undefined])],
+    ['JSON Schema would round 9007199254740992; use .refine() and describe it in words', z.literal(value)],
+    ['JSON Schema would round 9007199254740992;', z.bigint().max(value)],
+    ['JSON Schema would round 9007199254740992;', z.bigint().default(value)],
+    ['an example is a bigint; write it as a number', z.bigint().meta({ examples: [1n] })],
+    ['JSON Schema has no regular expression flags; write the pattern without the flag i', z.string().regex(/a/i)],
+  ])('in a request and a response: %s', (reason, schema) => {
+    const [request, response] = [z.object({ a: schema }), z.object({ list: z.array(z.object({ a: schema })) })]
+    const create = (changes: object) => () => createOpenApiDocument({ operations: { x: { ...route, ...changes } } })
+    expect(create({ method: 'POST', body: request })).toThrow(`x: body.a: ${reason}`)
+    expect(create({ query: request })).toThrow(`x: query.a: ${reason}`)
+    expect(create({ responses: { 200: response } })).toThrow(`x: response 200.list[].a: ${reason}`)
+  })
+
+  const date = z.date()
+  test.each<[string, z.core.$ZodType]>([
+    ['.a', z.object({ a: date.nullable().optional() })],
+    ['.*', z.object({}).catchall(date)],
+    ['.*', z.record(z.string(), date)],
+    ['[1]', z.tuple([z.string(), date])],
+    ['[]', z.tuple([z.string()], date)],
+    ['', z.union([z.string(), date])],
+    ['.a', z.intersection(z.object({ b: z.string() }), z.object({ a: date }))],
+    ['', z.lazy(() => date)],
+    ['', z.string().pipe(date as never)],
+    ['', z.preprocess(String, date)],
+    ['', date.default(new Date(0)).readonly().catch(new Date(0))],
+  ])('what is not JSON at %s of a response', (place, schema) => {
+    const create = () => createOpenApiDocument({ operations: { x: { ...route, responses: { 200: schema } } } })
+    expect(create).toThrow(`x: response 200${place}: z.date() is not JSON`)
+  })
+
+  test('a transform in a response, but not in a request', async () => {
+    const schema = z.object({ a: z.string().transform(Number) })
+    const { operation } = await describeRoute({ method: 'POST', body: schema })
+    expect(operation.requestBody.content['application/json'].schema.properties).toEqual({ a: { type: 'string' } })
+    await expect(describeRoute({ responses: { 200: schema } })).rejects.toThrow(
+      'x: response 200.a: z.transform() is not JSON; use z.codec() or .pipe()',
+    )
+  })
+
+  test('nothing that metadata describes', async () => {
+    const schema = z.object({ a: z.date().meta({ override: { type: 'string', format: 'date-time' } }) })
+    await describeRoute({ responses: { 200: schema } })
+  })
+
+  test('nothing in a recursive schema', async () => {
+    const Node = z.object({
+      get next() {
+        return Node.optional()
+      },
+    })
+    await describeRoute({ responses: { 200: Node.meta({ id: 'Node' }) } })
   })
 
   test('a nested router', () => {

@@ -1,6 +1,7 @@
 import type { AppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import type { createDocument } from 'zod-openapi'
+import { requireJson } from './json-values.ts'
 import { isOptional, requireSchema } from './schemas.ts'
 
 /** OpenAPI ignores parameters with these names: other parts of the document describe them. */
@@ -40,7 +41,9 @@ function objectOf(value: unknown, place: string): z.ZodObject | undefined {
   if (catchall && catchall._zod.def.type !== 'never') {
     throw new Error(`${place}: takes parameters of any name; name each in a z.object()`)
   }
-  for (const [name, field] of Object.entries(schema.shape)) requireSchema(field, `${place}.${name}`)
+  for (const [name, field] of Object.entries(schema.shape)) {
+    requireJson(requireSchema(field, `${place}.${name}`), `${place}.${name}`, 'input')
+  }
   return schema
 }
 

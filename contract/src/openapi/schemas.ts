@@ -1,9 +1,6 @@
 import { ContractPlainTypeRuntimeSymbol, isAppRouteOtherResponse } from '@ts-rest/core'
-import * as z from 'zod'
-import type { CreateDocumentOptions } from 'zod-openapi'
-
-/** Whether a schema is of what the client sends or of what it receives. */
-type Direction = 'input' | 'output'
+import type * as z from 'zod'
+import { type Direction, requireJson } from './json-values.ts'
 
 /**
  * Returns the zod schema at a place of the contract.
@@ -32,18 +29,11 @@ export function requireBody(value: unknown, place: string, direction: Direction)
     throw new Error(`${place}: z.${schema.def.type}() is not JSON; use c.noBody()`)
   }
   if (isOptional(schema, direction)) throw new Error(`${place}: is optional; make it required, or use c.noBody()`)
+  requireJson(schema, place, direction)
   return schema
 }
 
 /** Whether a value may be missing. */
 export function isOptional(schema: z.core.$ZodType, direction: Direction): boolean {
   return (direction === 'input' ? schema._zod.optin : schema._zod.optout) !== undefined
-}
-
-/** Corrects what zod and zod-openapi write into the JSON Schema of a zod schema. */
-export const describeExactly: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, zodSchema }) => {
-  // zod closes the objects of responses; a later version may add fields, so clients must not reject unknown ones.
-  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-  // zod-openapi writes int64.
-  if (zodSchema instanceof z.ZodBigIntFormat) jsonSchema.format = zodSchema._zod.def.format
 }
