@@ -5,7 +5,8 @@ import { type Field, reject } from './schema.ts'
 const RESERVED_NAMES = ['safe', 'raw', 'iterate', 'withOptions', 'then', 'toJSON', 'constructor']
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** Headers that the SDK or the runtime sets. */
-const RESERVED_HEADERS = ['accept', 'authorization', 'content-length', 'content-type', 'cookie', 'host', 'user-agent']
+const RESERVED_HEADERS =
+  /^(accept|accept-encoding|authorization|connection|content-.*|cookie|expect|host|origin|referer|sec-.*|te|trailer|transfer-encoding|upgrade|user-agent|via)$/
 
 /**
  * Checks what the parts of an operation have to do with each other, and with the SDK.
@@ -63,6 +64,7 @@ function checkParameter(field: Field, place: ParameterPlace, components: Compone
     reject(label, 'must be text, a number, a boolean, an int64 or an enum, or a list of one of these in a query')
   }
   if (place !== 'header') return
-  if (RESERVED_HEADERS.includes(field.name.toLowerCase())) reject(label, 'the SDK sends this header itself; remove it')
+  if (RESERVED_HEADERS.test(field.name.toLowerCase()))
+    reject(label, 'the SDK or the runtime sends this header; remove it')
   if (!/^[a-z0-9-]+$/.test(field.name)) reject(label, 'must be in lower case, with letters, digits and "-"')
 }

@@ -13,14 +13,9 @@ export function generateReader(schema: Schema | undefined, components: Component
   if (!schema) return 'readNothing'
   const { kind } = resolve(schema, components)
   const reader = kind === 'list' ? 'readList' : kind === 'object' || kind === 'record' ? 'readObject' : 'readAny'
-  const places = generateInt64Places(schema, components, place)
-  return places ? `${reader}(exactly(${places}))` : `${reader}()`
-}
-
-/** Generates the places of the int64s in a value; undefined if it has none. */
-export function generateInt64Places(schema: Schema, components: Components, place: string): string | undefined {
   const integers = findIntegers(schema, components, place)
-  return integers && writePlaces(integers)
+  const places = integers && writePlaces(integers)
+  return places ? `${reader}(exactly(${places}))` : `${reader}()`
 }
 
 function findIntegers(schema: Schema, components: Components, place: string): Integers | undefined {

@@ -36,7 +36,7 @@ function mayPass({ kind, status = 0 }: Failure): boolean {
 function wasNotProcessed({ kind, status, cause }: Failure): boolean {
   if (kind === 'api' || kind === 'undeclared') return status === 408 || status === 429
   const { code, message, cause: inner } = Object(cause)
-  return kind === 'connection' && NOT_CONNECTED.test([code, message, inner?.code].join())
+  return kind === 'connection' && NOT_CONNECTED.test([code, message, inner?.code, inner?.message].join())
 }
 
 /** Parses `Retry-After`, seconds or a date, into milliseconds from now. */

@@ -70,5 +70,6 @@ export function writePath({ path, pathParameters, query }: Route, input: Request
  * @throws RequestError if a value is invalid
  */
 export function writeHeaders({ headers }: Route, input: RequestInput): Record<string, string> {
-  return Object.fromEntries(headers?.(input.headers ?? {}, 'headers') ?? [])
+  const texts = headers?.(input.headers ?? {}, 'headers') ?? []
+  return Object.fromEntries(texts.map(([name, text]) => [name, String(text)]))
 }

@@ -11,7 +11,7 @@ export interface Route {
   readonly pathParameters?: FieldsWriter
   readonly body?: Writer
   readonly query?: FieldsWriter<ParameterText>
-  readonly headers?: FieldsWriter
+  readonly headers?: FieldsWriter<ParameterText>
   /** The reader of the content of each success status that the contract declares. */
   readonly responses: Readonly<Record<number, Reader>>
   readonly paged?: true
