@@ -1,4 +1,4 @@
-import { type Components, type OperationDescription, type ParameterPlace, resolve } from './document.ts'
+import { type Components, type OperationDescription, type ParameterPlace, resolve } from './description.ts'
 import { type Field, reject } from './schema.ts'
 
 /** Names that the client itself uses; with `then`, a client would be awaited like a promise. */

@@ -1,60 +1,23 @@
 import type { OpenApiDocument } from '@plant-store/contract/openapi'
 import { checkOperation } from './check-operation.ts'
+import {
+  type Components,
+  type Description,
+  type ErrorCatalogue,
+  type OperationDescription,
+  type ParameterPlace,
+  partsOf,
+} from './description.ts'
 import { type Field, type JsonSchema, readField, readSchema, reject, type Schema } from './schema.ts'
 
 /** The component of every error response. */
 const ERROR = 'Error'
 const DUPLICATE = 'another operation has the same method and path; change one of them'
 
-/** A success status, with its content if it has any. */
-export interface ResponseDescription {
-  readonly status: number
-  readonly schema: Schema | undefined
-}
-
-/** What the generator needs to know about an operation. */
-export interface OperationDescription {
-  readonly name: string
-  readonly method: string
-  /** The path, with its parameters as `{name}`. */
-  readonly path: string
-  readonly description: string
-  readonly deprecated: boolean
-  readonly parameters: Readonly<Record<ParameterPlace, readonly Field[]>>
-  readonly body: Schema | undefined
-  readonly responses: readonly ResponseDescription[]
-  readonly declaredErrors: readonly number[]
-  readonly scope: string
-  readonly paged: boolean
-  readonly idempotent: boolean
-}
-
-/** Where a parameter is. */
-export type ParameterPlace = 'path' | 'query' | 'header'
-
-/** The error catalogue of the contract. */
-export type ErrorCatalogue = Readonly<Record<string, { readonly code: number; readonly reason: string }>>
-
 /** What the SDK is generated from: the OpenAPI document, and the contract for what OpenAPI cannot express. */
 export interface Source {
   readonly contract: object
   readonly document: OpenApiDocument
-  readonly errorCatalogue: ErrorCatalogue
-}
-
-/** A schema with a name. */
-export interface Component {
-  readonly description: JsonSchema
-  readonly schema: Schema
-}
-
-/** The components of a document, by name. */
-export type Components = Readonly<Record<string, Component>>
-
-/** The parsed source. */
-export interface Description {
-  readonly components: Components
-  readonly operations: readonly OperationDescription[]
   readonly errorCatalogue: ErrorCatalogue
 }
 
@@ -117,13 +80,6 @@ export function describe({ contract, document, errorCatalogue }: Source): Descri
   }
   for (const operation of operations) checkOperation(operation, components)
   return { components, operations, errorCatalogue }
-}
-
-/** Returns a schema that is not a reference to a component. */
-export function resolve(schema: Schema, components: Components): Schema {
-  if (schema.kind !== 'component') return schema
-  const target = components[schema.name]
-  return target ? resolve(target.schema, components) : reject(schema.name, 'the component does not exist')
 }
 
 function describeOperation(
@@ -212,12 +168,4 @@ function rejectRecursion(name: string, components: Components): void {
     }
     for (const part of partsOf(schema)) visit(part, path)
   }
-}
-
-/** Returns the direct parts of a schema. */
-export function partsOf(schema: Schema): readonly Schema[] {
-  if (schema.kind === 'list') return [schema.items]
-  if (schema.kind === 'record') return [schema.values]
-  if (schema.kind === 'union') return schema.members
-  return schema.kind === 'object' ? schema.fields.map((field) => field.schema) : []
 }

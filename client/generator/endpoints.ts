@@ -1,4 +1,4 @@
-import { type Components, type Description, type OperationDescription, resolve } from './document.ts'
+import { type Components, type Description, type OperationDescription, resolve } from './description.ts'
 import { generateReader } from './readers.ts'
 import type { Field, Schema } from './schema.ts'
 import { generateImports, literal, propertyName } from './typescript.ts'

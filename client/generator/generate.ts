@@ -1,4 +1,5 @@
-import { describe, type ErrorCatalogue, type Source } from './document.ts'
+import type { ErrorCatalogue } from './description.ts'
+import { describe, type Source } from './document.ts'
 import { generateEndpoints } from './endpoints.ts'
 import { generateOperations } from './operations.ts'
 import { generateRoutes } from './routes.ts'

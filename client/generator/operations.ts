@@ -1,4 +1,4 @@
-import type { Description, OperationDescription, ResponseDescription } from './document.ts'
+import type { Description, OperationDescription, ResponseDescription } from './description.ts'
 import { bodyOf, contentOf, parametersName, type Types } from './types.ts'
 import { capitalized, comment, literal, union } from './typescript.ts'
 

@@ -1,4 +1,4 @@
-import { type Components, resolve } from './document.ts'
+import { type Components, resolve } from './description.ts'
 import { reject, type Schema } from './schema.ts'
 import { propertyName } from './typescript.ts'
 

@@ -1,13 +1,12 @@
-import type { Description, OperationDescription } from './document.ts'
+import type { Description, OperationDescription } from './description.ts'
 import { generateReader } from './readers.ts'
 import { generateImports, literal } from './typescript.ts'
 import { generateBodyWriter, generateParametersWriter } from './writers.ts'
 
 const modules = {
-  '../wire/fields.ts': ['fields'],
+  '../wire/fields.ts': ['each', 'fields', 'headerText', 'parameters'],
   '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
   '../wire/read-exactly.ts': ['exactly'],
-  '../wire/request.ts': ['each', 'headerText', 'parameters'],
   '../wire/write-json.ts': ['list', 'object', 'quoted', 'record', 'union'],
   '../wire/write-scalar.ts': ['boolean', 'int64', 'integer', 'number', 'oneOf', 'text'],
 }

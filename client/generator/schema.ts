@@ -71,7 +71,11 @@ export function readSchema(json: unknown, place: string): Schema {
   const { $ref, anyOf, oneOf, type, enum: values = 'const' in schema ? [schema['const']] : undefined } = schema
   if (typeof $ref === 'string') return { kind: 'component', name: $ref.slice($ref.lastIndexOf('/') + 1) }
   const members = anyOf ?? oneOf
-  if (Array.isArray(members)) return union(members.map((member) => readSchema(member, place)))
+  if (Array.isArray(members)) {
+    const other = ['enum', 'const', 'items', 'properties', 'additionalProperties'].find((keyword) => keyword in schema)
+    if (other) reject(place, `"${other}" next to a union is not supported; move it into the alternatives`)
+    return union(members.map((member) => readSchema(member, place)))
+  }
   if (Array.isArray(values)) return readLiterals(values, place)
   if (Array.isArray(type)) return union(type.map((one) => readSchema({ ...schema, type: one }, place)))
   return readType(schema, place)

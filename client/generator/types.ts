@@ -5,7 +5,7 @@ import {
   type ParameterPlace,
   partsOf,
   type ResponseDescription,
-} from './document.ts'
+} from './description.ts'
 import { documentationOf, type Field, reject, type Schema } from './schema.ts'
 import { capitalized, comment, literal, propertyName, union } from './typescript.ts'
 

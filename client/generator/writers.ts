@@ -1,4 +1,4 @@
-import { type Components, type ParameterPlace, resolve } from './document.ts'
+import { type Components, type ParameterPlace, resolve } from './description.ts'
 import type { Field, Literal, Schema } from './schema.ts'
 import { literal, propertyName } from './typescript.ts'
 

@@ -1,7 +1,7 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
+import { parameters } from '../wire/fields.ts'
 import { readList, readObject } from '../wire/read.ts'
-import { parameters } from '../wire/request.ts'
 import { object, quoted } from '../wire/write-json.ts'
 import { int64, integer, text } from '../wire/write-scalar.ts'
 import type { Route } from '../wire/route.ts'

@@ -1,6 +1,5 @@
-import type { FieldsWriter } from './fields.ts'
+import type { FieldsWriter, ParameterText } from './fields.ts'
 import type { Reader } from './read.ts'
-import type { ParameterText } from './request.ts'
 import type { Writer } from './write-scalar.ts'
 
 /** How to send an operation, and how the service may respond. */
