@@ -51,13 +51,13 @@ describe('the document of a grown contract has', () => {
   })
 
   test.each([
-    ['a record of schemas', { 'if-match': z.string(), 'Idempotency-Key': z.string().optional() }],
-    ['a schema', z.object({ 'if-match': z.string(), 'Idempotency-Key': z.string().optional() })],
+    ['a record of schemas', { 'if-match': z.string(), 'idempotency-key': z.string().optional() }],
+    ['a schema', z.object({ 'if-match': z.string(), 'idempotency-key': z.string().optional() })],
   ])('header parameters from %s', async (_, headers) => {
     const { operation } = await describeRoute({ headers })
     expect(operation.parameters).toEqual([
       { in: 'header', name: 'if-match', required: true, schema: { type: 'string' } },
-      { in: 'header', name: 'Idempotency-Key', schema: { type: 'string' } },
+      { in: 'header', name: 'idempotency-key', schema: { type: 'string' } },
     ])
   })
 
@@ -197,8 +197,14 @@ describe('the document rejects', () => {
     ],
     [
       'a header that the client sets itself',
-      { headers: { Authorization: z.string() } },
-      'x: headers.Authorization: is set by the client itself; remove it',
+      { headers: { authorization: z.string() } },
+      'x: headers.authorization: is set by the client itself; remove it',
+    ],
+    ['a header that fetch sets', { headers: { 'sec-purpose': z.string() } }, 'x: headers.sec-purpose: is set by'],
+    [
+      'a header in upper case, which the server would not find',
+      { headers: { 'X-Bed': z.string() } },
+      'x: headers.X-Bed: has upper case letters; write it in lower case',
     ],
     ['a path parameter without a schema', { path: '/beds/:id' }, 'x: path: :id has no schema; add it to pathParams'],
     [
@@ -291,6 +297,14 @@ describe('the document rejects', () => {
   test('a nested router', () => {
     expect(() => createOpenApiDocument({ operations: { beds: { x: route } } })).toThrow(
       'beds: is not an operation; move the operations of a nested router to the top level',
+    )
+  })
+
+  test('two object schemas of headers, which ts-rest merges into nothing', () => {
+    const headers = z.object({ a: z.string() })
+    const operations = c.router({ x: { ...route, method: 'GET', headers } } as never, { baseHeaders: headers } as never)
+    expect(() => createOpenApiDocument({ operations })).toThrow(
+      'x: headers: ts-rest cannot merge the z.object() of a router and an operation; use records of schemas',
     )
   })
 

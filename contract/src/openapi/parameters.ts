@@ -4,8 +4,9 @@ import type { createDocument } from 'zod-openapi'
 import { requireJson } from './json-values.ts'
 import { isOptional, requireSchema } from './schemas.ts'
 
-/** OpenAPI ignores parameters with these names: other parts of the document describe them. */
-const IGNORED_HEADERS = ['accept', 'authorization', 'content-type']
+/** Headers that the SDK or `fetch` sets, or that the application may not set; OpenAPI ignores some of them. */
+const RESERVED_HEADERS =
+  /^(?:accept|accept-(?:charset|encoding)|authorization|connection|content-(?:length|type)|cookie2?|date|dnt|expect|host|keep-alive|origin|referer|te|trailer|transfer-encoding|upgrade|via|x-request-id|(?:access-control|proxy|sec)-.*)$/
 
 /** A path of text and `:name`, each a whole segment. */
 const PATH = /^(\/(:?[\w.~-]+)?)+$/
@@ -15,22 +16,35 @@ export function describeParameters(name: string, route: AppRoute) {
   const { path, query, headers } = {
     path: objectOf(route.pathParams, `${name}: pathParams`),
     query: objectOf(route.query, `${name}: query`),
-    headers: objectOf(asObject(route.headers), `${name}: headers`),
+    headers: objectOf(asObject(route.headers, `${name}: headers`), `${name}: headers`),
   }
   checkPath(name, route.path, path)
-  for (const header of Object.keys(headers?.shape ?? {})) {
-    if (!IGNORED_HEADERS.includes(header.toLowerCase())) continue
-    throw new Error(`${name}: headers.${header}: is set by the client itself; remove it`)
-  }
+  for (const header of Object.keys(headers?.shape ?? {})) checkHeader(header, `${name}: headers.${header}`)
   return { ...(path && { path }), ...(query && { query }), ...(headers && { header: headers }) }
 }
 
 /** Turns the headers of ts-rest, a record of schemas or an object schema, into an object schema. */
-function asObject(headers: AppRoute['headers']): unknown {
+function asObject(headers: AppRoute['headers'], place: string): unknown {
   if (typeof headers !== 'object' || headers === null || '_zod' in headers) return headers
+  if (!isSchemaRecord(headers)) {
+    throw new Error(
+      `${place}: ts-rest cannot merge the z.object() of a router and an operation; use records of schemas`,
+    )
+  }
   // ts-rest removes a header of the router from one operation by `null`.
   const schemas = Object.entries(headers).filter(([, schema]) => schema !== null)
   return schemas.length > 0 ? z.object(Object.fromEntries(schemas)) : undefined
+}
+
+/** Whether these are schemas by name, rather than two object schemas that ts-rest has spread into one object. */
+function isSchemaRecord(headers: object): boolean {
+  return !('def' in headers && headers.def instanceof Object && 'shape' in headers.def)
+}
+
+function checkHeader(header: string, place: string): void {
+  // ts-rest looks for the name as it is written, among the names of Node.js.
+  if (header !== header.toLowerCase()) throw new Error(`${place}: has upper case letters; write it in lower case`)
+  if (RESERVED_HEADERS.test(header)) throw new Error(`${place}: is set by the client itself; remove it`)
 }
 
 function objectOf(value: unknown, place: string): z.ZodObject | undefined {
