@@ -44,6 +44,11 @@ export function findOperation(method: string, path: string): Target | undefined 
   return undefined
 }
 
+/** Returns the name of a query parameter that was sent more than once but has one value. */
+export function findDuplicate(forms: ParameterForms = {}, query: URLSearchParams): string | undefined {
+  return Object.keys(forms).find((name) => typeof forms[name] === 'string' && query.getAll(name).length > 1)
+}
+
 /** Reads the values of a request that the client wrote. */
 export function readValues(
   endpoint: Endpoint,
@@ -79,5 +84,7 @@ function readParameters(forms: ParameterForms = {}, textsOf: (name: string) => (
 function readScalar(text: string, form: ParameterForm): unknown {
   if (form === 'int64') return BigInt(text)
   if (form === 'boolean') return text === 'true'
+  // `Number` also reads empty text, spaces and exponents.
+  if (form === 'integer' && !/^-?\d+$/.test(text)) return Number.NaN
   return form === 'text' ? text : Number(text)
 }

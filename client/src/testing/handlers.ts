@@ -38,7 +38,7 @@ export const handlers: Record<OperationName, Handler> = {
   getPlants({ query }, plants) {
     const { limit, cursor } = query as { limit?: number; cursor?: string }
     const start = cursor === undefined ? 0 : Number(CURSOR.exec(cursor)?.[1])
-    if (limit !== undefined && (limit < 1 || limit > MAX_PAGE_SIZE)) {
+    if (limit !== undefined && !(limit >= 1 && limit <= MAX_PAGE_SIZE)) {
       return errorResponse('invalidQuery', { message: `limit: must be an integer between 1 and ${MAX_PAGE_SIZE}` })
     }
     if (!(start <= plants.size)) {

@@ -1,6 +1,6 @@
 import { endpoints } from '../generated/endpoints.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
-import { findOperation, readValues } from './endpoint.ts'
+import { findDuplicate, findOperation, readValues } from './endpoint.ts'
 import { createAccount, handlers } from './handlers.ts'
 import { errorResponse, type FakeResponse } from './response.ts'
 import type { FakeState } from './state.ts'
@@ -33,6 +33,10 @@ export function respond(request: Request, body: string, state: FakeState): FakeR
   }
   if (endpoint.body && !JSON_MEDIA_TYPE.test(headers.get('content-type') ?? '')) {
     return errorResponse('unsupportedMediaType', { message: 'Content-Type: must be application/json, in UTF-8' })
+  }
+  const duplicate = findDuplicate(endpoint.query, query)
+  if (duplicate !== undefined) {
+    return errorResponse('invalidQuery', { message: `${duplicate}: must appear only once` })
   }
   const data = state.accounts.get(account) ?? createAccount()
   state.accounts.set(account, data)

@@ -140,17 +140,18 @@ describe.each(services)('%s', (_, start) => {
       expect(names).toEqual(['plant 0', 'plant 1', 'plant 2', 'added'])
     })
 
+    const invalidLimits = ['0', '-1', '1001', 'abc', '1.5', '', '%201', '1e2', '+1', '00', '999999999', '9999999999']
     test.each([
-      ['limit=0', 'limit: must be an integer between 1 and 1000'],
-      ['limit=1001', 'limit: must be an integer between 1 and 1000'],
-      ['limit=-1', 'limit: must be an integer between 1 and 1000'],
-      ['cursor=', 'cursor: '],
-      ['cursor=nonsense', 'cursor: '],
+      ...invalidLimits.map((limit) => [`limit=${limit}`, /^limit: must be an integer between 1 and 1000$/] as const),
+      ['limit=1&limit=2', /^limit: must appear only once$/],
+      ['cursor=a&cursor=b', /^cursor: must appear only once$/],
+      ['cursor=', /^cursor: must be taken from the Link header/],
+      ['cursor=nonsense', /^cursor: must be taken from the Link header/],
     ])('with ?%s is rejected', async (query, message) => {
       expect(await send('GET', `/plants?${query}`)).toMatchObject({
         status: 400,
         error: 40004,
-        message: expect.stringContaining(message),
+        message: expect.stringMatching(message),
       })
     })
   })
@@ -272,14 +273,6 @@ describe('the real service, for requests that the SDK never sends', () => {
   test('checks the media type before the body', async () => {
     expect(await post('{', { 'content-type': 'text/plain' })).toMatchObject({ status: 415, error: 41500 })
     expect(await post('{}', { 'content-type': 'application/json; charset=utf-8' })).toMatchObject({ error: 40002 })
-  })
-
-  test.each(['limit=1.5', 'limit=', 'limit=ten', 'limit=1&limit=2'])('rejects ?%s', async (query) => {
-    expect(await send('GET', `/plants?${query}`)).toMatchObject({
-      status: 400,
-      error: 40004,
-      message: expect.stringMatching(/^limit: must (be an integer between 1 and 1000|appear only once)/),
-    })
   })
 
   test('responds 401 to a missing token, without error="invalid_token"', async () => {
