@@ -141,7 +141,7 @@ describe.each(services)('%s', (_, start) => {
     })
 
     const invalidLimits = ['0', '-1', '1001', 'abc', '1.5', '', '%201', '1e2', '+1', '00', '999999999', '9999999999']
-    test.each([
+    test.each<readonly [string, RegExp]>([
       ...invalidLimits.map((limit) => [`limit=${limit}`, /^limit: must be an integer between 1 and 1000$/] as const),
       ['limit=1&limit=2', /^limit: must appear only once$/],
       ['cursor=a&cursor=b', /^cursor: must appear only once$/],
