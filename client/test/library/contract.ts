@@ -1,0 +1,178 @@
+import { ErrorSchema } from '@plant-store/contract'
+import { initContract } from '@ts-rest/core'
+import * as z from 'zod'
+import {
+  BookChangesSchema,
+  BookSchema,
+  BulkBookSchema,
+  BulkResultSchema,
+  FlagSchema,
+  FoundBooksSchema,
+  GenreSchema,
+  IdSchema,
+  IdTextSchema,
+  ImportSchema,
+  LoanSchema,
+  listOf,
+  NewBookSchema,
+  NewLoanSchema,
+  NoteSchema,
+  StatisticsSchema,
+} from './schemas.ts'
+
+const c = initContract()
+
+const bookPath = z.object({ id: IdTextSchema })
+const read = { scope: 'read' } as const
+const write = { scope: 'write' } as const
+
+/** A contract that uses everything that the generator supports. */
+export const library = c.router(
+  {
+    getBook: {
+      method: 'GET',
+      path: '/books/:id',
+      description: 'Returns a book.',
+      pathParams: bookPath,
+      headers: {
+        // Node.js sends `*` if the client sends nothing, so this cannot be an enum.
+        'accept-language': z.string().optional().meta({ description: 'The language of the title.' }),
+        'x-currency': z.enum(['eur', 'usd']).optional(),
+      },
+      responses: { 200: BookSchema, 404: ErrorSchema },
+      metadata: read,
+    },
+    searchBooks: {
+      method: 'GET',
+      path: '/books',
+      description: 'Finds books.',
+      query: z.object({
+        words: z.string().meta({ description: 'Words of the title.' }),
+        genres: listOf(GenreSchema).optional(),
+        authors: listOf(z.string()).optional(),
+        ids: listOf(IdTextSchema).optional(),
+        available: FlagSchema.optional(),
+        minPages: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .max(2 ** 31 - 1)
+          .optional(),
+        maxPrice: z.coerce.number().optional().meta({ description: 'Use `minPages`.', deprecated: true }),
+        order: z.enum(['title', 'price']),
+      }),
+      responses: { 200: FoundBooksSchema },
+      metadata: read,
+    },
+    createBooks: {
+      method: 'POST',
+      path: '/books',
+      description: 'Creates several books. Each has a result of its own.',
+      body: z.array(BulkBookSchema),
+      responses: { 200: z.array(BulkResultSchema) },
+      metadata: write,
+    },
+    putBook: {
+      method: 'PUT',
+      path: '/books/:id',
+      description: 'Creates or replaces a book.',
+      pathParams: bookPath,
+      body: NewBookSchema,
+      responses: { 200: BookSchema, 201: z.object({ created: BookSchema, location: z.string() }) },
+      metadata: write,
+    },
+    updateBook: {
+      method: 'PATCH',
+      path: '/books/:id',
+      description: 'Changes some fields of a book.',
+      pathParams: bookPath,
+      headers: { 'if-match': z.string().optional().meta({ description: 'The `revision` that you have read.' }) },
+      body: BookChangesSchema,
+      responses: { 200: BookSchema, 404: ErrorSchema, 412: ErrorSchema },
+      metadata: write,
+    },
+    deleteBook: {
+      method: 'DELETE',
+      path: '/books/:id',
+      description: 'Deletes a book.',
+      pathParams: bookPath,
+      headers: { 'if-match': z.string().meta({ description: 'The `revision` that you have read.' }) },
+      responses: { 204: c.noBody(), 404: ErrorSchema, 412: ErrorSchema },
+      metadata: write,
+    },
+    borrowBook: {
+      method: 'POST',
+      path: '/loans',
+      description: 'Lends a book to a member. Every request lends it once more.',
+      body: NewLoanSchema,
+      headers: { 'x-desk': z.coerce.number().int().min(0).max(99).optional() },
+      responses: { 201: LoanSchema, 404: ErrorSchema },
+      metadata: { scope: 'write', idempotent: false } as const,
+    },
+    listLoans: {
+      method: 'GET',
+      path: '/loans',
+      description: 'Returns the loans, in order of creation.',
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(100).optional(),
+        cursor: z.string().optional(),
+        member: z.string().optional(),
+      }),
+      responses: { 200: z.array(LoanSchema) },
+      metadata: { scope: 'read', paged: true } as const,
+    },
+    returnBooks: {
+      method: 'POST',
+      path: '/returns',
+      description: 'Returns borrowed books, and says how many loans each book still has.',
+      body: z.array(IdSchema),
+      responses: { 200: z.record(z.string(), z.int64()) },
+      metadata: write,
+    },
+    getStatistics: {
+      method: 'GET',
+      path: '/statistics',
+      description: 'Counts the books.',
+      responses: { 200: StatisticsSchema },
+      metadata: read,
+    },
+    getNote: {
+      method: 'GET',
+      path: '/shelves/:shelf/notes/:name',
+      description: 'Returns a note on a shelf.',
+      pathParams: z.object({ shelf: z.string(), name: z.string() }),
+      responses: { 200: NoteSchema },
+      metadata: read,
+    },
+    startImport: {
+      method: 'POST',
+      path: '/imports',
+      description: 'Starts to import books, or says that nothing is new.',
+      body: c.noBody(),
+      responses: { 202: ImportSchema, 204: c.noBody() },
+      metadata: write,
+    },
+    getBookCount: {
+      method: 'GET',
+      path: '/count',
+      summary: 'Count Books',
+      description: 'Counts the books. Use `getStatistics`.',
+      deprecated: true,
+      responses: { 200: z.int64() },
+      metadata: read,
+    },
+  },
+  {
+    strictStatusCodes: true,
+    pathPrefix: '/library',
+    commonResponses: {
+      400: ErrorSchema,
+      401: ErrorSchema,
+      403: ErrorSchema,
+      408: ErrorSchema,
+      429: ErrorSchema,
+      500: ErrorSchema,
+      503: ErrorSchema,
+    },
+  },
+)
