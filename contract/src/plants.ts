@@ -13,6 +13,7 @@ export const Int64Schema = z
   .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })
   .transform((value) => BigInt(value))
   .refine((value) => value >= INT64_MIN && value <= INT64_MAX, { error: NOT_INT64 })
+  .meta(describedAs({ type: 'integer', format: 'int64' }))
 
 /** Has the same verdict with and without the `u` flag, which a validator may set or not: pairs of surrogates are text. */
 const TEXT_PATTERN = '^(?:[^\\u0000\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { ErrorSchema } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
+import { Int64Schema } from '../src/plants.ts'
 
 const c = initContract()
 const BedSchema = z.object({ size: z.int32() }).meta({ id: 'Bed' })
@@ -112,7 +113,9 @@ describe('the document of a grown contract has', () => {
       ratio: z.float64(),
       total: z.uint64(),
     }
-    const { schemas } = await describeRoute({ method: 'POST', body: z.object(fields).meta({ id: 'Body' }) })
+    // With `override` a body may have bigints, which reject the numbers of JSON.
+    const schema = z.object(fields).meta({ id: 'Body', override: {} })
+    const { schemas } = await describeRoute({ method: 'POST', body: schema })
     expect((schemas['Body'] as { properties: object }).properties).toMatchObject({
       id: { type: 'integer', format: 'int64', exclusiveMinimum: 0, maximum: 10 },
       step: { type: 'integer', format: 'int64', multipleOf: 5, default: 5 },
@@ -278,6 +281,74 @@ describe('the document rejects', () => {
     await expect(describeRoute({ responses: { 200: schema } })).rejects.toThrow(
       'x: response 200.a: z.transform() is not JSON; use z.codec() or .pipe()',
     )
+  })
+
+  test.each<[string, z.core.$ZodType]>([
+    ['z.codec()', z.codec(z.string(), z.int(), { decode: Number, encode: String })],
+    ['z.stringbool()', z.stringbool()],
+    ['z.pipe()', z.string().pipe(z.string().min(1))],
+    ['z.preprocess()', z.preprocess(String, z.string())],
+    ['a default', z.string().default('a')],
+    ['a prefault', z.string().prefault('a')],
+    ['z.success()', z.success(z.string())],
+    ['coercion', z.coerce.number()],
+  ])('%s in a response, which is sent as the handler returns it', (_, schema) => {
+    const responses = { 200: z.object({ a: schema }) }
+    expect(() => createOpenApiDocument({ operations: { x: { ...route, responses } } })).toThrow(
+      'x: response 200.a: is sent as the handler returns it, before zod changes it; use the schema of what is sent',
+    )
+    const body = z.object({ a: schema })
+    createOpenApiDocument({ operations: { x: { ...route, method: 'POST', body } } })
+  })
+
+  test('a bigint in a body, which rejects the numbers of JSON', () => {
+    const create = (schema: z.core.$ZodType) => () =>
+      createOpenApiDocument({ operations: { x: { ...route, method: 'POST', body: z.array(schema) } } })
+    for (const schema of [z.bigint(), z.int64(), z.bigint().nullable()]) {
+      expect(schema.safeParse(1).success).toBe(false)
+      expect(create(schema)).toThrow(
+        'x: body[]: rejects integers below 2^53, which are numbers in JSON; use Int64Schema',
+      )
+    }
+    expect(Int64Schema.safeParse(1).success).toBe(true)
+    create(Int64Schema)()
+    create(z.coerce.bigint())()
+  })
+
+  const toList = (value: unknown) => [value].flat()
+  test.each<[string, string, z.core.$ZodType]>([
+    ['numbers', ': rejects text, which every parameter is', z.number()],
+    ['optional integers', ': rejects text', z.int32().optional()],
+    ['bigints', ': rejects text', z.bigint()],
+    ['bigints that are described', ': rejects text', z.int64().meta({ override: { type: 'integer' } })],
+    ['booleans', ': rejects text', z.boolean()],
+    ['unions of them', ': rejects text', z.union([z.number(), z.boolean()])],
+    ['literals that are not text', ': rejects text', z.literal(['a', 1])],
+    ['lists of numbers', '[]: rejects text', z.preprocess(toList, z.array(z.number()))],
+    [
+      'lists',
+      ': rejects a single item; use z.preprocess((value) => [value].flat(), z.array(...))',
+      z.array(z.string()),
+    ],
+    ['coerced booleans', ': reads "false" as true; use z.stringbool()', z.coerce.boolean()],
+  ])('%s as a parameter, which is text', (_, reason, schema) => {
+    const create = (changes: object) => () => createOpenApiDocument({ operations: { x: { ...route, ...changes } } })
+    expect(create({ query: z.object({ a: schema }) })).toThrow(`x: query.a${reason}`)
+    expect(create({ headers: { a: schema } })).toThrow(`x: headers.a${reason}`)
+    if (reason.includes('item') || schema._zod.optin) return
+    expect(create({ path: '/:a', pathParams: z.object({ a: schema }) })).toThrow(`x: pathParams.a${reason}`)
+  })
+
+  test.each<[string, z.core.$ZodType]>([
+    ['text', z.string().min(5).optional()],
+    ['coerced numbers', z.coerce.number().int().min(5)],
+    ['coerced bigints', z.coerce.bigint()],
+    ['codecs', z.codec(z.string().regex(/^x\d+$/), z.int(), { decode: Number, encode: String })],
+    ['booleans of text', z.stringbool({ truthy: ['yes'], falsy: ['no'] })],
+    ['enums', z.enum(['b', 'c'])],
+    ['lists of one or more', z.preprocess(toList, z.array(z.coerce.number())).optional()],
+  ])('no parameters that are %s', (_, schema) => {
+    createOpenApiDocument({ operations: { x: { ...route, query: z.object({ a: schema }) } } })
   })
 
   test('nothing that metadata describes', async () => {

@@ -1,30 +1,22 @@
 import { Int64Schema } from '@plant-store/contract'
 import * as z from 'zod'
 
-/** Describes an int64 that a schema parses from something else, or checks itself. */
-const int64 = {
-  override: ({ jsonSchema }: { jsonSchema: object }) => {
-    for (const key of ['anyOf', 'pattern']) Reflect.deleteProperty(jsonSchema, key)
-    Object.assign(jsonSchema, { type: 'integer', format: 'int64' })
-  },
-}
-
 /** An int64 in a request body. */
-export const IdSchema = Int64Schema.meta({ description: 'Identification number.', ...int64 })
+export const IdSchema = Int64Schema.meta({ description: 'Identification number.' })
 
-/** An int64 in a path, query or header, which are text. */
+/** An int64 in a path or a query, which are text. */
 export const IdTextSchema = z
   .codec(z.string().regex(/^-?\d{1,19}$/), z.int64(), { decode: BigInt, encode: String })
-  .meta({ description: 'Identification number.', ...int64 })
+  .meta({ description: 'Identification number.', override: { type: 'integer', format: 'int64', pattern: undefined } })
 
 /** A boolean in a query. */
 export const FlagSchema = z
   .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive' })
   .meta({ override: { type: 'boolean' } })
 
-/** A list in a query: Express passes a single value without a list. */
+/** A list in a query: Express passes a single item as text. */
 export function listOf<TItem extends z.ZodType>(item: TItem) {
-  return z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(item))
+  return z.preprocess((value) => [value].flat(), z.array(item))
 }
 
 export const GenreSchema = z

@@ -27,13 +27,13 @@ const addedOperations = {
     path: '/plants/:id',
     summary: 'Get Plant',
     description: 'Returns one plant.',
-    pathParams: z.object({ id: int64.meta({ description: 'Identification number of the plant.' }) }),
+    pathParams: z.object({ id: z.coerce.bigint().meta({ description: 'Identification number of the plant.' }) }),
     query: z.object({
       language: z
         .string()
         .optional()
         .meta({ description: 'The language of the name (BCP 47).', examples: ['de'] }),
-      scale: z.number().meta({ description: 'The scale of the picture; 1 is full size.' }),
+      scale: z.coerce.number().meta({ description: 'The scale of the picture; 1 is full size.' }),
     }),
     responses: { 200: PlantSchema, 404: ErrorSchema, 500: ErrorSchema },
     metadata: { scope: 'read' },
@@ -42,7 +42,7 @@ const addedOperations = {
     method: 'GET',
     path: '/tags/:tag/plants',
     pathParams: z.object({ tag: z.string() }),
-    query: z.object({ limit: z.int32().optional(), cursor: z.string().optional() }),
+    query: z.object({ limit: z.coerce.number().int().optional(), cursor: z.string().optional() }),
     responses: { 200: z.array(PlantSchema), 500: ErrorSchema },
     metadata: { scope: 'read', paged: true },
   },

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { boundsOf } from './describe-exactly.ts'
 
-/** Whether a schema is of what the client sends or of what it receives. */
-export type Direction = 'input' | 'output'
+/** Whether a schema is of a body or a parameter that the client sends, or of what it receives. */
+export type Direction = 'input' | 'parameter' | 'output'
 
 /** Schemas of values that JSON does not have, and what to use for them. */
 const NOT_JSON: Readonly<Record<string, string>> = {
@@ -20,6 +20,9 @@ const NOT_JSON: Readonly<Record<string, string>> = {
   void: 'use .optional()',
 }
 
+/** Schemas whose output differs from their input. ts-rest sends a response as the handler returns it. */
+const CHANGED: ReadonlySet<string> = new Set(['default', 'pipe', 'prefault', 'success'])
+
 /**
  * Checks that JSON and JSON Schema can express a schema and all its parts.
  *
@@ -34,6 +37,8 @@ export function requireJson(schema: z.core.$ZodType, place: string, direction: D
   for (const [suffix, part] of parts(schema as z.core.$ZodTypes, direction)) {
     requireJson(part, place + suffix, direction, seen)
   }
+  const difference = findDifference(schema as z.core.$ZodTypes, direction)
+  if (difference) throw new Error(`${place}: ${difference}`)
 }
 
 function findProblem(schema: z.core.$ZodTypes): string | undefined {
@@ -48,6 +53,18 @@ function findProblem(schema: z.core.$ZodTypes): string | undefined {
   const flags = patternsOf(schema).flatMap((pattern) => pattern.flags.match(/[ims]/) ?? [])
   if (flags.length > 0)
     return `JSON Schema has no regular expression flags; write the pattern without the flag ${flags[0]}`
+  return undefined
+}
+
+/** Says how what is sent differs from what the document would describe. */
+function findDifference({ _zod: { def } }: z.core.$ZodTypes, direction: Direction): string | undefined {
+  const coerces = 'coerce' in def && def.coerce === true
+  if (direction === 'output' && (CHANGED.has(def.type) || coerces)) {
+    return 'is sent as the handler returns it, before zod changes it; use the schema of what is sent'
+  }
+  if (direction === 'input' && def.type === 'bigint' && !coerces) {
+    return 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema'
+  }
   return undefined
 }
 

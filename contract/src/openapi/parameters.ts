@@ -2,6 +2,7 @@ import type { AppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import type { createDocument } from 'zod-openapi'
 import { requireJson } from './json-values.ts'
+import { requireText } from './parameter-text.ts'
 import { isOptional, requireSchema } from './schemas.ts'
 
 /** Headers that the SDK or `fetch` sets, or that the application may not set; OpenAPI ignores some of them. */
@@ -56,7 +57,9 @@ function objectOf(value: unknown, place: string): z.ZodObject | undefined {
     throw new Error(`${place}: takes parameters of any name; name each in a z.object()`)
   }
   for (const [name, field] of Object.entries(schema.shape)) {
-    requireJson(requireSchema(field, `${place}.${name}`), `${place}.${name}`, 'input')
+    const parameter = requireSchema(field, `${place}.${name}`)
+    requireJson(parameter, `${place}.${name}`, 'parameter')
+    requireText(parameter, `${place}.${name}`)
   }
   return schema
 }
@@ -73,7 +76,7 @@ function checkPath(name: string, path: string, parameters: z.ZodObject | undefin
   for (const [field, schema] of Object.entries(shape)) {
     const place = `${name}: pathParams.${field}`
     if (!names.includes(field)) throw new Error(`${place}: is not in the path ${path}; add :${field} to it`)
-    if (isOptional(schema, 'input')) throw new Error(`${place}: is optional; make it required, or add an operation`)
+    if (isOptional(schema, 'parameter')) throw new Error(`${place}: is optional; make it required, or add an operation`)
   }
 }
 

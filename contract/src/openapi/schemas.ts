@@ -35,5 +35,5 @@ export function requireBody(value: unknown, place: string, direction: Direction)
 
 /** Whether a value may be missing. */
 export function isOptional(schema: z.core.$ZodType, direction: Direction): boolean {
-  return (direction === 'input' ? schema._zod.optin : schema._zod.optout) !== undefined
+  return (direction === 'output' ? schema._zod.optout : schema._zod.optin) !== undefined
 }
