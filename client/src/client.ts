@@ -1,6 +1,5 @@
-import type { CallResponse } from './call/attempt.ts'
 import { type Arguments, prepareCall } from './call/call.ts'
-import { sendCall } from './call/send.ts'
+import { type CallResponse, sendCall } from './call/send.ts'
 import type { Operations } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import type { IterateOperations, RawOperations, SafeOperations } from './operations.ts'
@@ -81,8 +80,9 @@ function createClient(settings: Settings): PlantStoreClient {
     const { paged } = routes[operation]
     raw[operation] = async (...parameters) => {
       const response = await call(parameters)
-      const { data, status, headers, requestId, attempts } = response
-      const result = { data, status, headers, requestId, attempts }
+      const { data, head, call: sent } = response
+      const { status, headers, requestId } = head
+      const result = { data, status, headers, requestId, attempts: sent.attempts }
       return paged ? { ...result, nextCursor: nextPage(response)?.cursor } : result
     }
     if (paged) {

@@ -21,19 +21,14 @@ export interface ResponseHead {
   readonly retryAfterMs: number | undefined
 }
 
-/** The fields that are safe to log: no headers, bodies or causes. */
-const loggedFields = [
-  'name',
-  'kind',
-  'message',
-  'method',
-  'url',
-  'attempts',
-  'status',
-  'code',
-  'requestId',
-  'retryAfterMs',
-] as const
+/** What an error has in addition to its call. */
+interface ErrorFields {
+  readonly kind?: ErrorKind
+  readonly detail?: string
+  readonly headers?: ResponseHeaders
+  readonly cause?: unknown
+  readonly [field: string]: unknown
+}
 
 /**
  * The base class of every error of this package. `instanceof` also works across copies of the package.
@@ -48,36 +43,38 @@ const loggedFields = [
  */
 export class PlantStoreError extends Error {
   /** Tells errors apart: switch on it. */
-  readonly kind: ErrorKind
+  declare readonly kind: ErrorKind
   /** The method of the request, such as `POST`. Undefined if the options of the client were invalid. */
-  readonly method: string | undefined
+  declare readonly method: string | undefined
   /** The URL of the request. Undefined if the options of the client were invalid. */
-  readonly url: string | undefined
+  declare readonly url: string | undefined
   /** How many requests were sent. */
-  readonly attempts: number
+  declare readonly attempts: number
+  /** What is wrong, without the method and URL that `message` starts with. For an `ApiError`, the service's own text. */
+  declare readonly detail: string
+  /** Whether the client retries such an error while it has retries left. */
+  declare readonly retryable: boolean
 
   /** @internal */
-  constructor(kind: ErrorKind, reason: string, call?: FailedCall, options?: { cause?: unknown }) {
-    const afterAttempts = call && call.attempts > 1 ? ` (attempt ${call.attempts})` : ''
-    super(call ? `${call.method} ${call.url}: ${reason}${afterAttempts}` : reason, options)
-    this.kind = kind
-    this.method = call?.method
-    this.url = call?.url
-    this.attempts = call?.attempts ?? 0
+  constructor(reason: string, call?: FailedCall | PlantStoreError, { headers, ...fields }: ErrorFields = {}) {
+    const { method, url, attempts = 0 }: Partial<PlantStoreError> = call ?? {}
+    super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
+    Object.assign(this, { kind: 'request', method, url, attempts, detail: reason, retryable: false, ...fields })
+    // Not enumerable, because a header may have a secret: `console.log`, `{ ...error }` and `toJSON` leave it out.
+    if (headers) Object.defineProperty(this, 'headers', { value: headers })
   }
 
-  /** Returns the fields that are safe to log: no headers, bodies or causes, and never the token. */
+  /** Returns the fields that are safe to log, with the `body`: no headers or causes, and never the token. */
   toJSON(): Record<string, unknown> {
-    const fields = this as Record<string, unknown>
-    return Object.fromEntries(loggedFields.map((field) => [field, fields[field]]))
+    const { name, message } = this
+    return { name, message, ...(this as object) }
   }
 
   /** Recognizes the errors of every copy of this package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     const brand = brandOf(this.prototype.name)
     // A class that an app derives has no brand: the default check applies.
-    if (!Object.hasOwn(this.prototype, brand)) return Function.prototype[Symbol.hasInstance].call(this, value)
-    return typeof value === 'object' && value !== null && brand in value
+    return Object.hasOwn(this.prototype, brand) ? brand in Object(value) : super[Symbol.hasInstance](value)
   }
 }
 
@@ -95,9 +92,9 @@ export class ApiError extends PlantStoreError {
   /** The HTTP status, such as 400. */
   declare readonly status: number
   /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. */
-  readonly code: number
+  declare readonly code: number
   /** The body of the response. */
-  readonly body: ErrorBody
+  declare readonly body: ErrorBody
   /** The headers of the response. */
   declare readonly headers: ResponseHeaders
   /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
@@ -107,10 +104,8 @@ export class ApiError extends PlantStoreError {
 
   /** @internal */
   constructor(kind: 'api' | 'undeclared', body: ErrorBody, head: ResponseHead, call: FailedCall) {
-    super(kind, `responded ${head.status} (${body.error}): ${body.message}`, call)
-    this.code = body.error
-    this.body = body
-    Object.assign(this, head)
+    const { error: code, message: detail } = body
+    super(`responded ${head.status} (${code}): ${detail}`, call, { ...head, kind, detail, code, body })
   }
 }
 
@@ -128,57 +123,41 @@ export class MalformedResponseError extends PlantStoreError {
 
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: FailedCall) {
-    super('malformed-response', `responded ${head.status} ${reason}`, call)
-    Object.assign(this, head)
+    super(`responded ${head.status} ${reason}`, call, { ...head, kind: 'malformed-response' })
   }
 }
 
 /** The connection failed: network, DNS or TLS. The original error is the `cause`. */
 export class ConnectionError extends PlantStoreError {
   declare readonly kind: 'connection' | 'timeout'
-
-  /** @internal */
-  constructor(
-    reason: string,
-    call: FailedCall,
-    options?: { cause?: unknown },
-    kind: 'connection' | 'timeout' = 'connection',
-  ) {
-    super(kind, reason, call, options)
-  }
 }
 
 /** An attempt took longer than `timeout`. */
 export class TimeoutError extends ConnectionError {
   declare readonly kind: 'timeout'
-
-  /** @internal */
-  constructor(timeout: number, call: FailedCall) {
-    super(`timed out after ${timeout} ms`, call, undefined, 'timeout')
-  }
 }
 
 /** The call was aborted by its `signal`. */
 export class AbortError extends PlantStoreError {
   declare readonly kind: 'aborted'
-  /** The reason of the signal, which is also the `cause`. */
-  readonly reason: unknown
 
   /** @internal */
-  constructor(reason: unknown, call: FailedCall) {
-    super('aborted', 'aborted by the signal', call, { cause: reason })
-    this.reason = reason
+  constructor(cause: unknown, call: FailedCall | PlantStoreError) {
+    super('aborted by the signal', call, { kind: 'aborted', cause })
+  }
+
+  /** The reason of the signal, which is also the `cause`. */
+  get reason(): unknown {
+    return this.cause
   }
 }
 
-/** Nothing was sent, because a value or an option is invalid: the message names it. */
+/**
+ * A value or an option is invalid, or a function of the app failed: the message names it, and the `cause` is the
+ * function's error. Nothing was sent, unless `fetch` is that function.
+ */
 export class RequestError extends PlantStoreError {
   declare readonly kind: 'request'
-
-  /** @internal */
-  constructor(reason: string, call?: FailedCall, options?: { cause?: unknown }) {
-    super('request', reason, call, options)
-  }
 }
 
 /** An `ApiError` with a status that the contract declares for the operation. */
@@ -204,8 +183,7 @@ for (const [name, { prototype }] of Object.entries({
   AbortError,
   RequestError,
 })) {
-  Object.defineProperty(prototype, 'name', { value: name })
-  Object.defineProperty(prototype, brandOf(name), { value: true })
+  Object.defineProperties(prototype, { name: { value: name }, [brandOf(name)]: { value: true } })
 }
 
 function brandOf(name: string): symbol {

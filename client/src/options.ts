@@ -2,6 +2,7 @@ import { RequestError } from './errors.ts'
 import type { Fetch, Signal } from './fetch.ts'
 import type { Hooks, Logger } from './hooks.ts'
 import { readHeaders } from './wire/headers.ts'
+import { parseUrl } from './wire/link.ts'
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)
@@ -16,15 +17,16 @@ export interface TokenRequest {
 export interface CallOptions {
   /**
    * The access token, or a function that returns one. The function runs once per call, and once more after a 401.
-   * A token that is `undefined` is an error: omit the option to use the default.
+   * A token that is `undefined` is an error: omit the option to use the default. `false` sends no token, because a proxy
+   * adds it.
    *
    * Default: the environment variable `PLANT_STORE_TOKEN`.
    */
-  token?: TokenSource
+  token?: TokenSource | false
 
   /**
-   * The maximum duration of one attempt in milliseconds, from getting the token to the end of the response. `Infinity`
-   * means no limit. To limit a call with all its retries, use `signal: AbortSignal.timeout(ms)`.
+   * The maximum duration of one attempt in milliseconds, from getting the token to the end of the response. `Infinity`,
+   * or more than 24 days, means no limit. To limit a call with all its retries, use `signal: AbortSignal.timeout(ms)`.
    *
    * Default: 30000.
    */
@@ -49,7 +51,7 @@ export interface CallOptions {
 
   /**
    * Additional request headers. The headers of the call override those of the client, and both override the SDK's own,
-   * except `authorization`, which always carries the `token`.
+   * except `authorization`, which always carries the `token`, unless that is `false`.
    */
   headers?: Readonly<Record<string, string>> | undefined
 
@@ -60,8 +62,8 @@ export interface CallOptions {
    */
   fetch?: Fetch | undefined
 
-  /** Functions that are called for each attempt. Each hook of the call replaces the same hook of the client. */
-  hooks?: Hooks | undefined
+  /** Functions that are called for each attempt, or several sets of them. Those of the client run before the call's. */
+  hooks?: Hooks | readonly Hooks[] | undefined
 
   /**
    * Logs each response (`debug`) and each retry (`warn`) as one line of text without secrets. Can be `console`.
@@ -75,7 +77,8 @@ export interface CallOptions {
 export interface ClientOptions extends CallOptions {
   /**
    * The URL of the service, with or without a path, such as `https://example.com/plant-store`. A URL that is
-   * `undefined` is an error, because the default could send the token to the wrong service.
+   * `undefined` is an error, because the default could send the token to the wrong service. In a browser it may be a
+   * path of the page's origin, such as `/api`.
    *
    * Default: the environment variable `PLANT_STORE_URL`.
    */
@@ -85,17 +88,15 @@ export interface ClientOptions extends CallOptions {
 /** Options with defaults applied. */
 export interface Settings {
   readonly baseUrl: string
-  readonly token: TokenSource
+  readonly token: TokenSource | false
   readonly timeout: number
   readonly retries: number
-  readonly signals: readonly Signal[]
+  readonly signal: readonly Signal[]
   readonly headers: Readonly<Record<string, string>>
   readonly fetch: Fetch | undefined
-  readonly hooks: Hooks
+  readonly hooks: readonly Hooks[]
   readonly logger: Logger | undefined
 }
-
-const MAX_TIMEOUT = 2 ** 31 - 1
 
 /**
  * Validates the options of a client and applies the defaults.
@@ -104,17 +105,21 @@ const MAX_TIMEOUT = 2 ** 31 - 1
  */
 export function readClientOptions(options: ClientOptions): Settings {
   const defaults = {
-    baseUrl: readBaseUrl(readOption(options, 'baseUrl', readEnvironment('PLANT_STORE_URL'))),
-    token: readEnvironment('PLANT_STORE_TOKEN') ?? missingToken,
+    baseUrl: readEnvironment('PLANT_STORE_URL') ?? '',
+    token: readEnvironment('PLANT_STORE_TOKEN') ?? (() => missing('token', 'PLANT_STORE_TOKEN')),
     timeout: 30_000,
     retries: 2,
-    signals: [],
+    signal: [],
     headers: {},
     fetch: undefined,
-    hooks: {},
+    hooks: [],
     logger: undefined,
   }
-  return readCallOptions(options, defaults)
+  checkNames(options, defaults)
+  return mergeOptions(options, {
+    ...defaults,
+    baseUrl: readBaseUrl(readOption(options, 'baseUrl', defaults.baseUrl)),
+  })
 }
 
 /**
@@ -123,23 +128,44 @@ export function readClientOptions(options: ClientOptions): Settings {
  * @throws RequestError if an option is invalid
  */
 export function readCallOptions(options: CallOptions, client: Settings): Settings {
-  const token = readOption(options, 'token', client.token)
-  const { timeout = client.timeout, retries = client.retries } = options
-  if (timeout !== Infinity && !(Number.isFinite(timeout) && timeout > 0 && timeout <= MAX_TIMEOUT)) {
-    throw new RequestError(`timeout: must be between 1 and ${MAX_TIMEOUT} milliseconds, or Infinity`)
+  const { baseUrl: _, ...known } = client
+  checkNames(options, known)
+  return mergeOptions(options, client)
+}
+
+function checkNames(options: object, known: object): void {
+  if (Object(options) !== options) throw new RequestError('options: must be an object')
+  // The options may also be an instance of a class, which has fields of its own.
+  if (options.constructor !== Object) return
+  for (const name of Object.keys(options)) {
+    if (name in known) continue
+    const words = name
+      .toLowerCase()
+      .replace(/ur[il]|host|endp/, 'bas')
+      .replace(/key|auth|secret/, 'tok')
+    const nearest = Object.keys(known).find((option) => words.includes(option.slice(0, 3)))
+    throw new RequestError(`${name}: is not an option${nearest ? `; did you mean ${nearest}?` : ''}`)
   }
-  if (!(Number.isInteger(retries) && retries >= 0)) throw new RequestError('retries: must be a non-negative integer')
-  if (typeof token !== 'function') checkToken(token)
+}
+
+function mergeOptions(options: CallOptions, client: Settings): Settings {
+  const token = readOption(options, 'token', client.token)
+  const { timeout = client.timeout, retries = client.retries, fetch = client.fetch, logger = client.logger } = options
+  if (typeof timeout !== 'number' || !(timeout > 0)) {
+    throw new RequestError('timeout: must be a positive number of milliseconds')
+  }
+  if (!Number.isInteger(retries) || retries < 0) throw new RequestError('retries: must be a non-negative integer')
+  if (token !== false && typeof token !== 'function') checkToken(token)
   return {
     ...client,
     timeout,
     retries,
     token,
-    signals: options.signal ? [...client.signals, options.signal] : client.signals,
-    headers: options.headers ? { ...client.headers, ...readHeaders(options.headers) } : client.headers,
-    fetch: options.fetch ?? client.fetch,
-    hooks: { ...client.hooks, ...options.hooks },
-    logger: options.logger ?? client.logger,
+    fetch,
+    logger,
+    signal: client.signal.concat(options.signal ?? []),
+    hooks: client.hooks.concat(options.hooks ?? []),
+    headers: { ...client.headers, ...(options.headers && readHeaders(options.headers)) },
   }
 }
 
@@ -154,12 +180,11 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
   name: Name,
   defaultValue: Default,
 ) {
-  if (typeof options !== 'object' || options === null) throw new RequestError('options: must be an object')
   // `in` also finds inherited options, such as the getters of a class.
   if (!(name in options)) return defaultValue
   const value = options[name]
   if (value !== undefined) return value
-  throw new RequestError(`${name}: is undefined; set a value, or omit the option to use the default`)
+  throw new RequestError(`${name}: is undefined; omit the option to use the default`)
 }
 
 /**
@@ -168,25 +193,24 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
  * @throws RequestError if the token is invalid
  */
 export function checkToken(token: unknown): asserts token is string {
-  if (typeof token !== 'string') throw new RequestError('token: must be a string')
-  if (token === '') throw new RequestError('token: is empty')
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new RequestError('token: contains an invalid character, such as a space')
-}
-
-function missingToken(): never {
-  throw new RequestError('token: is missing; set the `token` option or PLANT_STORE_TOKEN')
-}
-
-function readBaseUrl(baseUrl: string | undefined): string {
-  if (baseUrl === undefined) throw new RequestError('baseUrl: is missing; set the `baseUrl` option or PLANT_STORE_URL')
-  if (!URL.canParse(baseUrl)) {
-    throw new RequestError('baseUrl: is not a URL; use a URL such as https://example.com/plant-store')
+  if (typeof token !== 'string' || !/^[!-~]+$/.test(token)) {
+    throw new RequestError('token: must be a non-empty string of visible ASCII characters')
   }
-  const url = new URL(baseUrl)
-  if (!/^https?:$/.test(url.protocol)) throw new RequestError('baseUrl: must start with https:// or http://')
-  if (url.username || url.password) throw new RequestError('baseUrl: must not contain a user name or password')
-  if (url.search || url.hash) throw new RequestError('baseUrl: must not contain a query or fragment')
-  return url.href.replace(/\/+$/, '')
+}
+
+/** @throws RequestError */
+export function missing(option: string, variable: string): never {
+  throw new RequestError(`${option}: is missing; set the option or ${variable}`)
+}
+
+function readBaseUrl(baseUrl: string): string {
+  if (baseUrl === '') missing('baseUrl', 'PLANT_STORE_URL')
+  const { location } = globalThis as { location?: { origin: string } }
+  const url = parseUrl(baseUrl, /^\//.test(baseUrl) ? location?.origin : undefined)?.href ?? ''
+  if (/^https?:..[^/@]+\/[^?#]*$/.test(url)) return url.replace(/\/+$/, '')
+  throw new RequestError(
+    'baseUrl: must be an http or https URL, or in a browser a path, without credentials, query and fragment',
+  )
 }
 
 /** Reads an environment variable; undefined in a browser, and in Deno without the permission. */

@@ -1,10 +1,9 @@
-import type { CallResponse } from './call/attempt.ts'
 import { type Arguments, prepareCall } from './call/call.ts'
-import { sendCall } from './call/send.ts'
+import { type CallResponse, sendCall } from './call/send.ts'
 import { MalformedResponseError } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
 import type { Settings } from './options.ts'
-import { nextLink } from './wire/link.ts'
+import { nextLink, parseUrl } from './wire/link.ts'
 
 const DEFAULT_PAGE_SIZE = 100
 
@@ -14,7 +13,8 @@ export async function* iteratePages(
   input: Arguments,
   settings: Settings,
 ): AsyncGenerator<unknown, void, undefined> {
-  const query = { limit: DEFAULT_PAGE_SIZE, ...definedFields(input.query) }
+  const given: { readonly limit?: number } = Object(input.query)
+  const query = { ...given, limit: given.limit ?? DEFAULT_PAGE_SIZE }
   const call = prepareCall(operation, { ...input, query }, settings)
   for (let page = await sendCall(call); ; ) {
     yield* page.data as unknown[]
@@ -29,18 +29,17 @@ export async function* iteratePages(
  *
  * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to the same page
  */
-export function nextPage(response: CallResponse): { url: string; cursor: string | undefined } | undefined {
-  const { method, url, attempts, data: _, ...head } = response
+export function nextPage({
+  head,
+  call,
+  redact,
+}: CallResponse): { url: string; cursor: string | undefined } | undefined {
   const target = nextLink(head.headers.get('link'))
   if (target === undefined) return undefined
-  const current = new URL(url)
-  const next = URL.canParse(target, url) ? new URL(target, url) : undefined
+  const current = new URL(call.url)
+  const next = parseUrl(target, call.url)
   if (next?.origin === current.origin && next.href !== current.href) {
     return { url: next.href, cursor: next.searchParams.get('cursor') ?? undefined }
   }
-  throw new MalformedResponseError(`with an invalid link to the next page: ${target}`, head, { method, url, attempts })
-}
-
-function definedFields(query: unknown): object {
-  return Object.fromEntries(Object.entries(query ?? {}).filter(([, value]) => value !== undefined))
+  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`), head, call)
 }

@@ -38,7 +38,7 @@ export function prepareCall(operation: OperationName, { options, ...input }: Arg
 
 /** Adds the call to an error that does not have one yet. */
 export function withCall(error: unknown, call: FailedCall): PlantStoreError {
-  if (error instanceof PlantStoreError && error.url !== undefined) return error
-  const { message, cause } = error instanceof Error ? error : new Error(String(error))
-  return new RequestError(message, call, cause === undefined ? undefined : { cause })
+  if (error instanceof PlantStoreError && error.url) return error
+  const { message = String(error), cause } = Object(error)
+  return new RequestError(message, call, cause ? { cause } : {})
 }

@@ -1,40 +1,43 @@
+import { AbortError, type FailedCall, type PlantStoreError } from '../errors.ts'
 import type { Signal } from '../fetch.ts'
 
-/** Why work must end: its time is up, or a signal was aborted for this reason. */
-export type Ending = 'timeout' | { readonly reason: unknown }
+/** The longest delay of a timer in milliseconds, 24 days. A longer limit is no limit. */
+const MAX_TIMER = 2 ** 31 - 1
 
 /** Ends work when its time is up or a signal is aborted. */
 export interface Deadline {
   /** Aborted when the work must end. */
   readonly signal: Signal
-  /** Resolves when the work must end, for code that takes no signal. */
-  readonly reached: Promise<Ending>
+  /** Resolves when the time is up, and rejects with an `AbortError` when a signal is aborted. */
+  readonly reached: Promise<void>
   /** Must be called when the work is done. */
   dispose(): void
 }
 
-/** @param time in milliseconds; `Infinity` for no limit */
-export function startDeadline(time: number, signals: readonly Signal[]): Deadline {
+/**
+ * @param time in milliseconds; `Infinity` for no limit
+ * @param call the call that an `AbortError` belongs to
+ */
+export function startDeadline(time: number, signals: readonly Signal[], call: FailedCall | PlantStoreError): Deadline {
   const controller = new AbortController()
-  const listeners = signals.map((signal) => ({ signal, listener: () => end({ reason: signal.reason }) }))
-  let settle: (ending: Ending) => void
-  const reached = new Promise<Ending>((resolve) => {
-    settle = resolve
+  let dispose = (): void => {}
+  const reached = new Promise<void>((resolve, reject) => {
+    const timer = time > MAX_TIMER ? undefined : setTimeout(end, time, resolve)
+    const abort = (): void => {
+      const aborted = signals.find((signal) => signal.aborted)
+      if (aborted) end(() => reject(new AbortError(aborted.reason, call)))
+    }
+    for (const signal of signals) signal.addEventListener('abort', abort)
+    abort()
+    dispose = () => {
+      clearTimeout(timer)
+      for (const signal of signals) signal.removeEventListener('abort', abort)
+    }
   })
-  const timer = time === Infinity ? undefined : setTimeout(() => end('timeout'), time)
-  for (const { signal, listener } of listeners) {
-    if (signal.aborted) listener()
-    else signal.addEventListener('abort', listener)
-  }
   return { signal: controller.signal, reached, dispose }
 
-  function end(ending: Ending): void {
-    settle(ending)
+  function end(settle: () => void): void {
+    settle()
     controller.abort()
-  }
-
-  function dispose(): void {
-    clearTimeout(timer)
-    for (const { signal, listener } of listeners) signal.removeEventListener('abort', listener)
   }
 }

@@ -1,62 +1,135 @@
-import { AbortError, type PlantStoreError } from '../errors.ts'
+import { type FailedCall, PlantStoreError, RequestError, type ResponseHead, TimeoutError } from '../errors.ts'
+import type { FetchInit } from '../fetch.ts'
 import { type Attempt, observe } from '../hooks.ts'
-import { type CallResponse, type CallState, makeAttempt } from './attempt.ts'
+import { checkToken, missing } from '../options.ts'
+import { defaultHeaders, readHeaders } from '../wire/headers.ts'
+import { readData } from '../wire/response.ts'
 import { type Call, withCall } from './call.ts'
 import { startDeadline } from './deadline.ts'
-import { retryDelay } from './retry.ts'
+import { redactToken, toFetchError } from './fetch-error.ts'
+import { readRetryAfter, retryDelay } from './retry.ts'
+
+/** The response of a successful call. */
+export interface CallResponse {
+  readonly data: unknown
+  readonly head: ResponseHead
+  readonly call: FailedCall
+  /** Removes the token from a text of the response. */
+  redact(text: string): string
+}
+
+/** What changes from one attempt to the next, next to the {@link Attempt} that hooks get. */
+interface Sending {
+  readonly attempt: Attempt
+  /** Counts this attempt from the moment it is sent. */
+  readonly call: { method: string; url: string; attempts: number }
+}
 
 /**
  * Sends a call, with retries.
  *
  * @throws PlantStoreError of any kind
  */
-export async function sendCall(call: Call): Promise<CallResponse> {
-  const state: CallState = { retries: 0, token: undefined, tokenRejected: false }
+export async function sendCall(prepared: Call): Promise<CallResponse> {
+  const { operation, route, url, body, headers: parameters, settings } = prepared
+  const { timeout, retries, token: source, signal: signals, hooks, logger } = settings
+  const fetch = settings.fetch ?? globalThis.fetch ?? missing('fetch', 'globalThis.fetch')
+  const { method } = route
+  // Undefined until an attempt gets it.
+  let token: string | undefined
+  // The service responded 401 to an earlier token.
+  let rejected = false
+  let retried = 0
+  const redact = (text: string): string => redactToken(text, token)
   for (let number = 1; ; number++) {
-    const attempt = createAttempt(call, number)
+    const headers = { ...defaultHeaders(body), ...parameters, ...settings.headers }
+    const attempt = { operation, method, url, number, headers }
+    const call = { method, url, attempts: number - 1 }
     try {
-      return await makeAttempt(call, attempt, state)
+      return await send({ attempt, call })
     } catch (thrown) {
-      const error = withCall(thrown, { method: attempt.method, url: call.url, attempts: number - 1 })
-      const delay = nextDelay(call, state, error)
-      observe(() => call.settings.hooks.error?.(attempt, error, delay))
+      const error = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
+      const delay = nextDelay(error)
+      for (const hook of hooks) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
-      if (delay > 0) await wait(call, error, delay)
+      if (delay === 0) continue
+      observe(() => logger?.warn(`${error.message}; retrying in ${Math.ceil(delay)} ms`))
+      const deadline = startDeadline(delay, signals, call)
+      await deadline.reached.finally(deadline.dispose)
     }
   }
-}
 
-function createAttempt({ operation, route, url, body, headers: parameters, settings }: Call, number: number): Attempt {
-  const headers = {
-    accept: 'application/json',
-    ...(body !== undefined && { 'content-type': 'application/json' }),
-    ...parameters,
-    ...settings.headers,
+  /** Sends one request and reads the response, within the timeout. */
+  async function send({ attempt, call }: Sending): Promise<CallResponse> {
+    const start = performance.now()
+    const deadline = startDeadline(timeout, signals, call)
+    try {
+      const received = await Promise.race([deadline.reached, exchange()])
+      if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call, { kind: 'timeout' })
+      const response = { head: received.head, call, redact }
+      if (hooks.length || logger) report(response.head)
+      return { ...response, data: readData(received, route, response) }
+    } finally {
+      deadline.dispose()
+    }
+
+    async function exchange(): Promise<{ head: ResponseHead; text: string }> {
+      deadline.signal.throwIfAborted()
+      if (token === undefined && source) {
+        const found = typeof source === 'string' ? source : await callback('token', () => source({ rejected }))
+        // A later attempt may be in flight by now.
+        deadline.signal.throwIfAborted()
+        checkToken(found)
+        token = found
+      }
+      for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
+      const headers = hooks.length ? readHeaders(attempt.headers) : attempt.headers
+      deadline.signal.throwIfAborted()
+      call.attempts = attempt.number
+      const init: object = {
+        method,
+        headers: source ? { ...headers, authorization: `Bearer ${token}` } : headers,
+        body,
+        // Following a redirect would pass on the token, and turn a POST into a GET.
+        redirect: 'manual',
+        signal: deadline.signal,
+      }
+      const response = await fetch(url, init as FetchInit)
+      const { status, headers: received } = response
+      const requestId = redact(received.get('x-request-id') ?? '') || undefined
+      const head = { status, headers: received, requestId, retryAfterMs: readRetryAfter(received.get('retry-after')) }
+      return { head, text: await response.text() }
+    }
+
+    function report({ status, headers, requestId }: ResponseHead): void {
+      const duration = performance.now() - start
+      for (const hook of hooks) observe(() => hook.response?.(attempt, { status, headers, requestId, duration }))
+      observe(() =>
+        logger?.debug(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId ?? '-'}`),
+      )
+    }
   }
-  return { operation, method: route.method, url, number, headers }
-}
 
-/** Returns the delay before the next attempt in milliseconds; undefined if the call has failed. */
-function nextDelay(
-  { settings, route }: Call,
-  state: CallState,
-  error: PlantStoreError & { readonly status?: number },
-): number | undefined {
-  if (error.status === 401 && typeof settings.token === 'function' && !state.tokenRejected) {
-    state.tokenRejected = true
-    state.token = undefined
-    return 0
+  /** Returns the delay before the next attempt in milliseconds; undefined if the call has failed. */
+  function nextDelay(error: PlantStoreError & { readonly status?: number }): number | undefined {
+    const isStale = error.status === 401 && typeof source === 'function' && !rejected
+    const delay = isStale ? 0 : retryDelay(error, retried, route.idempotent)
+    Object.assign(error, { retryable: delay !== undefined })
+    if (isStale) {
+      token = undefined
+      rejected = true
+      return delay
+    }
+    return retried++ < retries ? delay : undefined
   }
-  return state.retries < settings.retries ? retryDelay(error, state.retries++, route.idempotent) : undefined
 }
 
-async function wait({ settings }: Call, error: PlantStoreError, delay: number): Promise<void> {
-  observe(() => settings.logger?.warn(`${error.message}; retrying in ${Math.ceil(delay)} ms`))
-  const deadline = startDeadline(delay, settings.signals)
-  const ending = await deadline.reached
-  deadline.dispose()
-  if (ending !== 'timeout') {
-    const { method = '', url = '', attempts } = error
-    throw new AbortError(ending.reason, { method, url, attempts })
+/** Runs a callback of the app, so that its error is not taken for a network error. */
+async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (cause) {
+    if (cause instanceof RequestError && cause.url === undefined) throw cause
+    throw new RequestError(`${name}: the function failed`, undefined, { cause })
   }
 }

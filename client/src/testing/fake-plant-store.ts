@@ -1,7 +1,11 @@
-import type { Fetch } from '../fetch.ts'
-import { toResponse, wait } from './apply-fault.ts'
-import type { Fault } from './fault.ts'
+import type { Fetch, FetchResponse } from '../fetch.ts'
+import { routes } from '../generated/routes.ts'
+import type { NewPlant } from '../generated/types.ts'
+import type { ClientOptions } from '../options.ts'
+import { toApiError } from './create-api-error.ts'
+import { type Fault, toResponse, wait } from './fault.ts'
 import type { StoredPlant } from './handlers.ts'
+import { readRequest } from './read-request.ts'
 import { respond } from './respond.ts'
 import { type FakeResponse, jsonResponse } from './response.ts'
 import type { FakeState, FakeToken } from './state.ts'
@@ -24,7 +28,10 @@ export interface FakePlantStoreOptions {
   readonly bodyLimit?: number | undefined
 }
 
-/** A plant store in memory. It can be the options of a client: `createPlantStoreClient(store)`. */
+/**
+ * A plant store in memory. It can be the options of a client, `createPlantStoreClient(store)`, or a part of them:
+ * `createPlantStoreClient({ ...store, retries: 0 })`, where only the options are spread.
+ */
 export interface FakePlantStore {
   readonly baseUrl: string
   /** A token of the account `default`, with both scopes. */
@@ -39,6 +46,13 @@ export interface FakePlantStore {
   /** Revokes a token. */
   revokeToken(token: string): void
 
+  /**
+   * Adds plants to an account without a request, checked as the service does. Default: the account `default`.
+   *
+   * @throws {RequestError} A plant is invalid.
+   * @throws {ApiError} An id is taken by another plant, or a plant is too large.
+   */
+  add(plants: readonly NewPlant[], account?: string): void
   /** Returns the plants of an account, in order of creation. Default: the account `default`. */
   plants(account?: string): readonly StoredPlant[]
 
@@ -72,13 +86,12 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const requests: FakeRequest[] = []
   const faults: Fault[] = []
 
-  const fetch = async (url: string, init?: RequestInit): Promise<Response> => {
-    const request = new Request(url, init)
+  const fetch = async (url: string, init?: RequestInit): Promise<FetchResponse> => {
     const fault = faults.shift() ?? {}
-    const body = await request.text()
+    const { request, body, signal } = await readRequest(url, init)
     const { authorization: _, ...headers } = Object.fromEntries(request.headers)
     requests.push({ method: request.method, url: request.url, headers, body })
-    await wait(fault, request.signal)
+    await wait(fault, signal)
     if (fault.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
     return toResponse(fault.status === undefined ? respond(request, body, state) : respondWith(fault.status), fault)
   }
@@ -89,16 +102,28 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     return text
   }
 
-  return {
-    baseUrl,
-    token: createToken(),
-    fetch: fetch as Fetch,
+  function add(plants: readonly NewPlant[], account = 'default'): void {
+    for (const plant of plants) {
+      const token = createToken({ account })
+      const headers = new Headers({ authorization: `Bearer ${token}`, 'content-type': 'application/json' })
+      const request = { method: 'POST', url: new URL(`${basePath}/plants`, baseUrl).href, headers }
+      const { status, body } = respond(request, routes.createPlant.body?.(plant, '') ?? '', state)
+      state.tokens.delete(token)
+      if (status !== 200) throw toApiError(body)
+    }
+  }
+
+  const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch: fetch as Fetch }
+  const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
     requests,
     createToken,
     revokeToken: (token) => void state.tokens.set(token, { ...state.tokens.get(token), expiresAt: new Date(0) }),
+    add,
     plants: (account = 'default') => [...(state.accounts.get(account)?.values() ?? [])],
     failNext: (fault, times = 1) => void faults.push(...Array<Fault>(times).fill(fault)),
   }
+  // Inherited, so that a spread of the store has the options of a client and nothing else.
+  return Object.assign(Object.create(others), clientOptions)
 }
 
 function respondWith(status: number): FakeResponse {

@@ -1,3 +1,4 @@
+export { type ApiErrorOptions, createApiError } from './create-api-error.ts'
 export {
   createFakePlantStore,
   type FakePlantStore,

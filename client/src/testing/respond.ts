@@ -2,6 +2,7 @@ import { endpoints } from '../generated/endpoints.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
 import { findDuplicate, findOperation, readValues } from './endpoint.ts'
 import { createAccount, handlers } from './handlers.ts'
+import type { RequestHead } from './read-request.ts'
 import { errorResponse, type FakeResponse } from './response.ts'
 import type { FakeState } from './state.ts'
 
@@ -9,7 +10,7 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
 
 /** Responds to a request of the client as the service does, with its order of checks: path, token, scope, body. */
-export function respond(request: Request, body: string, state: FakeState): FakeResponse {
+export function respond(request: RequestHead, body: string, state: FakeState): FakeResponse {
   const { pathname, searchParams: query } = new URL(request.url)
   const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
   const operation = findOperation(request.method, path)
@@ -26,7 +27,7 @@ export function respond(request: Request, body: string, state: FakeState): FakeR
       headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${endpoint.scope}"` },
     })
   }
-  if (new TextEncoder().encode(body).length > state.bodyLimit) {
+  if (new Blob([body]).size > state.bodyLimit) {
     return errorResponse('bodyTooLarge', {
       message: `The body is larger than ${state.bodyLimit} bytes. Send a smaller one.`,
     })

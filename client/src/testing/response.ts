@@ -12,7 +12,7 @@ export function jsonResponse(status: number, body: unknown, headers: Record<stri
   const common = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
-    'x-request-id': crypto.randomUUID(),
+    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
   }
   return { status, headers: { ...common, ...headers }, body: writeExactly(body) }
 }

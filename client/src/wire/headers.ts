@@ -1,5 +1,8 @@
 import { RequestError } from '../errors.ts'
 
+/** The version of this package. A test compares it with `package.json`. */
+const VERSION = '1.0.0'
+
 /**
  * Normalizes header names to lower case.
  *
@@ -9,6 +12,21 @@ export function readHeaders(headers: Readonly<Record<string, string>>): Record<s
   try {
     return Object.fromEntries(new Headers(headers))
   } catch {
-    throw new RequestError('headers: contains an invalid name or value')
+    throw new RequestError('headers: contains an invalid name or value, or the runtime lacks Headers')
+  }
+}
+
+/**
+ * Returns the headers that every request has. In a browser there is no `user-agent`, because an extra header needs the
+ * permission of a service at another origin.
+ */
+export function defaultHeaders(body: string | undefined): Record<string, string> {
+  const { navigator } = globalThis as { navigator?: { userAgent: string } }
+  // Of all runtimes, only Node.js 20 has no navigator.
+  const runtime = navigator?.userAgent ?? 'Node.js'
+  return {
+    accept: 'application/json',
+    ...(!runtime.startsWith('Mozilla/') && { 'user-agent': `plant-store-client/${VERSION} (${runtime})` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
   }
 }

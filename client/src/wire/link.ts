@@ -2,9 +2,14 @@
  * Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none.
  */
 export function nextLink(header: string | null): string | undefined {
-  for (const [, target, parameters = ''] of (header ?? '').matchAll(/<([^>]*)>([^<]*)/g)) {
-    const [, quoted, token] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters) ?? []
-    if ((quoted ?? token ?? '').toLowerCase().split(/\s+/).includes('next')) return target
+  return /<([^>]*)>[^<]*;\s*rel\s*=\s*(?:next(?![^\s;,])|"(?:[^"]*\s)?next[\s"])/i.exec(header ?? '')?.[1]
+}
+
+/** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */
+export function parseUrl(url: string, base?: string): URL | undefined {
+  try {
+    return new URL(url, base)
+  } catch {
+    return undefined
   }
-  return undefined
 }

@@ -34,16 +34,16 @@ export function readData(
     const body = { error: Number(data['error']), message: redact(data['message']) }
     throw new ApiError(kind, body, head, call)
   }
-  throw new MalformedResponseError(redact(explain(head, data)), head, call)
+  throw new MalformedResponseError(explain(head, data, redact), head, call)
 }
 
-function explain({ status, headers }: ResponseHead, data: unknown): string {
+function explain({ status, headers }: ResponseHead, data: unknown, redact: (text: string) => string): string {
   if (status < 200 || (status >= 300 && status < 400)) {
     const target = headers.get('location')
-    return `with a redirect${target ? ` to ${target}` : ''}, which is not followed, to protect the token`
+    return `with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed, to protect the token`
   }
   const contentType = headers.get('content-type') ?? 'no content type'
-  if (!contentType.includes('json')) return `with ${contentType} instead of JSON`
+  if (!contentType.includes('json')) return `with ${redact(contentType)} instead of JSON`
   return data === undefined ? 'with truncated or malformed JSON' : 'with JSON of an unexpected shape'
 }
 

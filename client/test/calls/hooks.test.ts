@@ -74,15 +74,58 @@ describe('hooks', () => {
     expect(await createPlantStoreClient({ ...store, hooks: { request } }).getPlants()).toEqual([])
   })
 
-  test('of a call replace those of the client one by one', async () => {
-    const [client, call] = [recordingHooks(), recordingHooks()]
-    const { request } = call.hooks
-    await createPlantStoreClient({ ...createFakePlantStore(), hooks: client.hooks }).getPlants(
-      {},
-      { hooks: { request } },
-    )
-    expect(client.events.map(([name]) => name)).toEqual(['response'])
-    expect(call.events.map(([name]) => name)).toEqual(['request'])
+  test('of the client and the call all run, in the order of the lists, the client’s first', async () => {
+    const order: string[] = []
+    const named = (name: string): Hooks => ({
+      request: async () => void order.push(`${name} request`),
+      response: () => void order.push(`${name} response`),
+      error: () => void order.push(`${name} error`),
+    })
+    const store = createFakePlantStore()
+    const client = createPlantStoreClient({ ...store, retries: 0, hooks: [named('a'), named('b')] })
+    store.failNext({ status: 503 })
+    await failureOf(client.withOptions({ hooks: named('c') }).getPlants({}, { hooks: [named('d')] }), PlantStoreError)
+    const names = ['a', 'b', 'c', 'd']
+    expect(order).toEqual(['request', 'response', 'error'].flatMap((hook) => names.map((name) => `${name} ${hook}`)))
+    order.length = 0
+    await client.getPlants()
+    expect(order).toEqual(['a request', 'b request', 'a response', 'b response'])
+  })
+
+  test('see the headers that earlier hooks have added', async () => {
+    const store = createFakePlantStore()
+    const add = (name: string): Hooks => ({
+      request: ({ headers }) => {
+        headers[name] = `${Object.keys(headers).length}`
+      },
+    })
+    await createPlantStoreClient({
+      ...store,
+      headers: { 'user-agent': 'app' },
+      hooks: [add('x-a'), add('x-b')],
+    }).getPlants()
+    expect(store.requests[0]?.headers).toMatchObject({ 'x-a': '2', 'x-b': '3' })
+  })
+
+  test('that throw do not keep the next ones from observing', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    const fail = () => expect.fail('no metrics')
+    const { events, hooks } = recordingHooks()
+    await createPlantStoreClient({ ...store, hooks: [{ response: fail, error: fail }, hooks] }).getPlants()
+    expect(events.map(([name]) => name)).toEqual(['request', 'response', 'error', 'request', 'response'])
+  })
+
+  test('keep their `this`', async () => {
+    class Metrics {
+      readonly statuses: number[] = []
+      response(_: Attempt, { status }: { status: number }) {
+        this.statuses.push(status)
+      }
+    }
+    const metrics = new Metrics()
+    await createPlantStoreClient({ ...createFakePlantStore(), hooks: metrics }).getPlants()
+    expect(metrics.statuses).toEqual([200])
   })
 
   test.each([

@@ -2,7 +2,7 @@
 import { expectTypeOf } from 'vitest'
 import { type CallOptions, type ClientOptions, createPlantStoreClient, type TokenSource } from '../../src/index.ts'
 
-expectTypeOf<Required<CallOptions>['token']>().toEqualTypeOf<TokenSource>()
+expectTypeOf<Required<CallOptions>['token']>().toEqualTypeOf<TokenSource | false>()
 expectTypeOf<Required<ClientOptions>['baseUrl']>().toEqualTypeOf<string>()
 
 declare const found: string | undefined
@@ -16,5 +16,7 @@ createPlantStoreClient({ baseUrl: found })
 client.withOptions({ token: found })
 // @ts-expect-error: the client's token must not replace it
 void client.getPlants({}, { token: found })
+// @ts-expect-error: true does not say which token
+createPlantStoreClient({ token: true })
 // @ts-expect-error: a token function returns a token, or throws
 createPlantStoreClient({ token: () => found })

@@ -4,11 +4,23 @@ import {
   ApiError,
   ConnectionError,
   createPlantStoreClient,
+  type ErrorName,
+  errorCodes,
   MalformedResponseError,
+  type NewPlant,
+  PlantStoreError,
   TimeoutError,
 } from '../../src/index.ts'
-import { createFakePlantStore } from '../../src/testing/index.ts'
+import { createApiError, createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
+
+function caught(run: () => unknown): unknown {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}
 
 test('a client works with only the fake', async () => {
   const store = createFakePlantStore()
@@ -36,22 +48,93 @@ test('plants() returns the plants of the named account', async () => {
   expect([store.plants('bob'), store.plants('carol'), store.plants()]).toEqual([[{ id: 1n, name: 'Ficus' }], [], []])
 })
 
+describe('add', () => {
+  test('adds plants without a request, as if they had been created', async () => {
+    const store = createFakePlantStore({ baseUrl: 'https://example.com/shop/' })
+    store.add([
+      { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' },
+      { id: 1, name: 'Ficus' },
+    ])
+    expect(store.requests).toEqual([])
+    expect(store.plants()).toStrictEqual([
+      { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' },
+      { id: 1n, name: 'Ficus' },
+    ])
+    const client = createPlantStoreClient(store)
+    expect(await client.getPlants()).toEqual([{ name: 'Monstera', tag: 'aroid' }, { name: 'Ficus' }])
+    await client.createPlant({ id: 1, name: 'Ficus' })
+    expect(await failureOf(client.createPlant({ id: 1, name: 'Aloe' }), ApiError)).toMatchObject({ code: 40003 })
+  })
+
+  test('adds to the named account', async () => {
+    const store = createFakePlantStore()
+    store.add([{ id: 1, name: 'Ficus' }], 'bob')
+    expect([store.plants(), store.plants('bob')]).toEqual([[], [{ id: 1n, name: 'Ficus' }]])
+    const token = store.createToken({ account: 'bob', scopes: ['read'] })
+    expect(await createPlantStoreClient({ ...store, token }).getPlants()).toEqual([{ name: 'Ficus' }])
+  })
+
+  test.each<[string, NewPlant, object]>([
+    ['a missing name', { id: 2 } as NewPlant, { kind: 'request', message: 'name: is required' }],
+    ['an unsafe id', { id: 2 ** 53, name: '' }, { kind: 'request', message: expect.stringMatching(/^id: /) }],
+    ['a taken id', { id: 1, name: 'Aloe' }, { kind: 'api', status: 400, code: 40003 }],
+    ['a body that is too large', { id: 2, name: 'x'.repeat(200) }, { kind: 'api', status: 413, code: 41300 }],
+  ])('rejects %s, as the client and the service do', (_, plant, failure) => {
+    const store = createFakePlantStore({ bodyLimit: 200 })
+    store.add([{ id: 1, name: 'Ficus' }])
+    const thrown = caught(() => store.add([plant]))
+    expect(thrown).toBeInstanceOf(PlantStoreError)
+    expect(thrown).toMatchObject(failure)
+    expect(store.plants()).toHaveLength(1)
+  })
+})
+
+describe('createApiError', () => {
+  test.each(Object.keys(errorCodes) as ErrorName[])('creates %s as the client does', async (name) => {
+    const created = createApiError({ name, operation: 'getPlants', requestId: 'abc', headers: { 'retry-after': '2' } })
+    const code = errorCodes[name]
+    const status = Math.floor(code / 100)
+    const store = createFakePlantStore()
+    const body = JSON.stringify({ error: code, message: created.body.message })
+    store.failNext({ status, body, headers: { 'x-request-id': 'abc', 'retry-after': '2' } })
+    const thrown = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ApiError)
+    expect(created).toBeInstanceOf(ApiError)
+    expect(created).toBeInstanceOf(PlantStoreError)
+    expect(created.toJSON()).toEqual(thrown.toJSON())
+    expect(created.headers.get('Retry-After')).toBe('2')
+    expect(created.detail).not.toBe('')
+  })
+
+  test('may have another text', () => {
+    const error = createApiError({ name: 'invalidBody', message: 'name: is required' })
+    expect(error).toMatchObject({ kind: 'api', status: 400, code: 40002, detail: 'name: is required', method: 'POST' })
+    expect(error.message).toBe('POST http://plant-store.test/plants: responded 400 (40002): name: is required')
+  })
+
+  test('belongs to the first operation that declares the status', () => {
+    expect(createApiError({ name: 'idTaken' })).toMatchObject({ method: 'POST', kind: 'api', retryable: false })
+    expect(createApiError({ name: 'unavailable' })).toMatchObject({ kind: 'api', status: 503, retryable: true })
+    expect(createApiError({ name: 'notFound' })).toMatchObject({ kind: 'undeclared', status: 404 })
+    expect(createApiError({ name: 'bodyTooLarge', operation: 'getPlants' })).toMatchObject({ kind: 'undeclared' })
+  })
+})
+
 test('it records its requests, without the token', async () => {
   const store = createFakePlantStore()
-  const client = createPlantStoreClient({ ...store, headers: { 'x-job': '7' } })
+  const client = createPlantStoreClient({ ...store, headers: { 'x-job': '7', 'user-agent': 'app' } })
   await client.createPlant({ id: 1, name: 'Ficus' })
   await client.getPlants({ limit: 3 })
   expect(store.requests).toEqual([
     {
       method: 'POST',
       url: 'http://plant-store.test/plants',
-      headers: { accept: 'application/json', 'content-type': 'application/json', 'x-job': '7' },
+      headers: { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'app', 'x-job': '7' },
       body: '{"id":1,"name":"Ficus"}',
     },
     {
       method: 'GET',
       url: 'http://plant-store.test/plants?limit=3',
-      headers: { accept: 'application/json', 'x-job': '7' },
+      headers: { accept: 'application/json', 'user-agent': 'app', 'x-job': '7' },
       body: '',
     },
   ])

@@ -1,4 +1,5 @@
 /** Errors and their fields. */
+import { inspect } from 'node:util'
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import * as sdk from '../../src/index.ts'
 import {
@@ -13,7 +14,7 @@ import {
   RequestError,
   TimeoutError,
 } from '../../src/index.ts'
-import { createFakePlantStore } from '../../src/testing/index.ts'
+import { createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 // A second copy of the package, as in an app whose dependencies each bring their own.
@@ -107,7 +108,7 @@ describe('an ApiError', () => {
     expect(error.requestId).toBeTruthy()
   })
 
-  test('is safe to log: toJSON has no headers and no cause', async () => {
+  test('is safe to log: toJSON has the body, but no headers and no cause', async () => {
     const store = createFakePlantStore()
     store.failNext({ status: 429, headers: { 'retry-after': '61', 'set-cookie': 'session=secret' } })
     const error = await failureOf(createPlantStoreClient(store).getPlants(), ApiError)
@@ -115,14 +116,20 @@ describe('an ApiError', () => {
       name: 'ApiError',
       kind: 'api',
       message: error.message,
+      detail: 'A test requested this error.',
       method: 'GET',
       url: 'http://plant-store.test/plants',
       attempts: 1,
+      retryable: false,
       status: 429,
       code: 42900,
+      body: { error: 42900, message: 'A test requested this error.' },
       requestId: error.requestId,
       retryAfterMs: 61_000,
     })
+    expect(error.headers.get('set-cookie')).toBe('session=secret')
+    expect(inspect(error)).not.toContain('secret')
+    expect(inspect({ ...error })).not.toContain('secret')
   })
 
   test('has a stack with the call', async () => {
@@ -131,6 +138,74 @@ describe('an ApiError', () => {
       await client.getPlants()
     }
     expect((await failureOf(callOfMine(), ApiError)).stack).toContain('callOfMine')
+  })
+})
+
+describe('detail', () => {
+  test('is the text of the service, without the method and URL', async () => {
+    const client = createPlantStoreClient({ ...createFakePlantStore(), token: 'pst_unknown' })
+    const error = await failureOf(client.getPlants(), ApiError)
+    expect(error.detail).toBe('The token is malformed or unknown. Check that you copied the whole token.')
+  })
+
+  test('is the message without the method, URL and attempt', async () => {
+    for (const error of await errorsOf(sdk)) {
+      if (error.kind === 'api') continue
+      expect(error.detail).not.toBe('')
+      expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}`)
+    }
+    const store = createFakePlantStore()
+    store.failNext({ connectionError: true }, 2)
+    const error = await failureOf(createPlantStoreClient({ ...store, retries: 1 }).getPlants(), ConnectionError)
+    expect(error.detail).toBe('connection failed: connection refused')
+    expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail} (attempt 2)`)
+    expect(new RequestError('no leaf').detail).toBe('no leaf')
+  })
+})
+
+describe('retryable', () => {
+  test('is true for the errors that the client retries, and false for others', async () => {
+    const errors = await errorsOf(sdk)
+    expect(errors.map(({ kind, retryable }) => [kind, retryable])).toEqual([
+      ['api', false],
+      ['malformed-response', false],
+      ['connection', true],
+      ['timeout', true],
+      ['aborted', false],
+      ['request', false],
+    ])
+  })
+
+  test.each<[Fault, boolean]>([
+    [{ status: 503 }, true],
+    [{ status: 503, headers: { 'retry-after': '60' } }, true],
+    [{ status: 503, headers: { 'retry-after': '61' } }, false],
+    [{ status: 502, body: '<h1>' }, true],
+    [{ status: 401 }, false],
+    [{ status: 501 }, false],
+  ])('after %o is %s, without retries left', async (fault, retryable) => {
+    const store = createFakePlantStore()
+    store.failNext(fault)
+    const { error } = await createPlantStoreClient({ ...store, retries: 0 }).safe.getPlants()
+    expect(error).toMatchObject({ status: fault.status, retryable })
+  })
+
+  test('is set when the error hook runs', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    store.failNext({ status: 400 })
+    const seen: boolean[] = []
+    const hooks = { error: (_: unknown, error: PlantStoreError) => seen.push(error.retryable) }
+    await failureOf(createPlantStoreClient({ ...store, hooks }).getPlants(), ApiError)
+    expect(seen).toEqual([true, false])
+  })
+
+  test('of the 401 that the token function can fix is true, and then false', async () => {
+    const seen: boolean[] = []
+    const hooks = { error: (_: unknown, error: PlantStoreError) => seen.push(error.retryable) }
+    const client = createPlantStoreClient({ ...createFakePlantStore(), token: () => 'pst_unknown', hooks })
+    expect(await failureOf(client.getPlants(), ApiError)).toMatchObject({ status: 401, retryable: false })
+    expect(seen).toEqual([true, false])
   })
 })
 
@@ -150,14 +225,15 @@ describe('safe', () => {
 
   test('never throws', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
-    const fetches = [
-      () => expect.fail('synchronously'),
-      async () => Promise.reject('not an error'),
-      async () => ({}) as Response,
-      async () => undefined as unknown as Response,
+    const fetches: [() => Promise<Response>, string][] = [
+      [() => expect.fail('synchronously'), 'connection'],
+      [async () => Promise.reject('not an error'), 'connection'],
+      [async () => Promise.reject(), 'connection'],
+      [async () => ({}) as Response, 'request'],
+      [async () => undefined as unknown as Response, 'request'],
     ]
-    for (const fetch of fetches) {
-      expect(await client.safe.getPlants({}, { fetch })).toMatchObject({ ok: false, error: { kind: 'connection' } })
+    for (const [fetch, kind] of fetches) {
+      expect(await client.safe.getPlants({}, { fetch })).toMatchObject({ ok: false, error: { kind } })
     }
     const hostile = { get id(): number { throw new Error('no id') }, name: 'Ficus' } // biome-ignore format: one line
     expect(await client.safe.createPlant(hostile)).toMatchObject({ ok: false, error: { kind: 'request' } })

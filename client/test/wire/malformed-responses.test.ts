@@ -120,23 +120,51 @@ describe('a redirect', () => {
 })
 
 describe('the token is never exposed', () => {
-  const echo = (response: ServerResponse) => response.req.headers.authorization ?? ''
+  const tokenOf = (response: ServerResponse) => (response.req.headers.authorization ?? '').slice(7)
+  const NEXT = { link: '<https://elsewhere.example/plants>; rel="next"' }
 
   test.each([
-    ['an error message', (r: ServerResponse) => sendJson(r, 400, { error: 40000, message: `what is ${echo(r)}?` })],
-    ['a page', (r: ServerResponse) => respond(500, 'text/html', echo(r))(r)],
-    ['a content type', (r: ServerResponse) => respond(500, `text/${echo(r).slice(7)}`, '')(r)],
-    ['a redirect', (r: ServerResponse) => respond(302, undefined, '', { location: `/?a=${echo(r).slice(7)}` })(r)],
-    ['malformed JSON', (r: ServerResponse) => respond(200, 'application/json', `["${echo(r)}`)(r)],
-    ['a broken connection', (r: ServerResponse) => r.socket?.end(`HTTP/1.1 ${echo(r)}\r\n\r\n`)],
+    ['an error message', (r: ServerResponse) => sendJson(r, 400, { error: 40000, message: `not ${tokenOf(r)}` })],
+    ['a page', (r: ServerResponse) => respond(500, 'text/html', tokenOf(r))(r)],
+    ['a content type', (r: ServerResponse) => respond(500, `text/${tokenOf(r)}`, '')(r)],
+    ['a redirect', (r: ServerResponse) => respond(302, undefined, '', { location: `/?a=${tokenOf(r)}` })(r)],
+    [
+      'a redirect, encoded',
+      (r: ServerResponse) => respond(302, undefined, '', { location: `/?a=${encodeURIComponent(tokenOf(r))}` })(r),
+    ],
+    ['malformed JSON', (r: ServerResponse) => respond(200, 'application/json', `["${tokenOf(r)}`)(r)],
+    ['a request id', (r: ServerResponse) => sendError(r, errorCodes.internal, { 'x-request-id': tokenOf(r) })],
+    ['another header', (r: ServerResponse) => sendError(r, errorCodes.internal, { 'x-debug': tokenOf(r) })],
+    [
+      'a link to the next page',
+      (r: ServerResponse) => sendJson(r, 200, [], { link: NEXT.link.replace('plants', tokenOf(r)) }),
+    ],
   ])('if the server sends it back in %s', async (_, handler) => {
-    await using server = await startTinyServer(handler)
-    const lines: string[] = []
-    const logger = { debug: (line: string) => lines.push(line), warn: (line: string) => lines.push(line) }
-    const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN, retries: 1, logger })
-    const { error } = await client.safe.getPlants()
-    expect(error).toBeInstanceOf(PlantStoreError)
-    expect([error?.message, error?.stack, JSON.stringify(error), ...lines].join('\n')).not.toContain(TOKEN)
+    for (const token of [TOKEN, 'pst+very/secret==']) {
+      await using server = await startTinyServer(handler)
+      const lines: string[] = []
+      const logger = { debug: (line: string) => lines.push(line), warn: (line: string) => lines.push(line) }
+      const client = createPlantStoreClient({ baseUrl: server.url, token, retries: 1, logger })
+      const error = await failureOf(client.raw.getPlants(), PlantStoreError)
+      const shown = [String(error), error.stack, JSON.stringify(error), inspect(error), inspect({ ...error }), ...lines]
+      expect(shown.join('\n')).not.toContain(token)
+      expect(shown.join('\n')).not.toContain(encodeURIComponent(token))
+    }
+  })
+
+  test('if the server sends it back in a broken response: only the cause, which is the runtime’s error, may have it', async () => {
+    await using server = await startTinyServer((r) => r.socket?.end(`HTTP/1.1 ${tokenOf(r)}\r\n\r\n`))
+    const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN, retries: 0 })
+    const error = await failureOf(client.getPlants(), ConnectionError)
+    expect([String(error), error.stack, JSON.stringify(error)].join('\n')).not.toContain(TOKEN)
+  })
+
+  test('if the error of a fetch function shows the request', async () => {
+    const fetch = (_: string, init: unknown) => Promise.reject(new Error(`no response to ${JSON.stringify(init)}`))
+    const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: TOKEN, fetch, retries: 0 })
+    const error = await failureOf(client.getPlants(), ConnectionError)
+    expect(error.message).toContain('"authorization":"Bearer [token]"')
+    expect([String(error), error.stack, JSON.stringify(error)].join('\n')).not.toContain(TOKEN)
   })
 
   test('by the client, its hooks or its errors', async () => {
@@ -149,4 +177,27 @@ describe('the token is never exposed', () => {
     expect(shown.length).toBeGreaterThan(5)
     expect(shown.join('\n')).not.toContain(TOKEN)
   })
+})
+
+describe('the words of the SDK are never replaced', () => {
+  test.each(['t', 'failed', 'connect', 'connection', 'ECONNREFUSED'])('by the token %j', async (token) => {
+    const server = await startTinyServer(() => {})
+    await server[Symbol.asyncDispose]()
+    const client = createPlantStoreClient({ baseUrl: server.url, token, retries: 0 })
+    const { message } = await failureOf(client.getPlants(), ConnectionError)
+    const reason = token === 'ECONNREFUSED' ? '[token]' : 'ECONNREFUSED'
+    expect(message).toContain(`GET ${server.url}/plants: connection failed: connect ${reason} 127.0.0.1:`)
+  })
+
+  test.each(['redirect', 'responded', 'which is not followed'.replaceAll(' ', '_')])(
+    'in a response, by the token %j',
+    async (token) => {
+      await using server = await startTinyServer(respond(302, undefined, '', { location: `/${token}` }))
+      const client = createPlantStoreClient({ baseUrl: server.url, token })
+      const { message } = await failureOf(client.getPlants(), MalformedResponseError)
+      expect(message).toContain(
+        'responded 302 with a redirect to /[token], which is not followed, to protect the token',
+      )
+    },
+  )
 })

@@ -1,0 +1,181 @@
+/** A bug in a `fetch` function is not a network failure, and a network failure is never taken for a bug. */
+
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { ConnectionError, createPlantStoreClient, type Fetch, RequestError } from '../../src/index.ts'
+import { createFakePlantStore } from '../../src/testing/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
+
+afterEach(() => void vi.unstubAllGlobals())
+
+/** Calls with this `fetch` and returns the error, with the number of times that `fetch` ran. */
+async function failWith(fetch: (url: string, init: RequestInit) => unknown, retries = 1) {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  const counting = vi.fn(fetch)
+  const client = createPlantStoreClient({ ...createFakePlantStore(), fetch: counting as unknown as Fetch, retries })
+  const { error } = await client.safe.getPlants()
+  return { error, calls: counting.mock.calls.length }
+}
+
+const unset = undefined as unknown as { agent: { name: string }; (): void }
+
+describe('a bug of the fetch function is a RequestError with its cause, and not retried', () => {
+  test.each<[string, (url: string, init: RequestInit) => unknown, RegExp]>([
+    ['a missing variable', () => Reflect.get(globalThis, 'eval')('proxyAgent'), /proxyAgent is not defined/],
+    ['a field of undefined', () => unset.agent.name, /Cannot read properties of undefined/],
+    ['a call of undefined', () => unset(), /is not a function/],
+    ['a value that cannot be iterated', () => [...(1 as unknown as string)], /is not iterable|Spread/],
+    ['JSON that does not parse', () => JSON.parse('<'), /JSON/],
+    ['an invalid status', () => new Response('', { status: 99 }), /range/],
+    ['a relative URL', async () => await fetch('/plants'), /URL/],
+    ['an invalid URL', () => new URL('plants'), /Invalid URL/],
+    ['an invalid method', async (url) => await fetch(url, { method: 'no way' }), /method/],
+    ['a GET with a body', async (url) => await fetch(url, { body: 'x' }), /body/],
+    ['an invalid signal', async (url) => await fetch(url, { signal: {} as AbortSignal }), /signal/],
+    [
+      'a body that was read',
+      async () => {
+        const response = Response.json([])
+        await response.text()
+        return response
+      },
+      /Body/,
+    ],
+    ['no response', () => undefined, /undefined/],
+    ['null', async () => null, /null/],
+    ['an empty object', () => ({}), /undefined/],
+    ['parsed JSON', async () => [{ name: 'Ficus' }], /undefined/],
+    ['a response of Axios', async () => ({ status: 200, data: [], headers: new Headers() }), /text is not a function/],
+    ['a response of undici.request', async () => ({ statusCode: 200, headers: {}, body: [] }), /get is not a function/],
+  ])('%s', async (_, fetch, text) => {
+    const { error, calls } = await failWith(fetch)
+    expect(error).toBeInstanceOf(RequestError)
+    expect(error).toMatchObject({ kind: 'request', attempts: 1, retryable: false })
+    expect(error?.message).toMatch(/^GET http:\/\/plant-store\.test\/plants: fetch: the function failed: /)
+    expect(error?.message).toMatch(text)
+    expect(error?.cause).toMatchObject({ message: expect.stringMatching(text) })
+    expect(calls).toBe(1)
+  })
+
+  // The same bugs in the words of Firefox and Safari.
+  test.each([
+    ['ReferenceError', 'Can’t find variable: proxyAgent'],
+    ['TypeError', 'can\'t access property "name", agent is undefined'],
+    ['TypeError', 'response is undefined'],
+    ['TypeError', 'agent is null'],
+    ['TypeError', "undefined is not an object (evaluating 'agent.name')"],
+    ['TypeError', "response.headers.get is not a function. (In 'response.headers.get('x')', it is undefined)"],
+    ['TypeError', "Failed to execute 'fetch' on 'Window': Illegal invocation"],
+    ['TypeError', "Failed to execute 'text' on 'Response': body stream already read"],
+    ['TypeError', 'Response.text: Body has already been consumed.'],
+    ['TypeError', 'Body already used'],
+    ['TypeError', 'RequestInit: Expected signal ("AbortSignal {}") to be an instance of AbortSignal.'],
+  ])('%s: %s', async (name, message) => {
+    const { error, calls } = await failWith(() => Promise.reject(Object.assign(new Error(message), { name })))
+    expect([error?.kind, calls]).toEqual(['request', 1])
+  })
+})
+
+describe('a network failure is a ConnectionError, and retried', () => {
+  const code = (name: string) => Object.assign(new Error(`connect ${name} 127.0.0.1:80`), { code: name })
+
+  test.each<[string, unknown]>([
+    ['Node.js', new TypeError('fetch failed', { cause: code('ECONNREFUSED') })],
+    ['Node.js', new TypeError('fetch failed', { cause: new AggregateError([code('ETIMEDOUT')], '') })],
+    ['Node.js, in the body', new TypeError('terminated', { cause: new Error('other side closed') })],
+    [
+      'Node.js, with a certificate',
+      new TypeError('fetch failed', { cause: new Error('certificate is not yet valid') }),
+    ],
+    ['Chrome', new TypeError('Failed to fetch')],
+    ['Chrome', new TypeError('Failed to fetch (plants.example.com)')],
+    ['Chrome, in the body', new TypeError('network error')],
+    ['Firefox', new TypeError('NetworkError when attempting to fetch resource.')],
+    ['Firefox, in the body', new TypeError('Error in body stream')],
+    ['Safari', new TypeError('Load failed')],
+    ['Safari', new TypeError('The network connection was lost.')],
+    ['Safari', new TypeError('A data connection is not currently allowed.')],
+    ['Safari', new TypeError('The certificate for this server is invalid.')],
+    ['Safari', new TypeError('cannot parse response')],
+    ['Safari', new TypeError('A server with the specified hostname could not be found.')],
+    ['Safari in German', new TypeError('Es besteht anscheinend keine Verbindung zum Internet.')],
+    ['Safari in French', new TypeError('La connexion réseau a été perdue.')],
+    ['Deno', new TypeError('error sending request for url (http://x/): client error (Connect): tcp connect error')],
+    ['Deno', new TypeError('error sending request for url (https://x/): invalid peer certificate: NotValidForName')],
+    ['Deno, in the body', new TypeError('error reading a body from connection')],
+    [
+      'Bun',
+      Object.assign(new Error('Unable to connect. Is the computer able to access the url?'), {
+        code: 'ConnectionRefused',
+      }),
+    ],
+    ['Bun', Object.assign(new Error('The socket connection was closed unexpectedly.'), { code: 'ECONNRESET' })],
+    ['Cloudflare Workers', new Error('Network connection lost.')],
+    ['React Native', new TypeError('Network request failed')],
+    [
+      'node-fetch',
+      Object.assign(new Error('request to http://x/ failed, reason: connect ECONNREFUSED'), { name: 'FetchError' }),
+    ],
+    ['Axios', Object.assign(new Error('Network Error'), { name: 'AxiosError' })],
+    ['MSW', new TypeError('Failed to fetch', { cause: Response.error() })],
+    ['a system error', code('ECONNRESET')],
+    ['a time limit', new DOMException('The operation was aborted due to timeout', 'TimeoutError')],
+    ['text', 'offline'],
+    ['nothing', undefined],
+  ])('of %s: %s', async (_, thrown) => {
+    const { error, calls } = await failWith(() => Promise.reject(thrown))
+    expect(error).toBeInstanceOf(ConnectionError)
+    expect([error?.kind, error?.retryable, calls]).toEqual(['connection', true, 2])
+  })
+
+  test.each([
+    ['a closed port', 'http://127.0.0.1:1'],
+    ['a host that does not exist', 'http://plant-store.invalid'],
+    ['a server without TLS', 'https'],
+  ])('in this runtime: %s', async (_, baseUrl) => {
+    const server = createServer((socket) => socket.end('not TLS')).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const url = baseUrl === 'https' ? `https://127.0.0.1:${(server.address() as AddressInfo).port}` : baseUrl
+    const client = createPlantStoreClient({ baseUrl: url, token: 'pst_test', retries: 0 })
+    const error = await failureOf(client.getPlants(), ConnectionError)
+    expect(error).toMatchObject({ kind: 'connection', retryable: true, cause: { name: 'TypeError' } })
+    server.close()
+  })
+})
+
+describe('a runtime without', () => {
+  test('fetch gives an error that names it, and a client with a fetch function works', async () => {
+    vi.stubGlobal('fetch', undefined)
+    const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })
+    const error = await failureOf(client.getPlants(), RequestError)
+    expect(error.message).toBe('fetch: is missing; set the option or globalThis.fetch')
+    expect(await createPlantStoreClient(createFakePlantStore()).getPlants()).toEqual([])
+  })
+
+  test.each(['AbortController', 'performance', 'Headers'])('%s gives an error that names it', async (name) => {
+    const store = createFakePlantStore()
+    const descriptor = Object.getOwnPropertyDescriptor(globalThis, name) as PropertyDescriptor
+    Reflect.deleteProperty(globalThis, name)
+    try {
+      const call = async () => await createPlantStoreClient({ ...store, headers: { 'x-job': '7' } }).getPlants()
+      expect((await failureOf(call(), RequestError)).message).toMatch(
+        new RegExp(`${name} is not defined|lacks ${name}`),
+      )
+    } finally {
+      Object.defineProperty(globalThis, name, descriptor)
+    }
+  })
+
+  test('URL.canParse works', async () => {
+    await using server = await startTinyServer((response) => sendJson(response, 200, []))
+    const { canParse } = URL
+    Reflect.deleteProperty(URL, 'canParse')
+    try {
+      expect(await createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' }).getPlants()).toEqual([])
+    } finally {
+      URL.canParse = canParse
+    }
+  })
+})
