@@ -44,6 +44,12 @@ interface Operation {
   readonly responses: Readonly<Record<string, Content>>
 }
 
+/** The part of an operation in the contract that the document does not have. */
+interface Route {
+  readonly method: string
+  readonly metadata?: Metadata
+}
+
 interface Metadata {
   readonly scope?: string
   readonly paged?: boolean
@@ -65,8 +71,8 @@ export function describe({ contract, document, errorCatalogue }: Source): Descri
   for (const name of Object.keys(components)) rejectRecursion(name, components)
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, Operation>).map(([method, operation]) => {
-      const { metadata = {} } = (contract as Record<string, { metadata?: Metadata }>)[operation.operationId] ?? {}
-      return describeOperation(operation, method.toUpperCase(), path, metadata)
+      const route = (contract as Record<string, Route>)[operation.operationId]
+      return describeOperation(operation, route?.method ?? method, path, route?.metadata ?? {})
     }),
   )
   const found = new Set<string>()

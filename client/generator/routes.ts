@@ -4,6 +4,7 @@ import { generateImports, literal } from './typescript.ts'
 import { generateBodyWriter, generateParametersWriter } from './writers.ts'
 
 const modules = {
+  '../not-processed.ts': ['wasNotProcessed'],
   '../wire/fields.ts': ['each', 'fields', 'headerText', 'parameters'],
   '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
   '../wire/read-exactly.ts': ['exactly'],
@@ -40,7 +41,7 @@ function generateRoute(operation: OperationDescription, { components }: Descript
     headers: write('header'),
     responses: `{ ${readers.join(', ')} }`,
     paged,
-    idempotent: idempotent ? undefined : 'false',
+    canRetry: idempotent ? undefined : 'wasNotProcessed',
     declaredErrors: `[${declaredErrors.join(', ')}]`,
   }
   const lines = Object.entries(fields).map(([key, value]) => (value ? `    ${key}: ${value},\n` : ''))

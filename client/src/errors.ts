@@ -21,6 +21,14 @@ export interface ResponseHead {
   readonly retryAfterMs: number | undefined
 }
 
+/** The part of an error that decides about a retry. */
+export interface Failure {
+  readonly kind: string
+  readonly status?: number
+  readonly retryAfterMs?: number | undefined
+  readonly cause?: unknown
+}
+
 /** What an error has in addition to its call. */
 interface ErrorFields {
   readonly kind?: ErrorKind

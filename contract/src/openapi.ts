@@ -1,7 +1,7 @@
 import type { AppRoute } from '@ts-rest/core'
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi'
 import { contract, type Tag } from './contract.ts'
-import { errorCatalogue } from './errors.ts'
+import { ErrorSchema, errorCatalogue } from './errors.ts'
 import { describeExactly } from './openapi/describe-exactly.ts'
 import { asOperation, describeOperation, metadataOf } from './openapi/operation.ts'
 import { hoistFromSchemas } from './openapi/parameters.ts'
@@ -53,6 +53,8 @@ export function createOpenApiDocument({
       tags: collectTags(routes),
       paths: describePaths(routes),
       components: {
+        // Any path may respond with it, also where no operation says so.
+        schemas: { Error: ErrorSchema },
         securitySchemes: {
           bearer: {
             type: 'http',

@@ -113,7 +113,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
   /** Returns the delay before the next attempt in milliseconds; undefined if the call has failed. */
   function nextDelay(error: PlantStoreError & { readonly status?: number }): number | undefined {
     const isStale = error.status === 401 && typeof source === 'function' && !rejected
-    const delay = isStale ? 0 : retryDelay(error, retried, route.idempotent)
+    const delay = isStale ? 0 : retryDelay(error, retried, route.canRetry)
     Object.assign(error, { retryable: delay !== undefined })
     if (isStale) {
       token = undefined

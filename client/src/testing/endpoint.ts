@@ -1,3 +1,4 @@
+import type { ErrorName } from '../generated/error-codes.ts'
 import { routes } from '../generated/routes.ts'
 import type { Reader } from '../wire/read.ts'
 
@@ -32,24 +33,32 @@ export interface Target {
   readonly segments: Readonly<Record<string, string>>
 }
 
+/** A value that the service rejects. The client does not send it, but a request that a test makes itself may. */
+export class InvalidValue extends Error {
+  readonly reason: ErrorName
+
+  constructor(reason: ErrorName, message?: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
 /** Finds the operation of a request. Like the service, it takes the first in the contract whose path fits. */
 export function findOperation(method: string, path: string): Target | undefined {
   for (const [name, route] of Object.entries(routes)) {
     const pattern = route.path.replace(/[.]/g, '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
     const found = new RegExp(`^${pattern}$`).exec(path)
     if (!found || route.method !== method) continue
-    const segments = Object.entries(found.groups ?? {}).map(([key, text]) => [key, decodeURIComponent(text)])
-    return { name: name as Target['name'], segments: Object.fromEntries(segments) }
+    return { name: name as Target['name'], segments: { ...found.groups } }
   }
   return undefined
 }
 
-/** Returns the name of a query parameter that was sent more than once but has one value. */
-export function findDuplicate(forms: ParameterForms = {}, query: URLSearchParams): string | undefined {
-  return Object.keys(forms).find((name) => typeof forms[name] === 'string' && query.getAll(name).length > 1)
-}
-
-/** Reads the values of a request that the client wrote. */
+/**
+ * Reads the values of a request.
+ *
+ * @throws InvalidValue
+ */
 export function readValues(
   endpoint: Endpoint,
   {
@@ -65,26 +74,50 @@ export function readValues(
   },
 ): ReceivedValues {
   return {
-    path: readParameters(endpoint.path, (name) => [segments[name]]),
-    query: readParameters(endpoint.query, (name) => query.getAll(name)),
-    headers: readParameters(endpoint.headers, (name) => [headers.get(name) ?? undefined]),
-    body: endpoint.body?.(body),
+    path: readParameters(endpoint.path, (name) => [decode(segments[name] ?? '')], 'notFound'),
+    query: readParameters(endpoint.query, (name) => query.getAll(name), 'invalidQuery'),
+    headers: readParameters(
+      endpoint.headers,
+      (name) => [headers.get(name)].filter((text) => text !== null),
+      'badRequest',
+    ),
+    body: endpoint.body && readBody(endpoint.body, body),
   }
 }
 
-function readParameters(forms: ParameterForms = {}, textsOf: (name: string) => (string | undefined)[]) {
-  const values = Object.entries(forms).map(([name, form]) => {
-    const texts = textsOf(name).filter((text) => text !== undefined)
-    if (typeof form === 'string') return [name, texts[0] === undefined ? undefined : readScalar(texts[0], form)]
-    return [name, texts.length > 0 ? texts.map((text) => readScalar(text, form[0])) : undefined]
-  })
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw new InvalidValue('notFound')
+  }
 }
 
-function readScalar(text: string, form: ParameterForm): unknown {
-  if (form === 'int64') return BigInt(text)
-  if (form === 'boolean') return text === 'true'
-  // `Number` also reads empty text, spaces and exponents.
-  if (form === 'integer' && !/^-?\d+$/.test(text)) return Number.NaN
-  return form === 'text' ? text : Number(text)
+function readBody(read: Reader, text: string): unknown {
+  try {
+    return read(text)
+  } catch (error) {
+    throw new InvalidValue(error instanceof SyntaxError ? 'malformedJson' : 'invalidBody')
+  }
+}
+
+function readParameters(forms: ParameterForms = {}, textsOf: (name: string) => string[], reason: ErrorName) {
+  const values = Object.entries(forms).flatMap(([name, form]) => {
+    const texts = textsOf(name)
+    if (texts.length === 0) return []
+    if (typeof form !== 'string') return [[name, texts.map((text) => readScalar(text, form[0], name, reason))]]
+    if (texts.length > 1) throw new InvalidValue(reason, `${name}: must appear only once`)
+    return [[name, readScalar(texts[0] ?? '', form, name, reason)]]
+  })
+  return Object.fromEntries(values)
+}
+
+function readScalar(text: string, form: ParameterForm, name: string, reason: ErrorName): unknown {
+  if (form === 'text') return text
+  if (form === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
+  if (form === 'int64' && /^-?\d{1,19}$/.test(text)) return BigInt(text)
+  // The handler has to reject numbers out of range, and NaN with them.
+  if (form === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  if (form === 'number') return text === '' ? Number.NaN : Number(text)
+  throw new InvalidValue(reason, `${name}: must be ${form === 'boolean' ? 'true or false' : 'an integer (int64)'}`)
 }

@@ -1,6 +1,6 @@
 import { endpoints } from '../generated/endpoints.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
-import { findDuplicate, findOperation, readValues } from './endpoint.ts'
+import { findOperation, InvalidValue, readValues } from './endpoint.ts'
 import { createAccount, handlers } from './handlers.ts'
 import type { RequestHead } from './read-request.ts'
 import { errorResponse, type FakeResponse } from './response.ts'
@@ -35,13 +35,15 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
   if (endpoint.body && !JSON_MEDIA_TYPE.test(headers.get('content-type') ?? '')) {
     return errorResponse('unsupportedMediaType', { message: 'Content-Type: must be application/json, in UTF-8' })
   }
-  const duplicate = findDuplicate(endpoint.query, query)
-  if (duplicate !== undefined) {
-    return errorResponse('invalidQuery', { message: `${duplicate}: must appear only once` })
+  try {
+    const values = readValues(endpoint, { segments: operation.segments, query, headers, body })
+    const data = state.accounts.get(account) ?? createAccount()
+    state.accounts.set(account, data)
+    return handlers[operation.name](values, data)
+  } catch (error) {
+    if (!(error instanceof InvalidValue)) throw error
+    return errorResponse(error.reason, error.message ? { message: error.message } : {})
   }
-  const data = state.accounts.get(account) ?? createAccount()
-  state.accounts.set(account, data)
-  return handlers[operation.name](readValues(endpoint, { segments: operation.segments, query, headers, body }), data)
 }
 
 function unauthorized(name: ErrorName): FakeResponse {

@@ -9,12 +9,17 @@ export interface FakeResponse {
 
 /** Creates a response with a JSON body and the headers that every response has. */
 export function jsonResponse(status: number, body: unknown, headers: Record<string, string> = {}): FakeResponse {
-  const common = {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
-  }
-  return { status, headers: { ...common, ...headers }, body: writeExactly(body) }
+  const type = { 'content-type': 'application/json; charset=utf-8' }
+  return { status, headers: { ...type, ...commonHeaders(), ...headers }, body: writeExactly(body) }
+}
+
+/** Creates a response without content. */
+export function emptyResponse(status = 204): FakeResponse {
+  return { status, headers: commonHeaders(), body: '' }
+}
+
+function commonHeaders(): Record<string, string> {
+  return { 'cache-control': 'no-store', 'x-request-id': `fake-${Math.random().toString(36).slice(2)}` }
 }
 
 interface ErrorDetails {

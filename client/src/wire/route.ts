@@ -1,3 +1,4 @@
+import type { Failure } from '../errors.ts'
 import type { FieldsWriter, ParameterText } from './fields.ts'
 import type { Reader } from './read.ts'
 import type { Writer } from './write-scalar.ts'
@@ -14,8 +15,8 @@ export interface Route {
   /** The reader of the content of each success status that the contract declares. */
   readonly responses: Readonly<Record<number, Reader>>
   readonly paged?: true
-  /** `false` if the service may do it twice when it is sent twice. Default: `true`. */
-  readonly idempotent?: false
+  /** Whether it can be retried after a failure. Default: if the failure may pass. */
+  readonly canRetry?: (failure: Failure) => boolean
   /** The error statuses that the contract declares. */
   readonly declaredErrors: readonly number[]
 }

@@ -48,8 +48,8 @@ const libraries: [name: string, start: () => Promise<AsyncDisposable & { token: 
 ]
 
 async function startServer() {
-  const server = await startLibraryServer()
-  return { ...server, baseUrl: server.url }
+  const { url, token, [Symbol.asyncDispose]: dispose } = await startLibraryServer()
+  return { baseUrl: url, token, [Symbol.asyncDispose]: dispose }
 }
 
 const styles = ['direct', 'safe', 'raw'] satisfies CallStyle[]

@@ -1,7 +1,7 @@
 /** The handlers of the fake library, in the place of `src/testing/handlers.ts`. */
 import type { OperationName } from '../../../src/generated/routes.ts'
 import type { ReceivedValues } from '../../../src/testing/endpoint.ts'
-import { type FakeResponse, jsonResponse } from '../../../src/testing/response.ts'
+import { emptyResponse, type FakeResponse, jsonResponse } from '../../../src/testing/response.ts'
 import { createLibraryOperations, type LibraryOperations } from '../operations.ts'
 
 type Handler = (values: ReceivedValues, operations: LibraryOperations) => FakeResponse
@@ -31,5 +31,5 @@ export const handlers: Record<OperationName, Handler> = {
 }
 
 function respond({ status, body }: { status: number; body: unknown }, headers: Record<string, string> = {}) {
-  return jsonResponse(status, body, headers)
+  return body === undefined ? emptyResponse(status) : jsonResponse(status, body, headers)
 }
