@@ -16,7 +16,7 @@ export const Int64Schema = z
   .meta(describedAs({ type: 'integer', format: 'int64' }))
 
 /** Has the same verdict with and without the `u` flag, which a validator may set or not: pairs of surrogates are text. */
-const TEXT_PATTERN = '^(?:[^\\u0000\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'
+const TEXT_PATTERN = '^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'
 
 /**
  * Accepts any Unicode text, of any length. It rejects only what not every database stores exactly: U+0000 (PostgreSQL

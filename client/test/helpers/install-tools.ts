@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { run } from './packed-package.ts'
+
+/**
+ * Installs the tools of a folder with a lockfile, outside the workspace, once for each version of the lockfile.
+ *
+ * @returns the folder that has them in its `node_modules`
+ */
+export async function installTools(source: string): Promise<string> {
+  const lockfile = await readFile(path.join(source, 'package-lock.json'))
+  const version = createHash('sha256').update(lockfile).digest('hex').slice(0, 12)
+  const folder = path.join(tmpdir(), `plant-store-${path.basename(source)}-${version}`)
+  if (existsSync(folder)) return folder
+  const draft = await mkdtemp(`${folder}-`)
+  for (const name of ['package.json', 'package-lock.json']) await cp(path.join(source, name), path.join(draft, name))
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], draft)
+  // Another run may have been faster.
+  await rename(draft, folder).catch(() => rm(draft, { recursive: true }))
+  return folder
+}

@@ -1,0 +1,14 @@
+/** What the test calls of each generated client. */
+export interface App {
+  /** Creates a plant with an id of the type that the client has for it; returns the body of the response. */
+  create(plant: { id: number; name: string; tag?: string }): Promise<unknown>
+  list(limit?: number): Promise<unknown>
+  /** Creates a plant as well as the tool can with an id beyond the range of `number`. */
+  createExactly(id: bigint, name: string): Promise<unknown>
+}
+
+/** Where the service is. */
+export interface Service {
+  baseUrl: string
+  token: string
+}
