@@ -1,0 +1,76 @@
+/** The linters of other projects find nothing in the document but what a list of exceptions names. */
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { installTools } from '../helpers/install-tools.ts'
+
+const execute = promisify(execFile)
+const tools = fileURLToPath(new URL('.', import.meta.url)).slice(0, -1)
+
+interface Finding {
+  rule: string
+  place: string
+}
+
+const exceptions: Record<'redocly' | 'spectral', Finding[]> = {
+  redocly: [],
+  spectral: [
+    // Wants a URL and an e-mail address too: the project has neither, only its repository.
+    { rule: 'contact-properties', place: 'info.contact' },
+    // OpenAPI 3.1 allows either a URL or an identifier, which needs no host.
+    { rule: 'license-url', place: 'info.license' },
+    // Knows OpenAPI 3.0 only: since 3.1, a scheme of any type may name roles, here the scope that the token needs.
+    { rule: 'oas3-operation-security-defined', place: 'paths./plants.post.security.0.bearer.0' },
+    { rule: 'oas3-operation-security-defined', place: 'paths./plants.get.security.0.bearer.0' },
+  ],
+}
+
+/** Redocly would look for a newer version of itself, and count its use. */
+const environment = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+
+describe.skipIf(!isLong)('the document of the running service', () => {
+  let folder: string
+  let installed: string
+  beforeAll(async () => {
+    installed = await installTools(tools)
+    folder = temporaryFolder(installed)
+    await using server = await startTestServer({ publicUrl: 'https://plants.test' })
+    await writeFile(path.join(folder, 'openapi.json'), await (await server.call('/openapi.json')).text())
+    await writeFile(path.join(folder, 'redocly.yaml'), 'extends: [recommended-strict]\n')
+    await writeFile(path.join(folder, '.spectral.yaml'), 'extends: [["spectral:oas", all]]\n')
+  }, 300_000)
+
+  async function lint(program: string, parameters: string[]): Promise<string> {
+    const script = path.join(installed, 'node_modules/.bin', program)
+    const command = [script, 'lint', 'openapi.json', ...parameters]
+    // A linter that finds something fails.
+    const { stdout } = await execute(process.execPath, command, { cwd: folder, env: environment }).catch(
+      (error) => error,
+    )
+    return stdout
+  }
+
+  test('is what Redocly recommends', async () => {
+    const { problems } = JSON.parse(await lint('redocly', ['--format=json']))
+    const findings = problems.map(({ ruleId, location }: { ruleId: string; location: { pointer: string }[] }) => ({
+      rule: ruleId,
+      place: location[0]?.pointer,
+    }))
+    expect(findings).toEqual(exceptions.redocly)
+  })
+
+  test('is what Spectral recommends', async () => {
+    const problems = JSON.parse(await lint('spectral', ['--format=json', '--fail-severity=hint']))
+    const findings = problems.map(({ code, path: place }: { code: string; path: string[] }) => ({
+      rule: code,
+      place: place.join('.'),
+    }))
+    expect(findings).toEqual(exceptions.spectral)
+  })
+})
