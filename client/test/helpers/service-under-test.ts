@@ -16,6 +16,8 @@ export interface ServiceUnderTest extends AsyncDisposable {
   /** Sends a raw request. */
   fetch(url: string, init?: RequestInit): Promise<Response>
   createToken(token?: TestToken): Promise<string>
+  /** Ids above 2^53 arrive rounded, by something in front of the service. */
+  roundsIds?: true
   /** Creates a client of a new account. */
   newAccount(): Promise<PlantStoreClient>
 }

@@ -1,7 +1,9 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { ApiError, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
+import { startServiceBehindPrism } from '../helpers/service-behind-prism.ts'
 import { type ServiceUnderTest, services, startRealService } from '../helpers/service-under-test.ts'
 
 /** Starts a service before the tests; sends raw requests to it and parses the responses. */
@@ -25,6 +27,9 @@ function useService(start: () => Promise<ServiceUnderTest>) {
     get token() {
       return token
     },
+    get roundsIds() {
+      return service.roundsIds === true
+    },
     send,
     post: (body: string, headers: Record<string, string> = {}) =>
       send('POST', '/plants', { body, headers: { 'content-type': 'application/json', ...headers } }),
@@ -39,7 +44,13 @@ function useService(start: () => Promise<ServiceUnderTest>) {
   }
 }
 
-describe.each(services)('%s', (_, start) => {
+const servicesBehindProxies: typeof services = isLong
+  ? [['the real service behind Prism', startServiceBehindPrism]]
+  : []
+if (!isLong)
+  console.log('Prism is among tools of 300 megabytes: set PLANT_STORE_LONG_TESTS=1 to compare all with the document.')
+
+describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
   const service = useService(start)
   const { send, post } = service
 
@@ -76,7 +87,8 @@ describe.each(services)('%s', (_, start) => {
       expect(await client.getPlants()).toEqual([{ name: 'Ficus', tag: 'fig' }])
     })
 
-    test('distinguishes ids over all of int64', async () => {
+    test('distinguishes ids over all of int64', async ({ skip }) => {
+      skip(service.roundsIds, 'Prism reads bodies with JSON.parse, which rounds these ids.')
       const client = await service.newAccount()
       const ids = [2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 53n), -(2n ** 53n) - 1n, 0n]
       for (const id of ids) await client.createPlant({ id, name: `plant ${id}` })
