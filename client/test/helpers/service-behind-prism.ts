@@ -1,15 +1,7 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { freePort } from '../../../test/helpers/free-port.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
-import { installTools } from './install-tools.ts'
+import { startPrism } from './prism.ts'
 import { type ServiceUnderTest, startRealService } from './service-under-test.ts'
-
-const tools = fileURLToPath(new URL('../tools', import.meta.url))
 
 /** How a request or its response differs from the document, as Prism says it in a header of the response. */
 interface Violation {
@@ -24,7 +16,7 @@ interface Violation {
  */
 export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
   const service = await startRealService()
-  const prism = await startPrism(service.url)
+  const prism = await startPrism('proxy', `${service.url}/openapi.json`, service.url)
   const unexpected: string[] = []
 
   const send: ServiceUnderTest['fetch'] = async (url, init) => {
@@ -49,33 +41,9 @@ export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
     },
     roundsIds: true,
     async [Symbol.asyncDispose]() {
-      await prism.stop()
+      await prism[Symbol.asyncDispose]()
       await service[Symbol.asyncDispose]()
       expect(unexpected).toEqual([])
-    },
-  }
-}
-
-/** Starts Prism as a proxy that validates, and waits until it listens. */
-async function startPrism(upstream: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const script = path.join(await installTools(tools), 'node_modules/.bin/prism')
-  const port = await freePort()
-  const parameters = ['proxy', `${upstream}/openapi.json`, upstream, '--port', String(port), '--verboseLevel', 'warn']
-  const child = spawn(process.execPath, [script, ...parameters], { stdio: 'ignore' })
-  const exited = once(child, 'exit')
-  const url = `http://127.0.0.1:${port}`
-  const responds = () =>
-    fetch(url).then(
-      () => true,
-      () => child.exitCode !== null,
-    )
-  await until(responds, 60_000)
-  if (child.exitCode !== null) throw new Error(`Prism exited with ${child.exitCode}`)
-  return {
-    url,
-    async stop() {
-      child.kill()
-      await exited
     },
   }
 }
