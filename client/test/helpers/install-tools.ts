@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { run } from './packed-package.ts'
 
+/** How long a hook that may install tools can take, in milliseconds. */
+export const INSTALL_TIMEOUT = 300_000
+
 /**
  * Installs the tools of a folder with a lockfile, outside the workspace, once for each version of the lockfile.
  *

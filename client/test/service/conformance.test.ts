@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { ApiError, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
+import { INSTALL_TIMEOUT } from '../helpers/install-tools.ts'
 import { startServiceBehindPrism } from '../helpers/service-behind-prism.ts'
 import { type ServiceUnderTest, services, startRealService } from '../helpers/service-under-test.ts'
 
@@ -13,7 +14,7 @@ function useService(start: () => Promise<ServiceUnderTest>) {
   beforeAll(async () => {
     service = await start()
     token = await service.createToken()
-  })
+  }, INSTALL_TIMEOUT)
   afterAll(() => service[Symbol.asyncDispose]())
 
   async function send(method: string, path: string, init: RequestInit = {}) {

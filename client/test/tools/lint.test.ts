@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { installTools } from '../helpers/install-tools.ts'
+import { INSTALL_TIMEOUT, installTools } from '../helpers/install-tools.ts'
 
 const execute = promisify(execFile)
 const tools = fileURLToPath(new URL('.', import.meta.url)).slice(0, -1)
@@ -44,7 +44,7 @@ describe.skipIf(!isLong)('the document of the running service', () => {
     await writeFile(path.join(folder, 'openapi.json'), await (await server.call('/openapi.json')).text())
     await writeFile(path.join(folder, 'redocly.yaml'), 'extends: [recommended-strict]\n')
     await writeFile(path.join(folder, '.spectral.yaml'), 'extends: [["spectral:oas", all]]\n')
-  }, 300_000)
+  }, INSTALL_TIMEOUT)
 
   async function lint(program: string, parameters: string[]): Promise<string> {
     const script = path.join(installed, 'node_modules/.bin', program)

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { createPlantStoreClient, errorCodes } from '../../src/index.ts'
+import { INSTALL_TIMEOUT } from '../helpers/install-tools.ts'
 import { type Prism, startPrism } from '../helpers/prism.ts'
 
 describe.skipIf(!isLong)('a mock of the document', () => {
@@ -14,7 +15,7 @@ describe.skipIf(!isLong)('a mock of the document', () => {
     const file = path.join(temporaryFolder(), 'openapi.json')
     await writeFile(file, JSON.stringify(createOpenApiDocument()))
     prism = await startPrism('mock', file)
-  }, 300_000)
+  }, INSTALL_TIMEOUT)
   afterAll(() => prism[Symbol.asyncDispose]())
 
   /** Calls the mock; `Prefer` chooses among the responses of the document. */
