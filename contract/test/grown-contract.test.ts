@@ -240,6 +240,7 @@ describe('the document rejects', () => {
     ['z.promise() is not JSON; use the schema of its value', z.promise(z.string())],
     ['z.set() is not JSON; use z.array()', z.set(z.string())],
     ['z.symbol() is not JSON; use z.string()', z.symbol()],
+    ['z.success() is not JSON; use the schema itself', z.success(z.string())],
     ['z.undefined() is not JSON; use .optional()', z.undefined()],
     ['z.void() is not JSON; use .optional()', z.void()],
     ['undefined is not JSON; use .optional()', z.literal(['a', undefined])],
@@ -290,7 +291,6 @@ describe('the document rejects', () => {
     ['z.preprocess()', z.preprocess(String, z.string())],
     ['a default', z.string().default('a')],
     ['a prefault', z.string().prefault('a')],
-    ['z.success()', z.success(z.string())],
     ['coercion', z.coerce.number()],
   ])('%s in a response, which is sent as the handler returns it', (_, schema) => {
     const responses = { 200: z.object({ a: schema }) }
@@ -310,6 +310,7 @@ describe('the document rejects', () => {
         'x: body[]: rejects integers below 2^53, which are numbers in JSON; use Int64Schema',
       )
     }
+    expect(create(z.literal(1n))).toThrow('x: body[]: rejects the numbers of JSON; use a number as the literal')
     expect(Int64Schema.safeParse(1).success).toBe(true)
     create(Int64Schema)()
     create(z.coerce.bigint())()
@@ -349,6 +350,16 @@ describe('the document rejects', () => {
     ['lists of one or more', z.preprocess(toList, z.array(z.coerce.number())).optional()],
   ])('no parameters that are %s', (_, schema) => {
     createOpenApiDocument({ operations: { x: { ...route, query: z.object({ a: schema }) } } })
+  })
+
+  test('no list that is required, which zod takes for optional', async () => {
+    const list = z.preprocess(toList, z.array(z.string())).meta({ description: 'Names.' })
+    const { operation } = await describeRoute({ query: z.object({ a: list, b: list.optional() }) })
+    const schema = { description: 'Names.', type: 'array', items: { type: 'string' } }
+    expect(operation.parameters).toEqual([
+      { in: 'query', name: 'a', required: true, schema, description: 'Names.' },
+      { in: 'query', name: 'b', schema, description: 'Names.' },
+    ])
   })
 
   test('nothing that metadata describes', async () => {

@@ -14,6 +14,7 @@ const NOT_JSON: Readonly<Record<string, string>> = {
   nan: 'use z.number()',
   promise: 'use the schema of its value',
   set: 'use z.array()',
+  success: 'use the schema itself',
   symbol: 'use z.string()',
   transform: 'use z.codec() or .pipe()',
   undefined: 'use .optional()',
@@ -21,7 +22,7 @@ const NOT_JSON: Readonly<Record<string, string>> = {
 }
 
 /** Schemas whose output differs from their input. ts-rest sends a response as the handler returns it. */
-const CHANGED: ReadonlySet<string> = new Set(['default', 'pipe', 'prefault', 'success'])
+const CHANGED: ReadonlySet<string> = new Set(['default', 'pipe', 'prefault'])
 
 /**
  * Checks that JSON and JSON Schema can express a schema and all its parts.
@@ -61,6 +62,9 @@ function findDifference({ _zod: { def } }: z.core.$ZodTypes, direction: Directio
   const coerces = 'coerce' in def && def.coerce === true
   if (direction === 'output' && (CHANGED.has(def.type) || coerces)) {
     return 'is sent as the handler returns it, before zod changes it; use the schema of what is sent'
+  }
+  if (direction === 'input' && def.type === 'literal' && def.values.some((value) => typeof value === 'bigint')) {
+    return 'rejects the numbers of JSON; use a number as the literal'
   }
   if (direction === 'input' && def.type === 'bigint' && !coerces) {
     return 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema'

@@ -56,12 +56,19 @@ function objectOf(value: unknown, place: string): z.ZodObject | undefined {
   if (catchall && catchall._zod.def.type !== 'never') {
     throw new Error(`${place}: takes parameters of any name; name each in a z.object()`)
   }
-  for (const [name, field] of Object.entries(schema.shape)) {
-    const parameter = requireSchema(field, `${place}.${name}`)
-    requireJson(parameter, `${place}.${name}`, 'parameter')
-    requireText(parameter, `${place}.${name}`)
-  }
-  return schema
+  const fields = Object.entries(schema.shape)
+  return z.object(
+    Object.fromEntries(fields.map(([name, field]) => [name, requireParameter(field, `${place}.${name}`)])),
+  )
+}
+
+function requireParameter(value: unknown, place: string): z.ZodType {
+  const parameter = requireSchema(value, place)
+  requireJson(parameter, place, 'parameter')
+  requireText(parameter, place)
+  // zod takes every z.preprocess() for optional.
+  const isRequired = isOptional(parameter, 'parameter') && !parameter.safeParse(undefined).success
+  return isRequired ? z.nonoptional(parameter) : parameter
 }
 
 function checkPath(name: string, path: string, parameters: z.ZodObject | undefined): void {
