@@ -87,22 +87,23 @@ function checkToken(request: { headers: Request['headers'] }, response: Response
   else sendError(response, 'tokenInvalid')
 }
 
-/** Reads JSON as the plant store does. */
 async function readBody(request: object, response: Response, next: NextFunction): Promise<void> {
   const incoming = request as Request
   const json = await text(incoming)
   try {
-    if (json !== '') incoming.body = parse(json, null, readNumber)
+    if (json !== '') incoming.body = parseJson(json)
     next()
   } catch {
     sendError(response, 'malformedJson')
   }
 }
 
-/** Reads an integer that a `number` would round as a `bigint`. */
-function readNumber(digits: string): number | bigint {
-  const number = Number(digits)
-  return Number.isSafeInteger(number) || !/^-?\d+$/.test(digits) ? number : BigInt(digits)
+/** Reads JSON as the plant store does: an integer that a `number` would round is a `bigint`. */
+export function parseJson(json: string): unknown {
+  return parse(json, null, (digits) => {
+    const number = Number(digits)
+    return Number.isSafeInteger(number) || !/^-?\d+$/.test(digits) ? number : BigInt(digits)
+  })
 }
 
 function rejectInvalid(error: RequestValidationError, _request: Request, response: Response): void {
