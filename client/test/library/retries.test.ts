@@ -26,10 +26,10 @@ function count({ requests }: TinyServer): [repeatable: number, other: number] {
 }
 
 describe('not processed, so both are retried', () => {
-  test('the connection is refused', async () => {
+  test('connection refused', async () => {
     const baseUrl = `http://127.0.0.1:${await freePort()}`
-    const refused = { kind: 'connection', attempts: 2 }
-    expect(await callBoth({ baseUrl })).toEqual([expect.objectContaining(refused), expect.objectContaining(refused)])
+    const failure = { kind: 'connection', attempts: 2 }
+    expect(await callBoth({ baseUrl })).toEqual([expect.objectContaining(failure), expect.objectContaining(failure)])
   })
 
   // No test may depend on a name server, so this is the error of Node.js as it is.

@@ -31,7 +31,7 @@ for (const list of [recent, grid[0]]) {
   if (String(list) !== String([...ids])) throw new Error('getStatistics: the ids are not exact')
 }
 
-// A connection that was refused is the one network failure after which a loan may be sent again.
+// After "connection refused" a loan may be sent again: it certainly did not arrive.
 const closed = client.withOptions({ fetch: (_, init) => fetch(closedUrl, init) })
 const { error } = await closed.safe.borrowBook({ book: 1, member: 'Ada' })
 
