@@ -34,7 +34,7 @@ const book = { title: 'Kindred', genre: 'novel', authors: [], price: 1, availabl
 
 test('ids that are sent come back, in a path, a query, a body and a response', async () => {
   await using server = await startLibraryServer()
-  const { direct } = sdk.createClient({ baseUrl: server.url, token: server.token })
+  const { direct } = sdk.createClient(server)
   await fc.assert(
     fc.asyncProperty(int64, int64, async (id, successor) => {
       await direct['putBook']?.({ id }, book)
@@ -134,7 +134,7 @@ describe('the bundled SDK is exact', () => {
       })
       const closedUrl = `http://127.0.0.1:${await freePort()}`
       const run = promisify(execFile)
-      const { stdout } = await run(String(program), [...parameters, outfile, server.url, server.token, closedUrl])
+      const { stdout } = await run(String(program), [...parameters, outfile, server.baseUrl, server.token, closedUrl])
       expect(stdout.trim()).toBe('302 ids are exact; 3 attempts on a closed port')
     })
   }

@@ -20,7 +20,7 @@ export interface LibrarySdk {
   readonly generated: Record<string, string>
   createClient(options: object): Record<CallStyle | 'iterate', LibraryClient>
   /** Creates a library in memory: the options of a client. */
-  createFake(): { baseUrl: string; token: string }
+  createFake(): object
 }
 
 /** Generates the SDK of the library, with its fake. */
@@ -37,7 +37,10 @@ export async function createLibrarySdk(): Promise<LibrarySdk> {
       const client = createPlantStoreClient(options)
       return { ...client, direct: client }
     },
-    createFake: createFakePlantStore,
+    createFake() {
+      const { baseUrl, token, fetch } = createFakePlantStore()
+      return { baseUrl, token, fetch }
+    },
   }
 }
 

@@ -42,15 +42,10 @@ const verse = {
 }
 
 /** The libraries by name, with a function that starts each. It returns the options of a client. */
-const libraries: [name: string, start: () => Promise<AsyncDisposable & { token: string }>][] = [
-  ['the server', startServer],
+const libraries: [name: string, start: () => Promise<AsyncDisposable>][] = [
+  ['the server', startLibraryServer],
   ['the fake', async () => ({ ...sdk.createFake(), async [Symbol.asyncDispose]() {} })],
 ]
-
-async function startServer() {
-  const { url, token, [Symbol.asyncDispose]: dispose } = await startLibraryServer()
-  return { baseUrl: url, token, [Symbol.asyncDispose]: dispose }
-}
 
 const styles = ['direct', 'safe', 'raw'] satisfies CallStyle[]
 
@@ -242,7 +237,7 @@ describe.each(libraries.flatMap(([name, start]) => styles.map((style) => [name, 
 
 test('what the server rejects is an error of the contract', async () => {
   await using server = await startLibraryServer()
-  const { direct } = sdk.createClient({ baseUrl: server.url, token: server.token })
+  const { direct } = sdk.createClient(server)
   await expect(direct['borrowBook']?.({ book: 1, member: 'Ada', days: 91 })).rejects.toMatchObject({
     kind: 'api',
     code: 40002,

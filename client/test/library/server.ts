@@ -8,9 +8,9 @@ import { parse, stringify } from 'lossless-json'
 import { library } from './contract.ts'
 import { createLibraryOperations, errorBody, type LibraryOperations } from './operations.ts'
 
-/** A running library. */
-export interface LibraryServer extends AsyncDisposable {
-  readonly url: string
+/** A running library: the options of a client. */
+interface LibraryServer extends AsyncDisposable {
+  readonly baseUrl: string
   readonly token: string
 }
 
@@ -21,7 +21,7 @@ export async function startLibraryServer(): Promise<LibraryServer> {
   const server = createServer(createApp(createLibraryOperations()))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     token: TOKEN,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
