@@ -28,6 +28,10 @@ describe('the document of a grown contract has', () => {
     expect(operation.responses[204]).not.toHaveProperty('content')
   })
 
+  test('the schema of errors, if no operation declares one', async () => {
+    expect((await describeRoute({})).schemas).toHaveProperty('Error')
+  })
+
   test('an operation without a body', async () => {
     const { operation } = await describeRoute({ method: 'POST', body: c.noBody() })
     expect(operation).not.toHaveProperty('requestBody')
@@ -152,6 +156,8 @@ describe('the document rejects', () => {
       { method: 'POST', body: BedSchema, contentType: 'multipart/form-data' },
       'x: body: has the content type multipart/form-data; only JSON is supported, so remove contentType',
     ],
+    ['a method that ts-rest does not serve', { method: 'HEAD' }, 'x: the method HEAD is not supported; use GET, POST'],
+    ['a method in lower case', { method: 'get' }, 'x: the method get is not supported; use GET, POST'],
     ['a body of a GET request', { body: BedSchema }, 'x: body: a GET request has no body; use `query`'],
     [
       'an optional body',

@@ -5,14 +5,21 @@ import { describeParameters } from './parameters.ts'
 import { describeResponses } from './responses.ts'
 import { requireBody } from './schemas.ts'
 
+/** The methods that ts-rest serves, written as it compares them. */
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies AppRoute['method'][]
+
 /**
  * Returns an operation of a contract.
  *
- * @throws Error if it is a nested router
+ * @throws Error if it is a nested router, or no server would serve it
  */
 export function asOperation(name: string, value: unknown): AppRoute {
-  if (value instanceof Object && isAppRoute(value as AppRoute)) return value as AppRoute
-  throw new Error(`${name}: is not an operation; move the operations of a nested router to the top level`)
+  if (!(value instanceof Object && isAppRoute(value as AppRoute))) {
+    throw new Error(`${name}: is not an operation; move the operations of a nested router to the top level`)
+  }
+  const { method } = value as AppRoute
+  if (METHODS.includes(method)) return value as AppRoute
+  throw new Error(`${name}: the method ${method} is not supported; use ${METHODS.join(', ')}`)
 }
 
 /** Returns what a contract says about an operation beyond the fields of ts-rest. */
