@@ -74,6 +74,10 @@ function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObj
   const paths: Record<string, Record<string, unknown>> = {}
   for (const { name, route } of routes) {
     const template = route.path.replace(/:(\w+)/g, '{$1}')
+    const same = Object.keys(paths).find((other) => withoutNames(other) === withoutNames(template))
+    if (same !== undefined && same !== template) {
+      throw new Error(`${name}: another operation has this path as ${same}; use the same names of parameters`)
+    }
     const method = route.method.toLowerCase()
     paths[template] ??= {}
     if (paths[template][method])
@@ -81,6 +85,10 @@ function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObj
     paths[template][method] = describeOperation(name, route)
   }
   return paths
+}
+
+function withoutNames(template: string): string {
+  return template.replace(/\{\w+\}/g, '{}')
 }
 
 /** Lists each tag of the operations once. */

@@ -396,6 +396,16 @@ describe('the document rejects', () => {
     )
   })
 
+  test('a path with other names of parameters, which is the same to a server', () => {
+    const [x, y] = ['x', 'y'].map((name) => {
+      const pathParams = z.object({ [name]: z.string() })
+      return { ...route, path: `/beds/:${name}/rows`, pathParams }
+    })
+    expect(() => createOpenApiDocument({ operations: { x, y } })).toThrow(
+      'y: another operation has this path as /beds/{x}/rows; use the same names of parameters',
+    )
+  })
+
   test('two operations with the same method and path', () => {
     expect(() => createOpenApiDocument({ operations: { x: route, y: route } })).toThrow(
       'y: another operation is GET /beds; change it',
