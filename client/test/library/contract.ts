@@ -1,4 +1,4 @@
-import { ErrorSchema } from '@plant-store/contract'
+import { ErrorSchema, type OperationMetadata } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
 import {
@@ -23,8 +23,8 @@ import {
 const c = initContract()
 
 const bookPath = z.object({ id: IdTextSchema })
-const read = { scope: 'read' } as const
-const write = { scope: 'write' } as const
+const read: OperationMetadata = { scope: 'read' }
+const write: OperationMetadata = { scope: 'write' }
 
 /** A contract that uses everything that the generator supports. */
 export const library = c.router(
@@ -107,7 +107,7 @@ export const library = c.router(
       body: NewLoanSchema,
       headers: { 'x-desk': z.coerce.number().int().min(0).max(99).optional() },
       responses: { 201: LoanSchema, 404: ErrorSchema },
-      metadata: { scope: 'write', idempotent: false } as const,
+      metadata: { ...write, idempotent: false },
     },
     listLoans: {
       method: 'GET',
@@ -119,7 +119,7 @@ export const library = c.router(
         member: z.string().optional(),
       }),
       responses: { 200: z.array(LoanSchema) },
-      metadata: { scope: 'read', paged: true } as const,
+      metadata: { ...read, paged: true },
     },
     returnBooks: {
       method: 'POST',

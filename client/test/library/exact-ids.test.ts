@@ -14,7 +14,7 @@ import { startLibraryServer } from './server.ts'
 
 const MIN = -(2n ** 63n)
 const MAX = 2n ** 63n - 1n
-const RUNS = isLong ? 1000 : 100
+const RUNS = isLong ? 300 : 50
 
 /** An int64, often one near a limit of `number` or int64. */
 const int64 = fc.oneof(
