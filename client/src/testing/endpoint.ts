@@ -1,3 +1,4 @@
+import type { ResponseHeaders } from '../fetch.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
 import { routes } from '../generated/routes.ts'
 import type { Reader } from '../wire/read.ts'
@@ -54,6 +55,11 @@ export function findOperation(method: string, path: string): Target | undefined 
   return undefined
 }
 
+/** The part of `URLSearchParams` that is read: a program without platform types does not know that. */
+interface QueryTexts {
+  getAll(name: string): string[]
+}
+
 /**
  * Reads the values of a request.
  *
@@ -68,8 +74,8 @@ export function readValues(
     body,
   }: {
     segments: Target['segments']
-    query: URLSearchParams
-    headers: Headers
+    query: QueryTexts
+    headers: ResponseHeaders
     body: string
   },
 ): ReceivedValues {

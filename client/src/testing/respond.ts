@@ -1,8 +1,8 @@
 import { endpoints } from '../generated/endpoints.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
 import { findOperation, InvalidValue, readValues } from './endpoint.ts'
+import type { RequestHead } from './fetch.ts'
 import { createAccount, handlers } from './handlers.ts'
-import type { RequestHead } from './read-request.ts'
 import { errorResponse, type FakeResponse } from './response.ts'
 import type { FakeState } from './state.ts'
 

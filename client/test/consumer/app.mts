@@ -20,7 +20,7 @@ import {
   type Result,
   TimeoutError,
 } from '@plant-store/client'
-import { createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
+import { createApiError, createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
 
 const hooks: Hooks = {
   request: async (attempt: Attempt) => {
@@ -31,7 +31,7 @@ const hooks: Hooks = {
 const options: ClientOptions = {
   baseUrl: 'https://example.com',
   token: async ({ rejected }) => (rejected ? 'pst_b' : 'pst_a'),
-  hooks,
+  hooks: [hooks, { error: (_, error) => error.retryable }],
   fetch: async () => ({
     status: 200,
     headers: { get: () => null, has: () => false, forEach: () => {} },
@@ -41,7 +41,12 @@ const options: ClientOptions = {
 
 export const client: PlantStoreClient = createPlantStoreClient(options).withOptions({ timeout: 1000, retries: 0 })
 export const store: FakePlantStore = createFakePlantStore()
-export const tested: PlantStoreClient = createPlantStoreClient({ ...store, retries: 0 })
+export const tested: PlantStoreClient = createPlantStoreClient({ ...store, retries: 0 }).withOptions({
+  token: false,
+  hooks,
+})
+export const taken: ApiError = createApiError({ name: 'idTaken', operation: 'createPlant' })
+store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 
 export async function use(plant: NewPlant, query: GetPlantsQuery, call: CallOptions): Promise<Plant[]> {
   const created: Plant = await client.createPlant({ ...plant, id: 9007199254740993n }, call)

@@ -1,0 +1,72 @@
+import type { FetchResponse } from '../fetch.ts'
+import type { Fault } from './fault.ts'
+import type { FakeResponse } from './response.ts'
+
+/** A request, without its body. */
+export interface RequestHead {
+  readonly method: string
+  readonly url: string
+  readonly headers: Headers
+}
+
+/** What `fetch` gets. */
+export interface ReceivedRequest {
+  readonly request: RequestHead
+  /** The text of the body; empty if there is none. */
+  readonly body: string
+  readonly signal: AbortSignal | undefined
+}
+
+/** Reads the arguments of `fetch`: those of the client, and any others where the runtime has `Request`. */
+export async function readRequest(url: string, { signal, ...init }: RequestInit = {}): Promise<ReceivedRequest> {
+  if (typeof Request === 'function') {
+    // Without the signal, because a Request of Node.js rejects the AbortSignal of jsdom.
+    const request = new Request(url, init)
+    return { request, body: await request.text(), signal: signal ?? request.signal }
+  }
+  const { method = 'GET', headers = {}, body } = init
+  const request = { method, url, headers: new Headers(headers as Record<string, string>) }
+  return { request, body: String(body ?? ''), signal: signal ?? undefined }
+}
+
+/** Waits for the delay of a fault. Rejects, like `fetch`, if the request is aborted. */
+export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted()
+  if (delay === 0) return
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, delay)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+}
+
+/** Applies a fault to a response. */
+export function toResponse(response: FakeResponse, { body = response.body, ...fault }: Fault): FetchResponse {
+  const { cutBodyAfter } = fault
+  const init = { status: response.status, headers: { ...response.headers, ...fault.headers } }
+  const isCut = cutBodyAfter !== undefined
+  if (typeof Response === 'undefined') return plainResponse(body, init, isCut)
+  const hasNoBody = response.status === 204 || response.status === 304
+  if (!isCut) return new Response(hasNoBody ? null : body, init)
+  const bytes = new TextEncoder().encode(body.slice(0, cutBodyAfter))
+  const stream = new ReadableStream({
+    start: (controller) => controller.enqueue(bytes),
+    pull: (controller) => controller.error(new TypeError('terminated')),
+  })
+  return new Response(stream, init)
+}
+
+/** The part of a `Response` that the client uses, for jsdom, which has no `Response`. */
+function plainResponse(
+  body: string,
+  { status, headers }: { status: number; headers: Record<string, string> },
+  isCut: boolean,
+): FetchResponse {
+  const text = async (): Promise<string> => {
+    if (isCut) throw new TypeError('terminated')
+    return body
+  }
+  return { status, headers: new Headers(headers), text }
+}
