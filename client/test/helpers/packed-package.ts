@@ -35,10 +35,15 @@ export async function createConsumer(): Promise<Consumer> {
 }
 
 /** Runs a program and returns its output. Throws with the output if it fails. */
-export async function run(program: string, parameters: string[], cwd: string): Promise<string> {
+export async function run(
+  program: string,
+  parameters: string[],
+  cwd: string,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<string> {
   // Without the settings of the npm or pnpm that runs the tests.
   const environment = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'))
-  const options = { cwd, env: Object.fromEntries(environment), shell: process.platform === 'win32' }
+  const options = { cwd, env: { ...Object.fromEntries(environment), ...settings }, shell: process.platform === 'win32' }
   try {
     return (await execute(program, parameters, options)).stdout
   } catch (error) {

@@ -1,0 +1,61 @@
+// The SDK and the fake in Jest, in the environment that the command line sets.
+const { ApiError, ConnectionError, createPlantStoreClient, RequestError, TimeoutError } = require('@plant-store/client')
+const { createApiError, createFakePlantStore } = require('@plant-store/client/testing')
+
+const isJsdom = typeof window === 'object'
+
+test('the fake responds as everywhere', async () => {
+  const store = createFakePlantStore()
+  store.add([{ id: 9007199254740993n, name: 'Monstera 🌱' }])
+  const client = createPlantStoreClient({ ...store, retries: 1 })
+  expect(await client.createPlant({ id: 1, name: 'Ficus', tag: 'fig' })).toEqual({ name: 'Ficus', tag: 'fig' })
+  expect(await client.getPlants()).toEqual([{ name: 'Monstera 🌱' }, { name: 'Ficus', tag: 'fig' }])
+  const names = []
+  for await (const { name } of client.iterate.getPlants({ limit: 1 })) names.push(name)
+  expect(names).toEqual(['Monstera 🌱', 'Ficus'])
+  const { error } = await client.safe.createPlant({ id: 1, name: 'Aloe' })
+  expect(error).toBeInstanceOf(ApiError)
+  expect(error).toMatchObject({ code: 40003, requestId: expect.any(String) })
+  expect(createApiError({ name: 'idTaken' })).toBeInstanceOf(ApiError)
+  const agents = store.requests.map(({ headers }) => headers['user-agent'])
+  expect(new Set(agents)).toEqual(new Set([isJsdom ? undefined : expect.stringMatching(/^plant-store-client\//)]))
+})
+
+test('faults of the fake are the errors that they imitate', async () => {
+  const store = createFakePlantStore({ bodyLimit: 30 })
+  const client = createPlantStoreClient({ ...store, retries: 0 })
+  const failure = async (fault, options) => {
+    store.failNext(fault)
+    return await client.getPlants({}, options).catch((error) => error)
+  }
+  expect(await failure({ connectionError: true })).toBeInstanceOf(ConnectionError)
+  expect(await failure({ cutBodyAfter: 1 })).toBeInstanceOf(ConnectionError)
+  expect(await failure({ delay: 60_000 }, { timeout: 20 })).toBeInstanceOf(TimeoutError)
+  expect(await failure({ status: 503, headers: { 'retry-after': '2' } })).toMatchObject({ retryAfterMs: 2000 })
+  expect(await failure({ body: '<h1>' })).toMatchObject({ kind: 'malformed-response' })
+  expect((await client.safe.createPlant({ id: 1, name: '🌱🌱🌱🌱' })).error).toMatchObject({ status: 413 })
+  const controller = new AbortController()
+  setTimeout(() => controller.abort('left'), 20)
+  expect(await failure({ delay: 60_000 }, { signal: controller.signal })).toMatchObject({ reason: 'left' })
+})
+
+test('a path is a base URL where there is a page', async () => {
+  const { fetch } = createFakePlantStore({ baseUrl: 'http://localhost/api' })
+  const create = () => createPlantStoreClient({ baseUrl: '/api', token: false, fetch })
+  if (isJsdom)
+    expect((await create().safe.getPlants()).error).toMatchObject({ url: 'http://localhost/api/plants', status: 401 })
+  else expect(create).toThrow(RequestError)
+})
+
+test('a real request is sent, or the error names what is missing', async () => {
+  const { SERVICE_URL, SERVICE_TOKEN, EXPECTED_FAILURE } = process.env
+  const client = createPlantStoreClient({ baseUrl: SERVICE_URL, token: SERVICE_TOKEN })
+  const { data, error } = await client.safe.getPlants()
+  if (EXPECTED_FAILURE) {
+    expect(error).toBeInstanceOf(RequestError)
+    expect(error.message).toContain(EXPECTED_FAILURE)
+  } else {
+    expect(error).toBeUndefined()
+    expect(data).toEqual([])
+  }
+})
