@@ -1,7 +1,7 @@
 import { AbortError, type FailedCall, type PlantStoreError } from '../errors.ts'
 import type { Signal } from '../fetch.ts'
 
-/** The longest delay of a timer in milliseconds, 24 days. A longer time never ends. */
+/** The longest delay of a timer in milliseconds, 24 days. A longer time sets no limit. */
 const MAX_TIMER = 2 ** 31 - 1
 
 /** Ends work when its time is up or a signal is aborted. */

@@ -380,7 +380,7 @@ describe('a path as the base URL', () => {
   })
 })
 
-test('a timeout of more than 24 days is no limit', async () => {
+test('a timeout of more than 24 days sets no limit', async () => {
   const client = createPlantStoreClient({ ...createFakePlantStore(), timeout: 2 ** 31 })
   expect(await client.getPlants()).toEqual([])
 })
