@@ -1,8 +1,8 @@
-import { RequestError } from './errors.ts'
 import type { Fetch, Signal } from './fetch.ts'
 import type { Hooks, Logger } from './hooks.ts'
 import { readHeaders } from './wire/headers.ts'
 import { parseUrl } from './wire/link.ts'
+import { reject } from './wire/write-scalar.ts'
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)
@@ -106,7 +106,8 @@ export interface Settings {
 export function readClientOptions(options: ClientOptions): Settings {
   const defaults = {
     baseUrl: readEnvironment('PLANT_STORE_URL') ?? '',
-    token: readEnvironment('PLANT_STORE_TOKEN') ?? (() => missing('token', 'PLANT_STORE_TOKEN')),
+    // A client without a token can be created: a call may have one.
+    token: readEnvironment('PLANT_STORE_TOKEN') ?? (() => ''),
     timeout: 30_000,
     retries: 2,
     signal: [],
@@ -134,7 +135,7 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
 }
 
 function checkNames(options: object, known: object): void {
-  if (Object(options) !== options) throw new RequestError('options: must be an object')
+  if (Object(options) !== options) reject('options', 'must be an object')
   // The options may also be an instance of a class, which has fields of its own.
   if (options.constructor !== Object) return
   for (const name of Object.keys(options)) {
@@ -144,17 +145,15 @@ function checkNames(options: object, known: object): void {
       .replace(/ur[il]|host|endp/, 'bas')
       .replace(/key|auth|secret/, 'tok')
     const nearest = Object.keys(known).find((option) => words.includes(option.slice(0, 3)))
-    throw new RequestError(`${name}: is not an option${nearest ? `; did you mean ${nearest}?` : ''}`)
+    reject(name, `is not an option${nearest ? `; did you mean ${nearest}?` : ''}`)
   }
 }
 
 function mergeOptions(options: CallOptions, client: Settings): Settings {
   const token = readOption(options, 'token', client.token)
   const { timeout = client.timeout, retries = client.retries, fetch = client.fetch, logger = client.logger } = options
-  if (typeof timeout !== 'number' || !(timeout > 0)) {
-    throw new RequestError('timeout: must be a positive number of milliseconds')
-  }
-  if (!Number.isInteger(retries) || retries < 0) throw new RequestError('retries: must be a non-negative integer')
+  if (typeof timeout !== 'number' || !(timeout > 0)) reject('timeout', 'must be a positive number of milliseconds')
+  if (!Number.isInteger(retries) || retries < 0) reject('retries', 'must be a non-negative integer')
   if (token !== false && typeof token !== 'function') checkToken(token)
   return {
     ...client,
@@ -184,7 +183,7 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
   if (!(name in options)) return defaultValue
   const value = options[name]
   if (value !== undefined) return value
-  throw new RequestError(`${name}: is undefined; omit the option to use the default`)
+  return reject(name, 'is undefined; omit the option to use the default')
 }
 
 /**
@@ -193,23 +192,18 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
  * @throws RequestError if the token is invalid
  */
 export function checkToken(token: unknown): asserts token is string {
-  if (typeof token !== 'string' || !/^[!-~]+$/.test(token)) {
-    throw new RequestError('token: must be a non-empty string of visible ASCII characters')
-  }
-}
-
-/** @throws RequestError */
-export function missing(option: string, variable: string): never {
-  throw new RequestError(`${option}: is missing; set the option or ${variable}`)
+  if (typeof token === 'string' && /^[!-~]+$/.test(token)) return
+  reject('token', 'set the option or PLANT_STORE_TOKEN to a string of visible ASCII characters')
 }
 
 function readBaseUrl(baseUrl: string): string {
-  if (baseUrl === '') missing('baseUrl', 'PLANT_STORE_URL')
   const { location } = globalThis as { location?: { origin: string } }
   const url = parseUrl(baseUrl, /^\//.test(baseUrl) ? location?.origin : undefined)?.href ?? ''
   if (/^https?:..[^/@]+\/[^?#]*$/.test(url)) return url.replace(/\/+$/, '')
-  throw new RequestError(
-    'baseUrl: must be an http or https URL, or in a browser a path, without credentials, query and fragment',
+  return reject(
+    'baseUrl',
+    'set the option or PLANT_STORE_URL to a URL of http or https, or in a browser to a path, without credentials, query ' +
+      'and fragment',
   )
 }
 

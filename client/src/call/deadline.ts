@@ -20,24 +20,27 @@ export interface Deadline {
  */
 export function startDeadline(time: number, signals: readonly Signal[], call: FailedCall | PlantStoreError): Deadline {
   const controller = new AbortController()
-  let dispose = (): void => {}
-  const reached = new Promise<void>((resolve, reject) => {
-    const timer = time > MAX_TIMER ? undefined : setTimeout(end, time, resolve)
-    const abort = (): void => {
-      const aborted = signals.find((signal) => signal.aborted)
-      if (aborted) end(() => reject(new AbortError(aborted.reason, call)))
-    }
-    for (const signal of signals) signal.addEventListener('abort', abort)
-    abort()
-    dispose = () => {
-      clearTimeout(timer)
-      for (const signal of signals) signal.removeEventListener('abort', abort)
-    }
+  let settle: [resolve: () => void, reject: (error: unknown) => void]
+  const reached = new Promise<void>((...functions) => {
+    settle = functions
   })
+  const timer = time > MAX_TIMER ? undefined : setTimeout(end, time)
+  const abort = (): void => {
+    const aborted = signals.find((signal) => signal.aborted)
+    if (aborted) end(new AbortError(aborted.reason, call))
+  }
+  for (const signal of signals) signal.addEventListener('abort', abort)
+  abort()
   return { signal: controller.signal, reached, dispose }
 
-  function end(settle: () => void): void {
-    settle()
+  function end(error?: AbortError): void {
+    if (error) settle[1](error)
+    else settle[0]()
     controller.abort()
+  }
+
+  function dispose(): void {
+    clearTimeout(timer)
+    for (const signal of signals) signal.removeEventListener('abort', abort)
   }
 }

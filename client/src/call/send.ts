@@ -1,9 +1,10 @@
 import { type FailedCall, PlantStoreError, RequestError, type ResponseHead, TimeoutError } from '../errors.ts'
 import type { FetchInit } from '../fetch.ts'
 import { type Attempt, observe } from '../hooks.ts'
-import { checkToken, missing } from '../options.ts'
+import { checkToken } from '../options.ts'
 import { defaultHeaders, readHeaders } from '../wire/headers.ts'
 import { readData } from '../wire/response.ts'
+import { reject } from '../wire/write-scalar.ts'
 import { type Call, withCall } from './call.ts'
 import { startDeadline } from './deadline.ts'
 import { redactToken, toFetchError } from './fetch-error.ts'
@@ -33,7 +34,7 @@ interface Sending {
 export async function sendCall(prepared: Call): Promise<CallResponse> {
   const { operation, route, url, body, headers: parameters, settings } = prepared
   const { timeout, retries, token: source, signal: signals, hooks, logger } = settings
-  const fetch = settings.fetch ?? globalThis.fetch ?? missing('fetch', 'globalThis.fetch')
+  const fetch = settings.fetch ?? globalThis.fetch ?? reject('fetch', 'set the option or globalThis.fetch')
   const { method } = route
   // Undefined until an attempt gets it.
   let token: string | undefined

@@ -1,4 +1,4 @@
-import { RequestError } from '../errors.ts'
+import { reject } from './write-scalar.ts'
 
 /** The version of this package. A test compares it with `package.json`. */
 const VERSION = '1.0.0'
@@ -12,7 +12,7 @@ export function readHeaders(headers: Readonly<Record<string, string>>): Record<s
   try {
     return Object.fromEntries(new Headers(headers))
   } catch {
-    throw new RequestError('headers: contains an invalid name or value, or the runtime lacks Headers')
+    return reject('headers', 'contains an invalid name or value, or the runtime lacks Headers')
   }
 }
 

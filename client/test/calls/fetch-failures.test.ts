@@ -150,7 +150,7 @@ describe('a runtime without', () => {
     vi.stubGlobal('fetch', undefined)
     const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })
     const error = await failureOf(client.getPlants(), RequestError)
-    expect(error.message).toBe('fetch: is missing; set the option or globalThis.fetch')
+    expect(error.message).toBe('fetch: set the option or globalThis.fetch')
     expect(await createPlantStoreClient(createFakePlantStore()).getPlants()).toEqual([])
   })
 

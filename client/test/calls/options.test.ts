@@ -18,8 +18,9 @@ const listNothing = () => startTinyServer((response) => sendJson(response, 200, 
 afterEach(() => vi.unstubAllEnvs())
 
 const BASE_URL =
-  'baseUrl: must be an http or https URL, or in a browser a path, without credentials, query and fragment'
-const TOKEN = 'token: must be a non-empty string of visible ASCII characters'
+  'baseUrl: set the option or PLANT_STORE_URL to a URL of http or https, or in a browser to a path, without credentials, ' +
+  'query and fragment'
+const TOKEN = 'token: set the option or PLANT_STORE_TOKEN to a string of visible ASCII characters'
 
 function rejectionOf(options: ClientOptions): string {
   try {
@@ -108,7 +109,7 @@ describe('token', () => {
   test('that is missing fails the call, and the error says where to set it', async () => {
     vi.stubEnv('PLANT_STORE_TOKEN', undefined)
     const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), RequestError)
-    expect(error.message).toContain('token: is missing; set the option or PLANT_STORE_TOKEN')
+    expect(error.message).toContain(TOKEN)
   })
 })
 
@@ -233,7 +234,7 @@ describe('the environment', () => {
 
   test('variables that are empty count as unset', () => {
     vi.stubEnv('PLANT_STORE_URL', '')
-    expect(rejectionOf({})).toBe('baseUrl: is missing; set the option or PLANT_STORE_URL')
+    expect(rejectionOf({})).toBe(BASE_URL)
   })
 
   test.each([
@@ -243,7 +244,7 @@ describe('the environment', () => {
     vi.stubGlobal('process', process)
     try {
       expect(() => createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })).not.toThrow()
-      expect(rejectionOf({})).toContain('baseUrl: is missing')
+      expect(rejectionOf({})).toContain(BASE_URL)
     } finally {
       vi.unstubAllGlobals()
     }

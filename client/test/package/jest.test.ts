@@ -32,7 +32,7 @@ describe.skipIf(!isLong)('the package runs in Jest', () => {
     [`Node.js ${process.versions.node}`, process.execPath],
     ['Node.js 24', findRuntime('node-24/bin/node')],
   ]
-  const noFetch = 'fetch: is missing; set the option or globalThis.fetch'
+  const noFetch = 'fetch: set the option or globalThis.fetch'
   // Node.js 24 rejects the AbortSignal of jsdom.
   const foreignSignal = 'fetch: the function failed: RequestInit: Expected signal'
   const environments: [string, (program: string) => string][] = [
