@@ -1,3 +1,4 @@
+import { contract } from '@plant-store/contract'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { batchCommitted, busyRetried, type Event, requestEnded, requestRejected } from './events.ts'
 
@@ -19,7 +20,7 @@ export interface Metrics {
 /** The buckets that OpenTelemetry recommends for HTTP requests, in seconds. */
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
+const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...Object.values(contract).map(({ method }) => method)])
 
 /** Starts counting events. */
 export function createMetrics(gauges: Gauges): Metrics {

@@ -1,4 +1,5 @@
 /** Which pages of other origins may call the service. */
+import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { get, NO_TOKEN, request } from '../helpers/wire/requests.ts'
@@ -27,6 +28,12 @@ describe('with CORS_ORIGINS', () => {
     expect(headers.get('access-control-max-age')).toBe('600')
     expect(headers.get('vary')).toBe('Origin')
     expect(headers.has('access-control-allow-credentials')).toBe(false)
+  })
+
+  test.each(Object.values(contract))('a page may use $method, which the contract has', async ({ method }) => {
+    await using server = await startTestServer({ corsOrigins })
+    const { headers } = await server.call('/plants', preflight)
+    expect(headers.get('access-control-allow-methods')?.split(',')).toContain(method)
   })
 
   test('the page can read responses and failures, with the headers that the SDK needs', async () => {

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startServer } from '../../src/index.ts'
@@ -48,6 +49,18 @@ test('the metrics count requests by route and status, batches, rejected requests
   expect(text).toContain('nodejs_eventloop_lag_p99_seconds')
   expect(text).not.toContain('secret')
 })
+
+test.each(Object.values(contract))(
+  'the metrics name the method $method, which the contract has',
+  async ({ method }) => {
+    await using server = await startTestServer({ adminPort: 0 })
+    await server.call('/nothing', { method })
+    const [, text] = await read(`${server.adminUrl}/metrics`)
+    expect(text).toContain(
+      `http_server_request_duration_seconds_count{method="${method}",route="",status_code="404"} 1`,
+    )
+  },
+)
 
 test('a private port in use is reported in one line that names the setting', async () => {
   const other = createServer()

@@ -1,8 +1,11 @@
+import { contract } from '@plant-store/contract'
 import cors from 'cors'
 import type { RequestHandler } from 'express'
 
 /** How long a browser may cache the response to a preflight, in seconds. */
 const PREFLIGHT_MAX_AGE = 600
+
+const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])].sort()
 
 /**
  * Lets pages of some origins call the service (CORS). It comes before authentication, since a preflight has no token, and
@@ -11,7 +14,7 @@ const PREFLIGHT_MAX_AGE = 600
 export function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({
     origin: [...origins],
-    methods: ['GET', 'HEAD', 'POST'],
+    methods: METHODS,
     allowedHeaders: ['Authorization', 'Content-Type', 'X-Request-Id', 'Traceparent', 'Tracestate'],
     exposedHeaders: ['Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
     maxAge: PREFLIGHT_MAX_AGE,
