@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { contract } from '@plant-store/contract'
+import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { Failure } from '../../failure.ts'
 import { createFairShare, type FairShare, SCARCE } from '../../limits/fair-share.ts'
@@ -37,7 +38,8 @@ export function readBody({
 ) => Promise<void> {
   const memory = createFairShare(maxBodyMemory, SCARCE)
   return async (request, response) => {
-    if (!('body' in request.tsRestRoute)) return
+    const { body } = request.tsRestRoute as { body?: unknown }
+    if (body === undefined || body === ContractNoBody) return
     if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
     checkMediaType(request)
     // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).

@@ -28,6 +28,8 @@ function levelOf({ reason, cause }: Failure): 'error' | 'warn' | 'debug' {
 
 function asFailure(error: unknown, databaseFailure: Database['failure']): Failure {
   if (error instanceof Failure) return error
+  // Express cannot decode a path parameter such as `%zz`.
+  if (error instanceof URIError && 'status' in error) return new Failure('notFound')
   const temporary = databaseFailure(error)
   if (!temporary) return new Failure('internal', undefined, { cause: error })
   const headers = { 'Retry-After': String(temporary.retryAfter) }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Express } from 'express'
 import type { Reader, ResponseMemory } from '../../limits/response-memory.ts'
 import type { SlowReaders } from './slow-readers.ts'
+import { writeJson } from './write-json.ts'
 
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
@@ -41,7 +42,7 @@ export function serializedJson<T>(json: Buffer | JsonPieces, options: SendOption
  */
 export function overrideJson(app: Express): void {
   app.response.json = function json(body) {
-    if (!(body instanceof SerializedJson)) sendJson(this, Buffer.from(JSON.stringify(body)))
+    if (!(body instanceof SerializedJson)) sendJson(this, Buffer.from(writeJson(body)))
     else if (Buffer.isBuffer(body.json)) sendWhole(this, body.json, body.options)
     else void sendPieces(this, body.json, body.options)
     return this

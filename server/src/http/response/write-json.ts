@@ -1,0 +1,11 @@
+/** Writes a body as JSON text, as `JSON.stringify` does, which throws on a bigint: here it is an exact number. */
+export function writeJson(value: unknown): string {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return JSON.stringify(value) ?? 'null'
+  if (Array.isArray(value)) return `[${value.map(writeJson).join()}]`
+  const members: string[] = []
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${writeJson(member)}`)
+  }
+  return `{${members.join()}}`
+}
