@@ -4,7 +4,7 @@ import type { Failure } from './errors.ts'
 const NOT_CONNECTED = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|CONNECT_TIMEOUT|ConnectionRefused|client error \(Connect\)/
 
 /**
- * Tells whether a request certainly was not processed, so that an operation that is not idempotent can be retried. A bundle
+ * Returns whether a request certainly was not processed, so that an operation that is not idempotent can be retried. A bundle
  * has it only if the contract has such an operation.
  */
 export function wasNotProcessed({ kind, status, cause }: Failure): boolean {

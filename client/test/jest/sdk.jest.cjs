@@ -39,7 +39,7 @@ test('faults of the fake are the errors that they imitate', async () => {
   expect(await failure({ delay: 60_000 }, { signal: controller.signal })).toMatchObject({ reason: 'left' })
 })
 
-test('a path is a base URL where there is a page', async () => {
+test('a path is a base URL if there is a page', async () => {
   const { fetch } = createFakePlantStore({ baseUrl: 'http://localhost/api' })
   const create = () => createPlantStoreClient({ baseUrl: '/api', token: false, fetch })
   if (isJsdom)
