@@ -109,6 +109,7 @@ describe('the link to the next page', () => {
     ['is an absolute URL', (origin: string) => `<${origin}/shop/plants?cursor=b>; rel="next"`, '/shop/plants?cursor=b'],
     ['has no quotes', () => '<?cursor=b>;rel=next', '/shop/plants?cursor=b'],
     ['has several relations', () => '<?cursor=b>; title="a, b"; REL="last Next"', '/shop/plants?cursor=b'],
+    ['is one of several relations', () => '<?cursor=b>; title="b"; rel="last next"', '/shop/plants?cursor=b'],
     ['is one of several', () => '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
     ['has a comma in it', () => '<?cursor=a,b>; rel="next"', '/shop/plants?cursor=a,b'],
   ])('%s', async (_, link, second) => {
@@ -124,6 +125,8 @@ describe('the link to the next page', () => {
     ['<?cursor=b>'],
     ['?cursor=b; rel="next"'],
     ['<?cursor=b>; rel="nextish"'],
+    ['<?cursor=b>; rel=next-page'],
+    ['<?cursor=b>; rel="last nextish"'],
     [''],
   ])('is absent in %s', async (link) => {
     await using server = await startPages(() => link)
