@@ -5,7 +5,7 @@ import { generateBodyWriter, generateParametersWriter } from './writers.ts'
 
 const modules = {
   '../not-processed.ts': ['wasNotProcessed'],
-  '../wire/fields.ts': ['each', 'fields', 'headerText', 'parameters'],
+  '../wire/fields.ts': ['each', 'fields', 'headerText'],
   '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
   '../wire/read-exactly.ts': ['exactly'],
   '../wire/write-json.ts': ['list', 'object', 'quoted', 'record', 'union'],

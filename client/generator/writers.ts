@@ -30,8 +30,7 @@ export function generateParametersWriter(
   place: ParameterPlace,
   components: Components,
 ): string {
-  const writer = place === 'path' ? 'fields' : 'parameters'
-  return `${writer}(${writeFields(fields, (schema) => writeParameter(schema, place, components))})`
+  return `fields(${writeFields(fields, (schema) => writeParameter(schema, place, components))})`
 }
 
 function writeParameter(schema: Schema, place: ParameterPlace, components: Components): string {

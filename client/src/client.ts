@@ -95,13 +95,11 @@ function createClient(settings: Settings): PlantStoreClient {
 
 /** Reads the parameters of an operation: path, body, query, headers, options, each only if the operation has it. */
 function readArguments(operation: OperationName, parameters: unknown[]): Arguments {
-  const { pathParameters, body, query, headers } = routes[operation]
-  const rest = [...parameters]
-  return {
-    path: pathParameters && rest.shift(),
-    body: body && rest.shift(),
-    query: query && rest.shift(),
-    headers: headers && rest.shift(),
-    options: rest[0] as CallOptions | undefined,
+  const route = routes[operation]
+  const [...rest] = parameters
+  const input: Record<string, unknown> = {}
+  for (const name of ['pathParameters', 'body', 'query', 'headers'] as const) {
+    if (route[name]) input[name] = rest.shift()
   }
+  return { ...input, options: rest[0] as CallOptions | undefined }
 }

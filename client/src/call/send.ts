@@ -130,7 +130,6 @@ async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> 
   try {
     return await run()
   } catch (cause) {
-    if (cause instanceof RequestError && cause.url === undefined) throw cause
     throw new RequestError(`${name}: the function failed`, undefined, { cause })
   }
 }

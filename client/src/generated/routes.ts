@@ -1,6 +1,6 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
-import { parameters } from '../wire/fields.ts'
+import { fields } from '../wire/fields.ts'
 import { readList, readObject } from '../wire/read.ts'
 import { object, quoted } from '../wire/write-json.ts'
 import { int64, integer, text } from '../wire/write-scalar.ts'
@@ -21,7 +21,7 @@ export const routes: Record<OperationName, Route> = {
   getPlants: {
     method: 'GET',
     path: '/plants',
-    query: parameters({}, { limit: integer, cursor: text }),
+    query: fields({}, { limit: integer, cursor: text }),
     responses: { 200: readList() },
     paged: true,
     declaredErrors: [400, 401, 403, 408, 417, 429, 431, 500, 503, 505],

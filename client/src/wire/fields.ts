@@ -1,56 +1,44 @@
 import { reject, text, type Writer } from './write-scalar.ts'
 
-/** The writers of named values, the fields of an object or parameters. */
-export type Fields<TText = string> = Readonly<Record<string, (value: unknown, field: string) => TText>>
+/** A parameter: text, or several texts for one that may be repeated. */
+export type FieldText = string | readonly string[]
 
-/** Writes named values, in the order of their writers. */
-export type FieldsWriter<TText = string> = (
-  value: unknown,
-  field: string,
-  prefix?: string,
-) => [name: string, text: TText][]
+/** The writers of named values, the fields of an object or parameters. */
+export type Fields = Readonly<Record<string, (value: unknown, field: string) => FieldText>>
 
 /**
- * Creates a writer of named values.
+ * Writes named values, in the order of their writers.
  *
- * @throws RequestError, when called, if a value is missing or invalid
+ * @param field the path of the object, for error messages; empty for the body itself
+ * @param areParameters whether the values are parameters of this place, of which an unknown one is an error
+ * @throws RequestError if a value is missing or invalid
  */
-export function fields<TText = string>(required: Fields<TText>, optional: Fields<TText> = {}): FieldsWriter<TText> {
-  const writers = Object.entries({ ...required, ...optional })
-  return (value, field, prefix = field && `${field}.`) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return reject(field, 'must be an object')
-    const texts: [string, TText][] = []
-    for (const [name, write] of writers) {
-      const fieldValue = (value as Record<string, unknown>)[name]
-      const place = prefix + name
-      if (fieldValue !== undefined) texts.push([name, write(fieldValue, place)])
-      else if (!Object.hasOwn(optional, name)) reject(place, 'is required')
+export type FieldsWriter = (
+  value: unknown,
+  field: string,
+  areParameters?: boolean,
+) => (readonly [name: string, text: FieldText])[]
+
+/** Creates a writer of named values. */
+export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
+  const writers = { ...required, ...optional }
+  return (value, field, areParameters) => {
+    if (!isObject(value)) return reject(field, 'must be an object')
+    for (const name of areParameters ? Object.keys(value) : []) {
+      if (value[name] !== undefined && !Object.hasOwn(writers, name))
+        reject(name, `is not a parameter; options are the argument after the ${field}`)
     }
-    return texts
+    return Object.entries(writers).flatMap(([name, write]) => {
+      const place = field && !areParameters ? `${field}.${name}` : name
+      if (value[name] !== undefined) return [[name, write(value[name], place)]]
+      return Object.hasOwn(optional, name) ? [] : reject(place, 'is required')
+    })
   }
 }
 
-/** A parameter: text, or several texts for one that may be repeated. */
-export type ParameterText = string | readonly string[]
-
-/**
- * Creates a writer of the parameters of a query, or of the headers.
- *
- * @throws RequestError, when called, if a parameter is missing, invalid or unknown
- */
-export function parameters(
-  required: Fields<ParameterText>,
-  optional: Fields<ParameterText> = {},
-): FieldsWriter<ParameterText> {
-  const known = { ...required, ...optional }
-  const write = fields(required, optional)
-  return (value, field) => {
-    for (const [name, given] of Object.entries(Object(value))) {
-      if (given !== undefined && !Object.hasOwn(known, name))
-        reject(name, `is not a parameter of this operation; options are the argument after the ${field}`)
-    }
-    return write(value, field, '')
-  }
+/** Tells an object from other values. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Writes text for a header: what HTTP carries unchanged (RFC 9110 section 5.5). */

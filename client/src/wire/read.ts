@@ -1,3 +1,5 @@
+import { isObject } from './fields.ts'
+
 /**
  * Reads the content of a response.
  *
@@ -5,31 +7,24 @@
  */
 export type Reader = (text: string) => unknown
 
-/** Creates a reader of a JSON object. Its fields are not checked, so that a later service may add some. */
-export const readObject =
+/** Creates a reader of JSON. */
+const readIf =
+  (isExpected: (value: unknown) => boolean) =>
   (parse: Reader = JSON.parse): Reader =>
   (text) => {
     const value = parse(text)
-    if (!isObject(value)) throw new TypeError('must be an object')
-    return value
+    if (isExpected(value)) return value
+    throw new TypeError()
   }
+
+/** Creates a reader of a JSON object. Its fields are not checked, so that a later service may add some. */
+export const readObject = readIf(isObject)
 
 /** Creates a reader of a JSON array. */
-export const readList =
-  (parse: Reader = JSON.parse): Reader =>
-  (text) => {
-    const value = parse(text)
-    if (!Array.isArray(value)) throw new TypeError('must be an array')
-    return value
-  }
+export const readList = readIf(Array.isArray)
 
 /** Creates a reader of any JSON. */
-export const readAny = (parse: Reader = JSON.parse): Reader => parse
+export const readAny = readIf(() => true)
 
 /** Reads a response without content. */
 export const readNothing: Reader = () => undefined
-
-/** Tells a JSON object from other JSON. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -3,7 +3,7 @@ import { reject } from './write-scalar.ts'
 
 /** What a request is written from, each only if the operation has it. */
 export interface RequestInput {
-  readonly path?: unknown
+  readonly pathParameters?: unknown
   readonly body?: unknown
   readonly query?: unknown
   readonly headers?: unknown
@@ -15,14 +15,14 @@ export interface RequestInput {
  * @throws RequestError if a value is invalid
  */
 export function writePath({ path, pathParameters, query }: Route, input: RequestInput): string {
-  const segments = new Map(pathParameters?.(input.path, 'path', ''))
+  const segments = new Map(pathParameters?.(input.pathParameters, 'path', true))
   const target = path.replace(/\{(\w+)\}/g, (_, name) => {
     const segment = String(segments.get(name))
     // URL parsers remove these segments, which makes it another path.
     if (/^\.{0,2}$/.test(segment)) return reject(name, 'must not be empty, "." or ".."')
     return encodeURIComponent(segment)
   })
-  const pairs = query?.(input.query ?? {}, 'query').flatMap(([name, texts]) =>
+  const pairs = query?.(input.query ?? {}, 'query', true).flatMap(([name, texts]) =>
     [texts].flat().map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`),
   )
   return pairs?.length ? `${target}?${pairs.join('&')}` : target
@@ -34,6 +34,5 @@ export function writePath({ path, pathParameters, query }: Route, input: Request
  * @throws RequestError if a value is invalid
  */
 export function writeHeaders({ headers }: Route, input: RequestInput): Record<string, string> {
-  const texts = headers?.(input.headers ?? {}, 'headers') ?? []
-  return Object.fromEntries(texts.map(([name, text]) => [name, String(text)]))
+  return Object.fromEntries(headers?.(input.headers ?? {}, 'headers', true) ?? []) as Record<string, string>
 }

@@ -1,5 +1,5 @@
 import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
-import { isObject } from './read.ts'
+import { isObject } from './fields.ts'
 import type { Route } from './route.ts'
 
 /** What an error of a response needs. */

@@ -1,5 +1,5 @@
 import type { Failure } from '../errors.ts'
-import type { FieldsWriter, ParameterText } from './fields.ts'
+import type { FieldsWriter } from './fields.ts'
 import type { Reader } from './read.ts'
 import type { Writer } from './write-scalar.ts'
 
@@ -10,8 +10,8 @@ export interface Route {
   readonly path: string
   readonly pathParameters?: FieldsWriter
   readonly body?: Writer
-  readonly query?: FieldsWriter<ParameterText>
-  readonly headers?: FieldsWriter<ParameterText>
+  readonly query?: FieldsWriter
+  readonly headers?: FieldsWriter
   /** The reader of the content of each success status that the contract declares. */
   readonly responses: Readonly<Record<number, Reader>>
   readonly paged?: true

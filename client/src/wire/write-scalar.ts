@@ -8,9 +8,6 @@ import { RequestError } from '../errors.ts'
  */
 export type Writer = (value: unknown, field: string) => string
 
-const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
-
 /** Rejects a value. */
 export function reject(field: string, reason: string): never {
   throw new RequestError(`${field || 'body'}: ${reason}`)
@@ -33,14 +30,12 @@ export const integer: Writer = (value, field) =>
   Number.isSafeInteger(value) ? String(value) : reject(field, 'must be an integer')
 
 export const int64: Writer = (value, field) => {
-  if (typeof value === 'bigint') {
-    return value >= INT64_MIN && value <= INT64_MAX
-      ? String(value)
-      : reject(field, `must be between ${INT64_MIN} and ${INT64_MAX} (int64)`)
-  }
-  if (!Number.isInteger(value)) return reject(field, 'must be an integer: a bigint or a safe integer')
-  if (Number.isSafeInteger(value)) return String(value)
-  return reject(field, 'is a number outside the safe integer range; use a bigint')
+  if (typeof value !== 'bigint' && !Number.isSafeInteger(value))
+    return reject(field, 'must be a bigint or a safe integer')
+  const exact = BigInt(value as bigint)
+  return BigInt.asIntN(64, exact) === exact
+    ? String(exact)
+    : reject(field, 'must be between -2^63 and 2^63 - 1 (int64)')
 }
 
 /** Creates a writer of a few values. */

@@ -11,7 +11,7 @@ test.each(['signal', 'page', 'timeout'])('%s is an error, and nothing is sent', 
   const calls = [client.getPlants(query), client.raw.getPlants(query), client.iterate.getPlants(query).next()]
   for (const call of calls) {
     const { message } = await failureOf(call, RequestError)
-    expect(message).toContain(`${name}: is not a parameter of this operation; options are the argument after the query`)
+    expect(message).toContain(`${name}: is not a parameter; options are the argument after the query`)
   }
   expect(store.requests).toEqual([])
 })

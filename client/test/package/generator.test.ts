@@ -125,7 +125,7 @@ describe('an operation added to the contract', () => {
     const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
     const added = createPlantStoreClient({ baseUrl: 'http://127.0.0.1:1', token: 'pst_test' })
     const rejections = [
-      [added.getPlant({ id: 2 ** 53 }, { scale: 1 }), 'id: is a number outside the safe integer range'],
+      [added.getPlant({ id: 2 ** 53 }, { scale: 1 }), 'id: must be a bigint or a safe integer'],
       [added.getPlant({}, { scale: 1 }), 'id: is required'],
       [added.getPlant(undefined, { scale: 1 }), 'path: must be an object'],
       [added.getPlant({ id: 1 }), 'scale: is required'],

@@ -52,7 +52,7 @@ describe('an id', () => {
 
   test.each([2 ** 53, -(2 ** 53), 1e21, Number.MAX_VALUE])('that is the unsafe number %d is rejected', async (id) => {
     const { message, attempts } = await failureOf(create({ id, name: '' }), RequestError)
-    expect(message).toContain('id: is a number outside the safe integer range; use a bigint')
+    expect(message).toContain('id: must be a bigint or a safe integer')
     expect(attempts).toBe(0)
   })
 
