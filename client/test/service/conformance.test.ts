@@ -48,8 +48,6 @@ function useService(start: () => Promise<ServiceUnderTest>) {
 const servicesBehindProxies: typeof services = isLong
   ? [['the real service behind Prism', startServiceBehindPrism]]
   : []
-if (!isLong)
-  console.log('Prism is among tools of 300 megabytes: set PLANT_STORE_LONG_TESTS=1 to compare all with the document.')
 
 describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
   const service = useService(start)

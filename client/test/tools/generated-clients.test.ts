@@ -13,8 +13,6 @@ import { run } from '../helpers/packed-package.ts'
 import type { App, Service } from './apps/app.ts'
 
 const tools = fileURLToPath(new URL('.', import.meta.url))
-if (!isLong)
-  console.log('Other tools for OpenAPI are a download of 300 megabytes: set PLANT_STORE_LONG_TESTS=1 for them.')
 
 const tsconfig = {
   compilerOptions: {
