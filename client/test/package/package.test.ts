@@ -34,12 +34,13 @@ describe('the package has', () => {
     expect(await readInstalled('LICENSE')).toMatch(/^MIT License\n\nCopyright .* Plant Store maintainers/)
   })
 
-  test('a README whose links lead to files of the package', async () => {
-    const readme = await readInstalled('README.md')
-    expect(readme).toContain('# @plant-store/client')
-    const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link = '']) => link)
-    expect(links).toContain('src/index.ts')
-    for (const link of links) expect(await readInstalled(link)).not.toBe('')
+  test.each(['README.md', 'docs/recipes.md'])('%s, whose links lead to its files and headings', async (page) => {
+    const links = [...(await readInstalled(page)).matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)/g)]
+    expect(links.length).toBeGreaterThan(0)
+    for (const [, link = '', anchor] of links) {
+      const text = await readInstalled(link ? path.join(path.dirname(page), link) : page)
+      if (anchor) expect(headingsOf(text)).toContain(anchor)
+    }
   })
 
   test('both formats with their types, and source maps to included sources', async () => {
@@ -65,6 +66,16 @@ describe('the package has', () => {
     }
   })
 })
+
+/** Returns the anchors of the headings of a page. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  )
+}
 
 describe('the package costs', () => {
   test('at most 6 kB gzipped in a browser', async () => {

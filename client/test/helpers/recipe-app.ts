@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { installPackage, run } from './packed-package.ts'
+
+const client = fileURLToPath(new URL('../..', import.meta.url))
+const tools = path.join(client, 'test/recipes')
+if (!isLong) console.log('The recipes need tools of several hundred megabytes: set PLANT_STORE_LONG_TESTS=1 for that.')
+
+/** How long a recipe may take, in milliseconds: the first one installs the tools. */
+export const RECIPE_TIMEOUT = 240_000
+
+const tsconfig = {
+  compilerOptions: {
+    target: 'es2023',
+    lib: ['es2023', 'dom', 'dom.iterable'],
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: ['node'],
+    jsx: 'react-jsx',
+    strict: true,
+    skipLibCheck: true,
+    noEmit: true,
+  },
+}
+
+/** An app outside the workspace, with the tools and the packed SDK installed and the files of recipes. */
+export interface RecipeApp {
+  folder: string
+  /** Adds a file of `test/recipes/apps`: what the recipes leave to the reader. */
+  add(name: string): Promise<void>
+  /** Runs a script of the tools and returns what it printed. Throws with the output if it fails. */
+  run(script: string, parameters?: string[], environment?: Record<string, string>): Promise<string>
+  /** Starts a program of the tools, and waits until it responds to requests at this port. */
+  start(
+    script: string,
+    parameters: string[],
+    port: number,
+    environment?: Record<string, string>,
+  ): Promise<AsyncDisposable>
+}
+
+/**
+ * Creates an app with the files of sections of `docs/recipes.md`.
+ *
+ * @param serviceUrl replaces the URL of the service in them
+ */
+export async function createRecipeApp(sections: string[], serviceUrl?: string): Promise<RecipeApp> {
+  const { folder } = await installPackage(client, await installTools())
+  const write = async (name: string, text: string) => {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
+    await writeFile(path.join(folder, name), text)
+  }
+  await write('tsconfig.json', JSON.stringify(tsconfig))
+  for (const { name, code } of await readRecipes(sections)) {
+    await write(name, serviceUrl ? code.replaceAll('https://plants.example.com', serviceUrl) : code)
+  }
+  const command = (script: string, parameters: string[]) => [
+    path.join(folder, '../node_modules', script),
+    ...parameters,
+  ]
+  return {
+    folder,
+    add: (name) => cp(path.join(tools, 'apps', path.basename(name)), path.join(folder, name)),
+    run: (script, parameters = [], environment) =>
+      run(process.execPath, command(script, parameters), folder, createEnvironment(environment)),
+    start: (script, parameters, port, environment) =>
+      startProgram(command(script, parameters), folder, port, createEnvironment(environment)),
+  }
+}
+
+/** Installs the tools outside the workspace, once for each lockfile, and returns their folder. */
+async function installTools(): Promise<string> {
+  const lockfile = await readFile(path.join(tools, 'package-lock.json'))
+  const version = createHash('sha256').update(lockfile).digest('hex').slice(0, 12)
+  const folder = path.join(tmpdir(), `plant-store-recipes-${version}`)
+  if (existsSync(folder)) return folder
+  const draft = await mkdtemp(`${folder}-`)
+  for (const name of ['package.json', 'package-lock.json']) await cp(path.join(tools, name), path.join(draft, name))
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], draft)
+  // Another run may have been faster.
+  await rename(draft, folder).catch(() => rm(draft, { recursive: true }))
+  return folder
+}
+
+/** Reads the code blocks of sections that begin with the name of their file. */
+async function readRecipes(sections: string[]): Promise<{ name: string; code: string }[]> {
+  const page = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
+  const chosen = page.split(/^## /m).filter((section) => sections.some((title) => section.startsWith(`${title}\n`)))
+  if (chosen.length !== sections.length) throw new Error(`docs/recipes.md lacks one of ${sections.join(', ')}`)
+  return [...chosen.join('\n').matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map(([, name = '', code = '']) => ({
+    name,
+    code,
+  }))
+}
+
+/** Returns an environment without the settings of the test runner, such as NODE_ENV. */
+function createEnvironment(environment: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME, TMPDIR } = process.env
+  return { PATH, HOME, TMPDIR, CI: 'true', NEXT_TELEMETRY_DISABLED: '1', ...environment }
+}
+
+async function startProgram(
+  [script = '', ...parameters]: string[],
+  cwd: string,
+  port: number,
+  env: NodeJS.ProcessEnv,
+): Promise<AsyncDisposable> {
+  // A group of its own, which ends with all its processes.
+  const child = spawn(process.execPath, [script, ...parameters], { cwd, env, detached: true })
+  const closed = once(child, 'close')
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const stop = async () => {
+    if (child.exitCode === null && child.pid) process.kill(-child.pid, 'SIGKILL')
+    await closed
+  }
+  const responds = () =>
+    fetch(`http://127.0.0.1:${port}`).then(
+      () => true,
+      () => child.exitCode !== null,
+    )
+  try {
+    await until(responds, 60_000)
+    if (child.exitCode !== null) throw new Error(`${script} ended`)
+  } catch (cause) {
+    await stop()
+    throw new Error(`${script} does not respond:\n${output}`, { cause })
+  }
+  return { [Symbol.asyncDispose]: stop }
+}
