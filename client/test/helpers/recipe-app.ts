@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isLong } from '../../../test/helpers/long-tests.ts'
+import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { installPackage, run } from './packed-package.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const tools = path.join(client, 'test/recipes')
@@ -53,7 +53,7 @@ export interface RecipeApp {
  * @param serviceUrl replaces the URL of the service in them
  */
 export async function createRecipeApp(sections: string[], serviceUrl?: string): Promise<RecipeApp> {
-  const { folder } = await installPackage(client, await installTools())
+  const { folder } = await installPackage(client, { parent: await installTools() })
   const write = async (name: string, text: string) => {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
     await writeFile(path.join(folder, name), text)

@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
+import { run } from '../../../test/helpers/packed-package.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startForwardProxy } from '../helpers/forward-proxy.ts'
-import { run } from '../helpers/packed-package.ts'
 import { createRecipeApp, RECIPE_TIMEOUT, type RecipeApp } from '../helpers/recipe-app.ts'
 
 const newNode = findRuntime('node-24/bin/node')

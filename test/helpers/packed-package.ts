@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const execute = promisify(execFile)
+const pnpm = fileURLToPath(new URL('../../scripts/pnpm.mjs', import.meta.url))
+
+/** An app outside the workspace, with a packed package installed. */
+export interface Consumer {
+  folder: string
+  tarball: string
+  /** Where the package is installed. */
+  installed: string
+}
+
+/** Where an app is created, and what it has. */
+interface ConsumerOptions {
+  /** The folder in which to create the app. Default: that of temporary files. */
+  parent?: string
+  /** The packages to install next to it: names of dependencies that the package has in the workspace. */
+  dependencies?: string[]
+}
+
+/**
+ * Packs a package, and installs it in an empty app, without a network.
+ *
+ * @param source the folder of the package
+ */
+export async function installPackage(
+  source: string,
+  { parent, dependencies = [] }: ConsumerOptions = {},
+): Promise<Consumer> {
+  const folder = temporaryFolder(parent)
+  await run(process.execPath, [pnpm, 'pack', '--pack-destination', folder], source)
+  const { name, version } = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8'))
+  const tarball = path.join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+  const copies = await Promise.all(dependencies.map((dependency) => copyPackage(source, dependency, folder)))
+  const options = ['--offline', '--install-links', '--ignore-scripts', '--no-audit', '--no-fund']
+  await run('npm', ['install', ...options, tarball, ...copies], folder)
+  return { folder, tarball, installed: path.join(folder, 'node_modules', name) }
+}
+
+/** Copies a dependency, because npm does not pack the hard links of pnpm. */
+async function copyPackage(source: string, name: string, folder: string): Promise<string> {
+  const copy = path.join(folder, 'dependencies', name)
+  await mkdir(path.dirname(copy), { recursive: true })
+  await cp(await realpath(path.join(source, 'node_modules', name)), copy, { recursive: true })
+  return copy
+}
+
+/**
+ * Runs a program and returns its output. Throws with the output if it fails.
+ *
+ * @param settings environment variables to add to those of this process, without those of the npm that runs the tests
+ */
+export async function run(
+  program: string,
+  parameters: string[],
+  cwd: string,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const options = { cwd, env: { ...withoutNpmSettings(), ...settings }, shell: process.platform === 'win32', maxBuffer: 16 * 2 ** 20 }
+  try {
+    return (await execute(program, parameters, options)).stdout
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string }
+    throw new Error(`${program} ${parameters.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })
+  }
+}
+
+function withoutNpmSettings(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_')))
+}
