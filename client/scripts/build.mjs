@@ -1,9 +1,10 @@
 /** Builds the package with nothing but tsc: `dist/esm` and `dist/cjs`, each with its types and maps. */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { rewriteImportsOfTypes } from '../../scripts/rewrite-imports-of-types.mjs'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
@@ -19,12 +20,3 @@ for (const [format, config] of [
 }
 // The package's own package.json makes .js files ESM; this one makes them CommonJS.
 writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n')
-
-/** Rewrites `.ts` imports in .d.ts files to `.js`; tsc does so only in .js files. */
-function rewriteImportsOfTypes(directory) {
-  for (const name of readdirSync(directory, { recursive: true })) {
-    if (!name.endsWith('.d.ts')) continue
-    const file = path.join(directory, name)
-    writeFileSync(file, readFileSync(file, 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'"))
-  }
-}

@@ -1,0 +1,12 @@
+/** Builds what the package has: `dist`, from which the server of the workspace runs as well. */
+import { execFileSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rewriteImportsOfTypes } from '../../scripts/rewrite-imports-of-types.mjs'
+
+const folder = fileURLToPath(new URL('..', import.meta.url))
+const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+
+execFileSync(process.execPath, [compiler, '--build', 'tsconfig.build.json'], { cwd: folder, stdio: 'inherit' })
+rewriteImportsOfTypes(path.join(folder, 'dist'))

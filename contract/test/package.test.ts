@@ -1,0 +1,139 @@
+/** The package as a ts-rest user installs it: from its tarball, outside the workspace. */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Consumer, installPackage, run } from '../../test/helpers/packed-package.ts'
+import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
+import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
+
+const TIMEOUT = 60_000
+const contract = fileURLToPath(new URL('..', import.meta.url))
+const compiler = fileURLToPath(new URL('../../node_modules/typescript', import.meta.url))
+
+const types = `
+import type { ErrorBody, Plant } from '@plant-store/contract'
+import { contract } from '@plant-store/contract'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { initClient } from '@ts-rest/core'
+
+const client = initClient(contract, { baseUrl: '' })
+export async function calls() {
+  const created = await client.createPlant({ body: { id: 1n, name: 'Ficus', tag: 'aroid' } })
+  if (created.status === 200) created.body satisfies Plant
+  else created.body satisfies ErrorBody
+  created.status satisfies 200 | 400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503 | 505
+  const list = await client.getPlants()
+  if (list.status === 200) list.body satisfies Plant[]
+  // @ts-expect-error: no other status is declared
+  list.status satisfies 200
+}
+createOpenApiDocument().paths satisfies object | undefined
+
+// @ts-expect-error: name is required
+client.createPlant({ body: { id: 1 } })
+// @ts-expect-error: an id is not text
+client.createPlant({ body: { id: '1', name: 'Ficus' } })
+// @ts-expect-error: no such query parameter
+client.getPlants({ query: { page: '2' } })
+`
+
+const bigints = `
+import { contract } from '@plant-store/contract'
+import { initClient } from '@ts-rest/core'
+
+if (JSON.rawJSON) BigInt.prototype.toJSON = function () { return JSON.rawJSON(String(this)) }
+const sent = []
+const client = initClient(contract, {
+  baseUrl: '',
+  api: async ({ body }) => { sent.push(body); return { status: 200, body: {}, headers: new Headers() } },
+})
+const body = { id: 9007199254740993n, name: 'Ficus' }
+const error = await client.createPlant({ body }).then(() => 'none', ({ name }) => name)
+console.log(JSON.stringify({ error, sent }))
+`
+
+let consumer: Consumer
+let readme: string
+let snippets: string[]
+beforeAll(async () => {
+  consumer = await installPackage(contract, { dependencies: ['@ts-rest/core', 'zod', 'zod-openapi'] })
+  readme = await readFile(path.join(consumer.installed, 'README.md'), 'utf8')
+  snippets = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)]
+    .map(([, code = '']) => code)
+    .filter((code) => code.includes("from '@plant-store/contract'"))
+  const files: Record<string, string> = { 'types.ts': types }
+  for (const [index, code] of snippets.entries()) files[`snippet-${index}.ts`] = code
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(consumer.folder, name), text)
+  await writeFile(path.join(consumer.folder, 'bigints.js'), bigints)
+  const format = { target: 'es2022', lib: ['es2022', 'dom'], module: 'nodenext', strict: true, outDir: 'dist' }
+  const platform = { types: ['node'], typeRoots: [path.join(compiler, '../@types')], skipLibCheck: true }
+  const config = { compilerOptions: { ...format, ...platform }, files: Object.keys(files) }
+  await writeFile(path.join(consumer.folder, 'tsconfig.json'), JSON.stringify(config))
+  await compile(compiler)
+}, TIMEOUT)
+afterAll(explainSkipped)
+
+const oldCompiler = findRuntime('typescript-5.4')
+const newNode = findRuntime('node-22/bin/node')
+const compile = (folder: string, parameters: string[] = []) =>
+  run(process.execPath, [path.join(folder, 'bin/tsc'), ...parameters], consumer.folder)
+
+const EXACT = { error: 'none', sent: ['{"id":9007199254740993,"name":"Ficus"}'] }
+const sendBigint = async (node: string) => JSON.parse(await run(node, ['bigints.js'], consumer.folder))
+
+describe('the packed contract', () => {
+  test('has declared dependencies only, and no workspace-only fields', async () => {
+    const manifest = JSON.parse(await readFile(path.join(consumer.installed, 'package.json'), 'utf8'))
+    expect(manifest).not.toHaveProperty('private')
+    expect(JSON.stringify(manifest.exports)).not.toContain('@plant-store/source')
+    expect(manifest.dependencies['@ts-rest/core']).toBe('3.53.0-rc.1')
+    expect(readme).toContain(
+      `npm install @plant-store/contract @ts-rest/core@${manifest.dependencies['@ts-rest/core']}\n`,
+    )
+    const files = (await readdir(consumer.installed, { recursive: true })).map((file) => file.replaceAll('\\', '/'))
+    const imported = new Set<string>()
+    for (const file of files.filter((name) => /\.(js|d\.ts)$/.test(name))) {
+      const text = await readFile(path.join(consumer.installed, file), 'utf8')
+      for (const [, name = ''] of text.matchAll(/(?:from|import\()\s*["']([^"']+)["']/g)) imported.add(name)
+      const map = JSON.parse(await readFile(path.join(consumer.installed, `${file}.map`), 'utf8'))
+      for (const source of map.sources) expect(files).toContain(path.posix.join(path.posix.dirname(file), source))
+    }
+    const packages = [...imported].filter((name) => !/^\.\/[\w-]+\.js$/.test(name))
+    expect(packages.sort()).toEqual(Object.keys(manifest.dependencies).sort())
+  })
+
+  noteAbsence('TypeScript 5.4', oldCompiler)
+  test.skipIf(!oldCompiler)('compiles with TypeScript 5.4', { timeout: TIMEOUT }, async () => {
+    await compile(String(oldCompiler), ['--noEmit'])
+  })
+
+  test('has declarations without errors, unlike @ts-rest/core', { timeout: TIMEOUT }, async () => {
+    const output = await compile(compiler, ['--noEmit', '--skipLibCheck', 'false']).then(() => '', String)
+    const files = [...output.matchAll(/^(\S+)\(\d+,\d+\): error/gm)].map(([, file = '']) => file)
+    expect([...new Set(files.map((file) => file.replace(/(\/core\/).*/, '$1')))]).toEqual([
+      'node_modules/@ts-rest/core/',
+    ])
+  })
+
+  test('has a README whose snippets create, list and reject plants with initClient', { timeout: TIMEOUT }, async () => {
+    await using server = await startTestServer()
+    const environment = { ...process.env, PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: server.token }
+    const outputs = snippets.map((_, index) =>
+      run(process.execPath, [`dist/snippet-${index}.js`], consumer.folder, environment),
+    )
+    const expected = [...snippets.join('').matchAll(/\/\/ -> (.*)$/gm)].map(([, line]) => `${line}\n`)
+    expect(expected.length).toBeGreaterThanOrEqual(3)
+    expect((await Promise.all(outputs)).join('')).toBe(expected.join(''))
+  })
+
+  test('rejects a bigint before it is sent, or sends it exactly', { timeout: TIMEOUT }, async () => {
+    expect(readme).toContain('`BigInt.prototype.toJSON = function () { return JSON.rawJSON(String(this)) }`')
+    expect(await sendBigint(process.execPath)).toEqual('rawJSON' in JSON ? EXACT : { error: 'TypeError', sent: [] })
+  })
+
+  noteAbsence('Node.js 22', newNode)
+  test.skipIf(!newNode)('sends a bigint exactly on Node.js 22', { timeout: TIMEOUT }, async () => {
+    expect(await sendBigint(String(newNode))).toEqual(EXACT)
+  })
+})
