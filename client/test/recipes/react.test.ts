@@ -14,7 +14,7 @@ describe.runIf(isLong)('React with TanStack Query', () => {
     const app = await createRecipeApp(['React with TanStack Query'])
     await app.add('react.test.tsx')
     await app.run('typescript/bin/tsc')
-    await app.run('vitest/vitest.mjs', ['run'], {
+    await app.run('vitest/vitest.mjs', ['run', '--testTimeout=60000'], {
       PLANT_STORE_URL: service.url,
       PLANT_STORE_TOKEN: service.token,
       OVERLOADED_URL: overloaded.url,
