@@ -83,7 +83,7 @@ function createClient(settings: Settings): PlantStoreClient {
       const { data, head, call: sent } = response
       const { status, headers, requestId } = head
       const result = { data, status, headers, requestId, attempts: sent.attempts }
-      return paged ? { ...result, nextCursor: nextPage(response)?.cursor } : result
+      return paged ? { ...result, nextCursor: nextPage(response)?.searchParams.get('cursor') ?? undefined } : result
     }
     if (paged) {
       iterate[operation] = (...parameters) => iteratePages(operation, readArguments(operation, parameters), settings)

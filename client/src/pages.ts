@@ -20,26 +20,20 @@ export async function* iteratePages(
     yield* page.data as unknown[]
     const next = nextPage(page)
     if (!next) return
-    page = await sendCall({ ...call, url: next.url })
+    page = await sendCall({ ...call, url: next.href })
   }
 }
 
 /**
- * Returns the URL and cursor of the next page; undefined if this is the last page.
+ * Returns the URL of the next page; undefined if this is the last page.
  *
  * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to the same page
  */
-export function nextPage({
-  head,
-  call,
-  redact,
-}: CallResponse): { url: string; cursor: string | undefined } | undefined {
+export function nextPage({ head, call, redact }: CallResponse): URL | undefined {
   const target = nextLink(head.headers.get('link'))
   if (target === undefined) return undefined
   const current = new URL(call.url)
   const next = parseUrl(target, call.url)
-  if (next?.origin === current.origin && next.href !== current.href) {
-    return { url: next.href, cursor: next.searchParams.get('cursor') ?? undefined }
-  }
+  if (next?.origin === current.origin && next.href !== current.href) return next
   throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`), head, call)
 }

@@ -19,11 +19,9 @@ export interface CallResponse {
   redact(text: string): string
 }
 
-/** What changes from one attempt to the next, next to the {@link Attempt} that hooks get. */
-interface Sending {
-  readonly attempt: Attempt
-  /** Counts this attempt from the moment it is sent. */
-  readonly call: { method: string; url: string; attempts: number }
+/** A call while its requests are counted. */
+interface CountedCall extends FailedCall {
+  attempts: number
 }
 
 /**
@@ -47,7 +45,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
     const attempt = { operation, method, url, number, headers }
     const call = { method, url, attempts: number - 1 }
     try {
-      return await send({ attempt, call })
+      return await send(attempt, call)
     } catch (thrown) {
       const error = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
       const delay = nextDelay(error)
@@ -61,7 +59,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
   }
 
   /** Sends one request and reads the response, within the timeout. */
-  async function send({ attempt, call }: Sending): Promise<CallResponse> {
+  async function send(attempt: Attempt, call: CountedCall): Promise<CallResponse> {
     const start = performance.now()
     const deadline = startDeadline(timeout, signals, call)
     try {
@@ -86,6 +84,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
       for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
       const headers = hooks.length ? readHeaders(attempt.headers) : attempt.headers
       deadline.signal.throwIfAborted()
+      // This attempt counts from the moment it is sent.
       call.attempts = attempt.number
       const init: object = {
         method,
