@@ -63,7 +63,8 @@ export function createPlantStore(plants: Plants): PlantStore {
     },
 
     async list(account, range = {}, limitRead = (read) => read()) {
-      if (range.limit === undefined && range.after === undefined) {
+      const isWholeList = Object.values(range).every((bound) => bound === undefined)
+      if (isWholeList) {
         return { json: await lists.get(account, limitRead), next: undefined }
       }
       return limitRead(async () => {

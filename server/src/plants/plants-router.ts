@@ -4,6 +4,7 @@ import { serializedJson } from '../http/response/send-json.ts'
 import type { SlowReaders } from '../http/response/slow-readers.ts'
 import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
+import { nextPage } from './next-page.ts'
 import type { PlantStore } from './plant-store.ts'
 
 /** What the plants router works with. */
@@ -20,22 +21,18 @@ export function createPlantsRouter({ plants, cursors, responseMemory, slowReader
   return initServer().router(contract, {
     createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.identity.account, body) }),
 
-    getPlants: async ({ query: { limit, cursor }, req, res }) => {
+    getPlants: async ({ query, req, res }) => {
+      const { limit, cursor } = query
       const { account } = req.identity
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       const reader = { account, isConnected: () => res.socket?.writable === true }
       await responseMemory.room(reader)
       const { json, next } = await plants.list(account, { limit, after }, (read) => responseMemory.read(reader, read))
       if (next !== undefined) {
-        const nextCursor = await cursors.write(account, next)
-        res.setHeader('Link', nextPage(publicUrl, `limit=${limit}&cursor=${nextCursor}`))
+        const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path
+        res.setHeader('Link', nextPage(target, { ...query, cursor: await cursors.write(account, next) }))
       }
       return { status: 200, body: serializedJson(json, { reader, responseMemory, slowReaders }) }
     },
   })
-}
-
-/** Returns a `Link` header. Without a public URL it is relative to the requested URL (RFC 8288 section 3.1). */
-function nextPage(publicUrl: string | undefined, query: string): string {
-  return `<${publicUrl === undefined ? '' : publicUrl + contract.getPlants.path}?${query}>; rel="next"`
 }
