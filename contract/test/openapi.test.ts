@@ -1,12 +1,19 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { contract } from '../src/contract.ts'
 import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 import { NewPlantSchema } from '../src/plants.ts'
 
 const document = createOpenApiDocument({ serverUrl: 'https://plants.example.com' })
 const { post, get } = document.paths?.['/plants'] ?? {}
+const operations: NonNullable<typeof post>[] = Object.values(document.paths ?? {}).flatMap((methods) =>
+  Object.values(methods),
+)
+const errorResponses = operations.flatMap(({ responses }) =>
+  Object.entries(responses ?? {}).filter(([status]) => Number(status) >= 400),
+)
 
 interface Schema {
   properties?: Record<string, Schema>
@@ -28,10 +35,12 @@ test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator',
 test('the document has the specified version, paths, operations and components', () => {
   expect(document.info.version).toBe('1.0.0')
   expect(document.servers).toEqual([{ url: 'https://plants.example.com' }])
-  expect(Object.keys(document.paths ?? {})).toEqual(['/plants'])
+  expect(operations.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(contract).sort())
   expect([post?.operationId, post?.summary]).toEqual(['createPlant', 'Create Plant'])
   expect([get?.operationId, get?.summary]).toEqual(['getPlants', 'Get Plants'])
-  expect(Object.keys(document.components?.schemas ?? {}).sort()).toEqual(['Error', 'NewPlant', 'Plant'])
+  expect(Object.keys(document.components?.schemas ?? {})).toEqual(
+    expect.arrayContaining(['Error', 'NewPlant', 'Plant']),
+  )
 })
 
 test('every operation requires a bearer token with its scope', () => {
@@ -54,25 +63,20 @@ test('createPlant requires a NewPlant and responds with a Plant; getPlants respo
 })
 
 test('every error response is an Error and lists its error codes', () => {
-  for (const { responses } of [post, get].map((operation) => ({ responses: operation?.responses ?? {} }))) {
-    for (const [status, response] of Object.entries(responses)) {
-      if (status === '200') continue
-      expect(response.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' })
-      expect(response.description).toContain(`${status}0`)
-    }
+  for (const [status, response] of errorResponses) {
+    expect(response.content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' })
+    expect(response.description).toContain(`${status}0`)
   }
 })
 
 test('every error response has an example of each of its errors', () => {
-  for (const { responses = {} } of [post ?? {}, get ?? {}]) {
-    for (const [status, response] of Object.entries(responses).filter(([text]) => text !== '200')) {
-      const names = Object.keys(errorCatalogue).filter((name) => String(statusOf(name as ErrorName)) === status)
-      const { examples } = response.content['application/json']
-      expect([status, Object.keys(examples)]).toEqual([status, names])
-      for (const name of names as ErrorName[]) {
-        expect(examples[name].value).toEqual({ error: errorCatalogue[name].code, message: errorCatalogue[name].reason })
-        expect(ErrorSchema.parse(examples[name].value)).toBeDefined()
-      }
+  for (const [status, response] of errorResponses) {
+    const names = Object.keys(errorCatalogue).filter((name) => String(statusOf(name as ErrorName)) === status)
+    const { examples } = response.content['application/json']
+    expect([status, Object.keys(examples)]).toEqual([status, names])
+    for (const name of names as ErrorName[]) {
+      expect(examples[name].value).toEqual({ error: errorCatalogue[name].code, message: errorCatalogue[name].reason })
+      expect(ErrorSchema.parse(examples[name].value)).toBeDefined()
     }
   }
   expect(Object.keys(post?.responses?.['401'].content['application/json'].examples)).toEqual([

