@@ -99,7 +99,9 @@ test('a list is read again after a batch of its account has failed', async () =>
   expect(String((await store.list('alice')).json)).toBe('[{"name":"Ficus"}]')
 })
 
-test.each([{ limit: 1 }, { after: 1 }])('a part of a list, %o, is not cached', async (range) => {
+const filter: object = { tags: ['fig'] }
+
+test.each([{ limit: 1 }, { after: 1 }, filter])('a part of a list, %o, is not cached', async (range) => {
   const plants = createPlants()
   const store = createPlantStore(plants)
   for (let round = 0; round < 2; round++) expect(await store.list('alice', range)).toMatchObject({ next: 7 })
