@@ -63,7 +63,12 @@ export async function run(
   cwd: string,
   settings: NodeJS.ProcessEnv = {},
 ): Promise<string> {
-  const options = { cwd, env: { ...withoutNpmSettings(), ...settings }, shell: process.platform === 'win32', maxBuffer: 16 * 2 ** 20 }
+  const options = {
+    cwd,
+    env: { ...withoutNpmSettings(), ...settings },
+    shell: process.platform === 'win32',
+    maxBuffer: 16 * 2 ** 20,
+  }
   try {
     return (await execute(program, parameters, options)).stdout
   } catch (error) {

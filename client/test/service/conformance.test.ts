@@ -1,4 +1,6 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
+import { readFileSync } from 'node:fs'
+import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { ApiError, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
@@ -20,7 +22,8 @@ function useService(start: () => Promise<ServiceUnderTest>) {
   async function send(method: string, path: string, init: RequestInit = {}) {
     const headers = { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) }
     const response = await service.fetch(`${service.url}${path}`, { method, ...init, headers })
-    const { error, message } = JSON.parse(await response.text())
+    // A response may have no content.
+    const { error, message } = JSON.parse((await response.text()) || '{}')
     return { status: response.status, error, message, headers: response.headers }
   }
 
@@ -44,6 +47,10 @@ function useService(start: () => Promise<ServiceUnderTest>) {
       }),
   }
 }
+
+test.each(Object.keys(contract))('%s is called here', (operation) => {
+  expect(readFileSync(new URL(import.meta.url), 'utf8')).toContain(`.${operation}(`)
+})
 
 const servicesBehindProxies: typeof services = isLong
   ? [['the real service behind Prism', startServiceBehindPrism]]
