@@ -114,7 +114,7 @@ describe('createApiError', () => {
   test('belongs to the first operation that declares the status', () => {
     expect(createApiError({ name: 'idTaken' })).toMatchObject({ method: 'POST', kind: 'api', retryable: false })
     expect(createApiError({ name: 'unavailable' })).toMatchObject({ kind: 'api', status: 503, retryable: true })
-    expect(createApiError({ name: 'notFound' })).toMatchObject({ kind: 'undeclared', status: 404 })
+    expect(createApiError({ name: 'methodNotAllowed' })).toMatchObject({ kind: 'undeclared', status: 405 })
     expect(createApiError({ name: 'bodyTooLarge', operation: 'getPlants' })).toMatchObject({ kind: 'undeclared' })
   })
 })
