@@ -186,9 +186,8 @@ test('the examples of the fields of NewPlant are a valid NewPlant', () => {
 })
 
 test('getPlants takes an optional limit, 1 to 1000, and an optional cursor', () => {
-  expect(get?.parameters).toMatchObject([
-    { in: 'query', name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 1000 } },
-    { in: 'query', name: 'cursor', schema: { type: 'string' } },
-  ])
+  const find = (name: string) => get?.parameters?.find((parameter) => 'name' in parameter && parameter.name === name)
+  expect(find('limit')).toMatchObject({ in: 'query', schema: { type: 'integer', minimum: 1, maximum: 1000 } })
+  expect(find('cursor')).toMatchObject({ in: 'query', schema: { type: 'string' } })
   for (const parameter of get?.parameters ?? []) expect(parameter).not.toHaveProperty('required', true)
 })

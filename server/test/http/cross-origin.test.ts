@@ -23,17 +23,12 @@ describe('with CORS_ORIGINS', () => {
     const { status, headers } = await server.call('/plants', preflight)
     expect(status).toBe(204)
     expect(headers.get('access-control-allow-origin')).toBe(ORIGIN)
-    expect(headers.get('access-control-allow-methods')).toBe('GET,HEAD,POST')
+    const methods = new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])
+    expect(headers.get('access-control-allow-methods')).toBe([...methods].sort().join())
     expect(headers.get('access-control-allow-headers')).toContain('Authorization,Content-Type')
     expect(headers.get('access-control-max-age')).toBe('600')
     expect(headers.get('vary')).toBe('Origin')
     expect(headers.has('access-control-allow-credentials')).toBe(false)
-  })
-
-  test.each(Object.values(contract))('a page may use $method, which the contract has', async ({ method }) => {
-    await using server = await startTestServer({ corsOrigins })
-    const { headers } = await server.call('/plants', preflight)
-    expect(headers.get('access-control-allow-methods')?.split(',')).toContain(method)
   })
 
   test('the page can read responses and failures, with the headers that the SDK needs', async () => {
