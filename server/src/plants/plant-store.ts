@@ -18,7 +18,8 @@ export interface PlantStore {
   /**
    * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
    *
-   * @throws Failure `idTaken` where the account has the id with other content, `unavailable` where too many wait
+   * @throws Failure `idTaken` where the account has the id with other content, `unavailable` where too many wait or it is
+   *   deleted again and again
    */
   create(account: string, plant: ValidNewPlant): Promise<Plant>
   /**
@@ -47,7 +48,7 @@ export function createPlantStore(plants: Plants): PlantStore {
     readChanges: plants.changes,
     readList: (account) => plants.list(account),
   })
-  const writes = createGroupCommit<PlantRow, boolean>({
+  const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
     weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
     commit: (rows) => storeAll(plants, rows),
@@ -56,6 +57,11 @@ export function createPlantStore(plants: Plants): PlantStore {
   return {
     async create(account, { id, name, tag }) {
       const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
+      if (stored === undefined) {
+        throw new Failure('unavailable', 'The plant was deleted while it was created. Retry the request.', {
+          headers: { 'Retry-After': '1' },
+        })
+      }
       if (!stored) {
         throw new Failure('idTaken', 'id: is taken by another plant of this account. Choose another id.')
       }
@@ -79,8 +85,11 @@ export function createPlantStore(plants: Plants): PlantStore {
   }
 }
 
-/** Stores the rows in one transaction, and returns for each whether its account has it now. */
-async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<boolean[]> {
+/**
+ * Stores the rows in one transaction, and returns for each whether its account has it now; undefined: it was deleted each
+ * time.
+ */
+async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<(boolean | undefined)[]> {
   const inserted = await plants.insert(rows)
   if (inserted === rows.length) return rows.map(() => true)
   // Some ids were already stored, before or by this batch: a plant with the same content counts as created.
@@ -90,7 +99,7 @@ async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise
   if (isGone && attempts > 1) return storeAll(plants, rows, attempts - 1)
   return rows.map((row) => {
     const other = stored.get(keyOf(row))
-    return other?.name === row.name && other.tag === row.tag
+    return other && other.name === row.name && other.tag === row.tag
   })
 }
 

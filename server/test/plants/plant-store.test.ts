@@ -53,6 +53,18 @@ test('a plant is stored as a row and returned as it was sent', async () => {
   ])
 })
 
+test('a plant that is deleted each time before it can be compared is not reported as taken', async () => {
+  const plants = createPlants()
+  const isGone = ({ id }: { id: string }) => id === '1'
+  const store = createPlantStore({ ...plants, find: async (rows) => plants.find(rows.filter((row) => !isGone(row))) })
+  await Promise.all([store.create('alice', plant(1)), store.create('alice', plant(2))])
+  const again = [store.create('alice', plant(1)), store.create('alice', plant(2))]
+  expect(await Promise.allSettled(again)).toEqual([
+    { status: 'rejected', reason: expect.objectContaining({ reason: 'unavailable', headers: { 'Retry-After': '1' } }) },
+    { status: 'fulfilled', value: { name: 'Ficus' } },
+  ])
+})
+
 test('in one batch, an id with the same content succeeds and one with other content is rejected', async () => {
   const store = createPlantStore(createPlants())
   await store.create('alice', plant(1))
