@@ -12,7 +12,6 @@ import { type Field, type JsonSchema, readField, readSchema, reject, type Schema
 
 /** The component of every error response. */
 const ERROR = 'Error'
-const DUPLICATE = 'another operation has the same method and path; change one of them'
 
 /** What the SDK is generated from: the OpenAPI document, and the contract for what OpenAPI cannot express. */
 export interface Source {
@@ -22,7 +21,6 @@ export interface Source {
 }
 
 interface Content {
-  readonly required?: boolean
   readonly content?: Readonly<Record<string, { readonly schema: unknown }>>
 }
 
@@ -75,15 +73,6 @@ export function describe({ contract, document, errorCatalogue }: Source): Descri
       return describeOperation(operation, route?.method ?? method, path, route?.metadata ?? {})
     }),
   )
-  const found = new Set<string>()
-  for (const { name, method, path } of operations) {
-    const route = `${method} ${path.replace(/\{\w+\}/g, '{}')}`
-    if (found.has(route)) reject(name, DUPLICATE)
-    found.add(route)
-  }
-  for (const name of Object.keys(contract)) {
-    if (!operations.some((operation) => operation.name === name)) reject(name, DUPLICATE)
-  }
   for (const operation of operations) checkOperation(operation, components)
   return { components, operations, errorCatalogue }
 }
@@ -106,7 +95,6 @@ function describeOperation(
   )
   if (!successes?.length) return reject(name, 'must declare a success status (2xx)')
   for (const status of declaredErrors ?? []) checkError(operation.responses[status], `${name}: the status ${status}`)
-  if (requestBody?.required === false) reject(`${name}: body`, 'must be required; use an object with optional fields')
   return {
     name,
     method,
@@ -131,11 +119,6 @@ function describeOperation(
 }
 
 function readParameters(parameters: readonly Parameter[], place: ParameterPlace, operation: string): Field[] {
-  for (const { in: other, name } of parameters) {
-    if (!['path', 'query', 'header'].includes(other)) {
-      reject(`${operation}: ${name}`, `a ${other} parameter is not supported; use a query or header parameter`)
-    }
-  }
   return parameters
     .filter((parameter) => parameter.in === place)
     .map(({ name, required = false, deprecated, schema }) => {
@@ -149,10 +132,8 @@ function readParameters(parameters: readonly Parameter[], place: ParameterPlace,
 }
 
 function readContent(message: Content | undefined, place: string): Schema | undefined {
-  const [[type, media] = [], ...others] = Object.entries(message?.content ?? {})
-  if (type === undefined || !media) return undefined
-  if (type !== 'application/json' || others.length > 0) reject(place, `${type} is not supported; use JSON`)
-  return readSchema(media.schema, place)
+  const media = message?.content?.['application/json']
+  return media && readSchema(media.schema, place)
 }
 
 function checkError(message: Content | undefined, place: string): void {
