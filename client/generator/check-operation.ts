@@ -10,7 +10,7 @@ const RESERVED_NAMES = ['safe', 'raw', 'iterate', 'withOptions', 'then', 'toJSON
  * @throws Error if the SDK cannot do what the operation says: the message names operation, place and fix
  */
 export function checkOperation(operation: OperationDescription, components: Components): void {
-  const { name, method, path, parameters, body, responses, paged } = operation
+  const { name, method, parameters, body, paged } = operation
   if (method === 'GET' && body) reject(`${name}: body`, 'a GET request has no body; use the query, or POST')
   if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
