@@ -1,9 +1,12 @@
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 import { isLong } from './test/helpers/long-tests.ts'
 
-// Tests mostly wait, so three files run in parallel even on two cores. Long tests measure times: one after the other.
-const maxWorkers = isLong ? 1 : Math.max(3, availableParallelism() - 1)
+// Tests mostly wait, so three files run in parallel even on two cores; two of the long ones, which work more.
+const maxWorkers = isLong ? 2 : Math.max(3, availableParallelism() - 1)
+
+/** Long, these measure times and memory under load: they run alone, after all others. */
+const measuring = ['server/test/limits/*.test.ts']
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']
@@ -35,8 +38,17 @@ export default defineConfig({
           ...tests,
           name: 'sqlite',
           include: ['test/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...(isLong ? measuring : [])],
         },
       },
+      ...(isLong
+        ? [
+            {
+              ...project,
+              test: { ...tests, name: 'alone', include: measuring, maxWorkers: 1, sequence: { groupOrder: 1 } },
+            },
+          ]
+        : []),
       {
         // What clients see does not depend on the engine: the same tests on a real PostgreSQL.
         ...project,
