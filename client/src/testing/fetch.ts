@@ -18,10 +18,12 @@ export interface ReceivedRequest {
 }
 
 /** Reads the arguments of `fetch`: those of the client, and any others where the runtime has `Request`. */
-export async function readRequest(url: string, { signal, ...init }: RequestInit = {}): Promise<ReceivedRequest> {
+export async function readRequest(url: string, options: RequestInit = {}): Promise<ReceivedRequest> {
+  const { signal, ...init } = options
   if (typeof Request === 'function') {
-    // Without the signal, because a Request of Node.js rejects the AbortSignal of jsdom.
-    const request = new Request(url, init)
+    // Without the signal, because a Request of Node.js rejects the AbortSignal of jsdom. MSW passes a Request as options,
+    // which has no properties of its own.
+    const request = new Request(options instanceof Request ? options : url, init)
     return { request, body: await request.text(), signal: signal ?? request.signal }
   }
   const { method = 'GET', headers = {}, body } = init

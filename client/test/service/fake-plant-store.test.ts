@@ -22,6 +22,15 @@ function caught(run: () => unknown): unknown {
   }
 }
 
+test('its fetch accepts a Request as options, as Mock Service Worker passes it', async () => {
+  const store = createFakePlantStore()
+  const headers = { authorization: `Bearer ${store.token}`, 'content-type': 'application/json' }
+  const body = '{"id":1,"name":"Ficus"}'
+  const request = new Request(`${store.baseUrl}/plants`, { method: 'POST', headers, body })
+  expect((await store.fetch(request.url, request)).status).toBe(200)
+  expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
+})
+
 test('a client works with only the fake', async () => {
   const store = createFakePlantStore()
   const client = createPlantStoreClient(store)
