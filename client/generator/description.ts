@@ -59,3 +59,19 @@ export function partsOf(schema: Schema): readonly Schema[] {
   if (schema.kind === 'union') return schema.members
   return schema.kind === 'object' ? schema.fields.map((field) => field.schema) : []
 }
+
+/** Returns everything that an operation sends and receives. */
+export function schemasOf(operation: OperationDescription): Schema[] {
+  return [...schemasOfRequest(operation), ...schemasOfResponse(operation)]
+}
+
+/** Returns what an operation sends. */
+export function schemasOfRequest({ body, parameters }: OperationDescription): Schema[] {
+  const fields = Object.values(parameters).flat()
+  return [...(body ? [body] : []), ...fields.map(({ schema }) => schema)]
+}
+
+/** Returns what an operation receives. */
+export function schemasOfResponse({ responses }: OperationDescription): Schema[] {
+  return responses.flatMap(({ schema }) => schema ?? [])
+}

@@ -7,6 +7,7 @@ import {
   type OperationDescription,
   type ParameterPlace,
   partsOf,
+  schemasOf,
 } from './description.ts'
 import { type Field, type JsonSchema, readField, readSchema, reject, type Schema } from './schema.ts'
 
@@ -66,14 +67,17 @@ export function describe({ contract, document, errorCatalogue }: Source): Descri
       return [name, { description, schema: readSchema(description, name) }]
     }),
   )
-  for (const name of Object.keys(components)) rejectRecursion(name, components)
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, Operation>).map(([method, operation]) => {
       const route = (contract as Record<string, Route>)[operation.operationId]
       return describeOperation(operation, route?.method ?? method, path, route?.metadata ?? {})
     }),
   )
-  for (const operation of operations) checkOperation(operation, components)
+  if (operations.length === 0) reject('The contract', 'has no operation; add one')
+  for (const operation of operations) {
+    for (const schema of schemasOf(operation)) rejectRecursion(schema, operation.name, components)
+    checkOperation(operation, components)
+  }
   return { components, operations, errorCatalogue }
 }
 
@@ -142,17 +146,18 @@ function checkError(message: Content | undefined, place: string): void {
   reject(place, 'an error must have the body ErrorSchema; add what the client needs to its message and code')
 }
 
-function rejectRecursion(name: string, components: Components): void {
-  visit({ kind: 'component', name }, [])
-
-  function visit(schema: Schema, path: readonly string[]): void {
-    if (schema.kind === 'component') {
-      if (path.includes(schema.name)) {
-        reject(schema.name, 'contains itself, which is not supported; refer to the inner one by its id')
-      }
-      const target = components[schema.name]
-      if (target) visit(target.schema, [...path, schema.name])
-    }
-    for (const part of partsOf(schema)) visit(part, path)
+function rejectRecursion(
+  schema: Schema,
+  operation: string,
+  components: Components,
+  outer: readonly string[] = [],
+): void {
+  for (const part of partsOf(schema)) rejectRecursion(part, operation, components, outer)
+  if (schema.kind !== 'component') return
+  const { name } = schema
+  if (outer.includes(name)) {
+    reject(operation, `${name} contains itself, which is not supported; refer to the inner one by its id`)
   }
+  const target = components[name]
+  if (target) rejectRecursion(target.schema, operation, components, [...outer, name])
 }

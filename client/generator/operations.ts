@@ -1,12 +1,12 @@
 import type { Description, OperationDescription, ResponseDescription } from './description.ts'
-import { bodyOf, contentOf, parametersName, type Types } from './types.ts'
-import { capitalized, comment, literal, union } from './typescript.ts'
+import { bodyOf, contentOf, errorName, parametersName, type Types } from './types.ts'
+import { comment, literal, union } from './typescript.ts'
 
 /** Generates the list of operations, from which `src/operations.ts` derives the other ways to call them. */
 export function generateOperations({ operations }: Description, types: Types): string {
   const methods = operations.map((operation) => generateMethod(operation, types))
   const responses = operations.map((operation) => `  ${operation.name}: ${rawResponse(operation, types)}\n`)
-  const errors = operations.map(({ name }) => `  ${name}: ${errorName(name)}\n`)
+  const errors = operations.map((operation) => `  ${operation.name}: ${errorName(operation)}\n`)
   const paged = operations.filter((operation) => operation.paged)
   return [
     ...operations.map(generateErrorType),
@@ -17,16 +17,13 @@ export function generateOperations({ operations }: Description, types: Types): s
   ].join('\n')
 }
 
-function generateErrorType({ name, declaredErrors }: OperationDescription): string {
+function generateErrorType(operation: OperationDescription): string {
+  const { name, declaredErrors } = operation
   return (
     `/** Every error of \`${name}\`. Switch on \`kind\`. */\n` +
-    `export type ${errorName(name)} =\n` +
+    `export type ${errorName(operation)} =\n` +
     `  | DeclaredError<${union(declaredErrors.map(String))}>\n  | UndeclaredError\n  | TransportError\n`
   )
-}
-
-function errorName(operation: string): string {
-  return `${capitalized(operation)}Error`
 }
 
 function generateMethod(operation: OperationDescription, types: Types): string {
@@ -34,7 +31,7 @@ function generateMethod(operation: OperationDescription, types: Types): string {
   const documentation = [
     description,
     !idempotent && 'It is retried only if the service certainly did not process it, because it is not safe to repeat.',
-    `Errors: \`${errorName(name)}\`.`,
+    `Errors: \`${errorName(operation)}\`.`,
     deprecated && '@deprecated',
   ]
   const data = union(responses.map((response) => writeData(operation, response, types)))

@@ -94,8 +94,8 @@ function isIgnored(parts: unknown): boolean {
  * @param place where the field is, for error messages
  */
 export function readField(name: string, json: unknown, required: boolean, place: string): Field {
-  // The first would set the prototype of the route table; the second stands for every field of a record in it.
-  if (name === '__proto__' || name === '*') reject(place, 'this name is not supported; rename it')
+  // An object without such a field inherits one; `*` stands for every field of a record in the route table.
+  if (name in Object.prototype || name === '*') reject(place, 'this name is not supported; rename it')
   return { name, required, documentation: documentationOf(json as JsonSchema), schema: readSchema(json, place) }
 }
 
@@ -135,19 +135,25 @@ function writeExample(value: unknown): string {
   return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? Number(part) : part))
 }
 
-function readInteger({ format, minimum, maximum }: JsonSchema, place: string): Schema {
+function readInteger(schema: JsonSchema, place: string): Schema {
+  const { format, minimum, maximum, exclusiveMinimum = minimum, exclusiveMaximum = maximum } = schema
   if (format === 'int64') return { kind: 'int64' }
-  const isExact = Number(minimum) >= Number.MIN_SAFE_INTEGER && Number(maximum) <= Number.MAX_SAFE_INTEGER
+  const [least, most] = [minimum ?? exclusiveMinimum, maximum ?? exclusiveMaximum]
+  const isExact = Number(least) >= Number.MIN_SAFE_INTEGER && Number(most) <= Number.MAX_SAFE_INTEGER
   if (format === 'int32' || format === 'uint32' || (format === undefined && isExact)) return { kind: 'integer' }
   return reject(place, 'an integer outside int64 and the safe range could be rounded; use z.int() or z.int64()')
 }
 
 function readObject(schema: JsonSchema, place: string): Schema {
   const { properties, required = [], additionalProperties, propertyNames } = schema
-  const names = (propertyNames as JsonSchema | undefined)?.['enum'] as string[] | undefined
   if (properties === undefined && typeof additionalProperties === 'object') {
-    if (!names) return { kind: 'record', values: readSchema(additionalProperties, `${place}{}`) }
-    return readFields(Object.fromEntries(names.map((name) => [name, additionalProperties])))
+    const names = readSchema(propertyNames ?? { type: 'string' }, `${place}: its names`)
+    if (names.kind === 'literal')
+      return readFields(Object.fromEntries(names.values.map((name) => [name, additionalProperties])))
+    if (names.kind === 'component' || names.kind === 'union') {
+      return reject(place, 'the names of a record are text, or a z.enum() without an id; use one of them')
+    }
+    return { kind: 'record', values: readSchema(additionalProperties, `${place}{}`) }
   }
   if (additionalProperties) {
     return reject(

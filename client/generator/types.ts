@@ -5,13 +5,35 @@ import {
   type ParameterPlace,
   partsOf,
   type ResponseDescription,
+  schemasOfRequest,
+  schemasOfResponse,
 } from './description.ts'
 import { documentationOf, type Field, reject, type Schema } from './schema.ts'
 import { capitalized, comment, literal, propertyName, union } from './typescript.ts'
 
-/** Names that a component would hide from the code that uses it. */
-const RESERVED_NAMES =
-  /^(Array|Promise|Record|Object|String|Number|Boolean|BigInt|Symbol|Date|Operation(s|Name|Errors|Responses)|PagedOperationName|\w*Options|PlantStoreClient|\w*Operations|Raw(Page|Response)|Result|Fetch\w*|Response\w*|Signal|Hooks|Logger|Attempt\w*|Token\w*|\w*Error|Error(Body|Kind|Name))$/
+/** The names that `src/index.ts` exports, apart from the generated ones. A generated type of one of them would be lost. */
+export const LIBRARY_NAMES = [
+  ...['AbortError', 'ApiError', 'ConnectionError', 'DeclaredError', 'ErrorKind', 'ErrorName', 'MalformedResponseError'],
+  ...['PlantStoreError', 'RequestError', 'TimeoutError', 'TransportError', 'UndeclaredError'],
+  ...[
+    'Attempt',
+    'AttemptResponse',
+    'Fetch',
+    'FetchInit',
+    'FetchResponse',
+    'Hooks',
+    'Logger',
+    'ResponseHeaders',
+    'Signal',
+  ],
+  ...['CallOptions', 'ClientOptions', 'PlantStoreClient', 'TokenRequest', 'TokenSource'],
+  ...['IterateOperations', 'OperationName', 'RawOperations', 'RawPage', 'RawResponse', 'Result', 'SafeOperations'],
+]
+/** Names that the generated code uses itself, or that would hide those of JavaScript. */
+const OTHER_NAMES = [
+  ...['ErrorBody', 'OperationErrors', 'OperationResponses', 'Operations', 'PagedOperationName'],
+  ...['Array', 'BigInt', 'Boolean', 'Date', 'Number', 'Object', 'Promise', 'Record', 'String', 'Symbol'],
+]
 const ERROR = 'Error'
 
 /**
@@ -63,6 +85,11 @@ export function contentOf(
   return schema && { operation: name, direction: 'response', schema, status: responses.length > 1 ? status : undefined }
 }
 
+/** Returns the name of the type of an operation's errors. */
+export function errorName({ name }: OperationDescription): string {
+  return `${capitalized(name)}Error`
+}
+
 /** Generates a type for each component, and for what each operation takes and returns. */
 export function generateTypes({ components, operations }: Description): Types {
   const written = findUsed(operations.flatMap(schemasOfRequest), components)
@@ -71,7 +98,7 @@ export function generateTypes({ components, operations }: Description): Types {
     ...Object.entries(components).flatMap(nameComponent),
     ...operations.flatMap((operation) => [...nameParameters(operation), ...nameContents(operation)]),
   ]
-  rejectDuplicates(types)
+  rejectDuplicates([...types.map(({ name }) => name), ...operations.map(errorName)])
   return { write: writeContent, text: types.map(declare).join('\n') }
 
   function writeContent(content: Content): string {
@@ -169,23 +196,19 @@ function needsName(schema: Schema): boolean {
 function typeName(name: string): string {
   if (name === ERROR) return 'ErrorBody'
   if (!/^[A-Z]\w*$/.test(name)) reject(name, 'a component has a name such as NewPlant; change its .meta({ id })')
-  if (RESERVED_NAMES.test(name)) reject(name, 'the SDK or JavaScript uses this name; change its .meta({ id })')
+  if (name === 'ErrorBody') reject(name, 'the SDK or JavaScript uses this name; change its .meta({ id })')
   return name
 }
 
-function rejectDuplicates(types: readonly NamedType[]): void {
-  const names = types.map(({ name }) => name)
-  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
-  if (duplicate) reject(duplicate, 'two types have this name; change a .meta({ id }) or the name of the operation')
-}
-
-function schemasOfRequest({ body, parameters }: OperationDescription): Schema[] {
-  const fields = Object.values(parameters).flat()
-  return [...(body ? [body] : []), ...fields.map(({ schema }) => schema)]
-}
-
-function schemasOfResponse({ responses }: OperationDescription): Schema[] {
-  return responses.flatMap(({ schema }) => schema ?? [])
+function rejectDuplicates(names: readonly string[]): void {
+  for (const [index, name] of names.entries()) {
+    if (LIBRARY_NAMES.includes(name) || (OTHER_NAMES.includes(name) && name !== typeName(ERROR))) {
+      reject(name, 'the SDK or JavaScript uses this name; change a .meta({ id }) or the name of the operation')
+    }
+    if (names.indexOf(name) !== index) {
+      reject(name, 'two types have this name; change a .meta({ id }) or the name of the operation')
+    }
+  }
 }
 
 /** Finds the components that schemas use, directly or through others. */

@@ -50,5 +50,5 @@ export const each =
   (write: Writer) =>
   (value: unknown, field: string): string[] =>
     Array.isArray(value)
-      ? value.map((item, index) => write(item, `${field}[${index}]`))
+      ? [...value].map((item, index) => write(item, `${field}[${index}]`))
       : reject(field, 'must be an array')

@@ -1,7 +1,8 @@
 /**
  * Reads JSON with every int64 exact. `JSON.parse` rounds integers above 2^53, and its access to the text of a number is
  * missing in Node.js 20 and older browsers. This reader is faster than that access if there is one, so it is the same
- * everywhere. A bundle has it only if the contract has an int64 in a response.
+ * everywhere. A bundle has it only if the contract has an int64 in a response. It recurses, so thousands of levels are too
+ * deep for it.
  */
 import type { Reader } from './read.ts'
 
@@ -107,13 +108,9 @@ function placesOf(field: string, places: Int64Places | undefined): Int64Places |
 }
 
 function readInt64(token: string): bigint {
-  // `1e3` and `1.0` are integers too, if nothing is rounded.
-  const value = BigInt(/^-?\d{1,19}$/.test(token) ? token : toSafeInteger(Number(token)))
-  if (BigInt.asIntN(64, value) === value) return value
-  throw new RangeError('must be an int64')
-}
-
-function toSafeInteger(value: number): number {
-  if (Number.isSafeInteger(value)) return value
+  // `1e3` and `1.0` are integers too; any other fraction may have been rounded to one.
+  const isRounded = !/^-?\d+(\.0+)?(e\+?\d+)?$/i.test(token) || !Number.isSafeInteger(Number(token))
+  const value = /^-?\d{1,19}$/.test(token) ? BigInt(token) : isRounded ? undefined : BigInt(Number(token))
+  if (value !== undefined && BigInt.asIntN(64, value) === value) return value
   throw new RangeError('must be an int64')
 }

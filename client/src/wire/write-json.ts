@@ -17,7 +17,8 @@ export const list =
   (write: Writer): Writer =>
   (value, field) =>
     Array.isArray(value)
-      ? `[${value.map((item, index) => write(item, `${field || 'body'}[${index}]`))}]`
+      ? // A copy has no holes, which would be no JSON.
+        `[${[...value].map((item, index) => write(item, `${field || 'body'}[${index}]`))}]`
       : reject(field, 'must be an array')
 
 /** Creates a writer of an object, without the fields that have no writer. */
@@ -32,7 +33,7 @@ export const record =
   (value, field) =>
     object({}, Object.fromEntries(Object.keys(Object(value)).map((name) => [name, write])))(value, field)
 
-/** Creates a writer of alternatives. Of those that fit it takes the longest, which leaves no field out. */
+/** Creates a writer of alternatives. It takes one that has all the fields that any of them would send. */
 export const union =
   (...writers: readonly Writer[]): Writer =>
   (value, field) => {
@@ -45,6 +46,14 @@ export const union =
         reasons.add((error as Error).message)
       }
     }
-    const [longest] = texts.sort((one, other) => other.length - one.length)
-    return longest ?? reject(field, `fits no alternative (${[...reasons].join('; ')})`)
+    if (texts.length === 0) reject(field, `fits no alternative (${[...reasons].join('; ')})`)
+    const chosen = texts.find((text) =>
+      texts.every((other) => namesOf(other).every((name) => namesOf(text).includes(name))),
+    )
+    return chosen ?? reject(field, 'has fields of several alternatives; send those of one')
   }
+
+/** Returns the names of a JSON object's fields, or of an array's items. */
+function namesOf(text: string): string[] {
+  return Object.keys(Object(JSON.parse(text)))
+}

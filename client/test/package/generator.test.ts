@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { contract, ErrorSchema, PlantSchema } from '@plant-store/contract'
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import { LIBRARY_NAMES } from '../../generator/types.ts'
 import { RequestError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { createProject, expectToCompile, generateFrom } from '../helpers/generated-sdk.ts'
@@ -140,8 +141,35 @@ describe('an operation added to the contract', () => {
   })
 })
 
+test('the names that the library exports are reserved', async () => {
+  const index = await readFile(path.join(client, 'src/index.ts'), 'utf8')
+  const lists = [...index.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list = '']) => list.split(','))
+  const names = lists.map((entry) => entry.replace('type ', '').trim()).filter((name) => /^[A-Z]/.test(name))
+  expect([...LIBRARY_NAMES].sort()).toEqual(names.sort())
+})
+
+test('an integer with a bound that excludes it is an integer', () => {
+  const body = z.object({ a: z.int().positive(), b: z.int().gt(0).lt(100), c: z.number().int().negative() })
+  const route = {
+    method: 'POST',
+    path: '/x',
+    body,
+    responses: { 200: body, 500: ErrorSchema },
+    metadata: { scope: 'read' },
+  }
+  const generated = generateFrom({ createX: route })
+  expect(generated['routes.ts']).toContain('object({ a: integer, b: integer, c: integer })')
+})
+
 describe('the generator rejects', () => {
   const route = { method: 'GET', path: '/x', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
+  const Tree = z
+    .object({
+      get branches(): z.ZodType {
+        return z.array(Tree)
+      },
+    })
+    .meta({ id: 'Tree' })
 
   test.each([
     [
@@ -155,6 +183,28 @@ describe('the generator rejects', () => {
       'getX: the status 404: an error must have the body ErrorSchema',
     ],
     ['an operation with a reserved name', { safe: route }, 'safe: the SDK uses this name'],
+    [
+      'an operation whose error has the name of another one',
+      { declared: route },
+      'DeclaredError: the SDK or JavaScript',
+    ],
+    ['an operation whose error would be hidden', { api: route }, 'ApiError: the SDK or JavaScript uses this name'],
+    [
+      'a record whose names are a component',
+      { getX: { ...route, responses: { 200: z.record(z.enum(['a', 'b']).meta({ id: 'Letter' }), z.string()) } } },
+      'getX: response 200: the names of a record are text, or a z.enum() without an id',
+    ],
+    [
+      'a field that every object has',
+      { getX: { ...route, responses: { 200: z.object({ constructor: z.string().optional() }) } } },
+      'getX: response 200.constructor: this name is not supported',
+    ],
+    ['a contract without operations', {}, 'The contract: has no operation; add one'],
+    [
+      'a component that contains itself, with the operation',
+      { getX: { ...route, responses: { 200: Tree } } },
+      'getX: Tree contains itself, which is not supported',
+    ],
     [
       'pages of an object',
       { getX: { ...route, metadata: { scope: 'read', paged: true } } },
