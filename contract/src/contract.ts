@@ -23,14 +23,14 @@ export interface OperationMetadata {
   /** The scope that the token must have. */
   readonly scope: Scope
   /** The group of the operation in the OpenAPI document. */
-  readonly tag?: Tag
+  readonly tag?: Tag | undefined
   /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
-  readonly paged?: true
+  readonly paged?: boolean | undefined
   /**
    * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
    * processed. Default: `true`.
    */
-  readonly idempotent?: false
+  readonly idempotent?: boolean | undefined
 }
 
 const plantsTag: Tag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }

@@ -10,7 +10,7 @@ import { Int64Schema } from '../src/plants.ts'
 const c = initContract()
 const BedSchema = z.object({ size: z.int32() }).meta({ id: 'Bed' })
 
-const route = { method: 'GET', path: '/beds', responses: { 200: BedSchema } }
+const route = { method: 'GET', path: '/beds', responses: { 200: BedSchema }, metadata: { scope: 'read' } }
 
 async function describeRoute(changes: object) {
   const document = createOpenApiDocument({ operations: { x: { ...route, ...changes } } })
@@ -68,7 +68,7 @@ describe('the document of a grown contract has', () => {
 
   test('headers of the router, without those that an operation removes', async () => {
     const { y } = c.router(
-      { y: { method: 'GET', path: '/y', headers: { b: null as never }, responses: { 200: BedSchema } } },
+      { y: { ...route, method: 'GET', path: '/y', headers: { b: null as never } } },
       { baseHeaders: { a: z.string(), b: z.string() } },
     )
     const { operation } = await describeRoute(y)
@@ -139,12 +139,12 @@ describe('the document of a grown contract has', () => {
     expect(JSON.stringify([sent, received])).not.toContain('readOnly')
   })
 
-  test('no scope, tag or Link where the operation has none', async () => {
+  test('the scope, and no tag or Link where the operation has none', async () => {
     const { operation } = await describeRoute({})
-    expect(operation.security).toEqual([{ bearer: [] }])
+    expect(operation.security).toEqual([{ bearer: ['read'] }])
     expect(operation).not.toHaveProperty('tags')
     expect(operation.responses[200].headers).not.toHaveProperty('Link')
-    const { operation: paged } = await describeRoute({ metadata: { paged: true } })
+    const { operation: paged } = await describeRoute({ metadata: { scope: 'read', paged: true } })
     expect(paged.responses[200].headers).toHaveProperty('Link')
   })
 })
@@ -158,6 +158,24 @@ describe('the document rejects', () => {
     ],
     ['a method that ts-rest does not serve', { method: 'HEAD' }, 'x: the method HEAD is not supported; use GET, POST'],
     ['a method in lower case', { method: 'get' }, 'x: the method get is not supported; use GET, POST'],
+    ['no metadata', { metadata: undefined }, 'x: metadata: must be an object with scope, tag, paged and idempotent'],
+    ['no scope', { metadata: {} }, "x: metadata.scope: must be 'read' or 'write'"],
+    ['an unknown scope', { metadata: { scope: 'admin' } }, "x: metadata.scope: must be 'read' or 'write'"],
+    [
+      'unknown metadata',
+      { metadata: { scope: 'read', idempotant: false } },
+      'x: metadata: must be an object with scope, tag, paged and idempotent only; remove idempotant',
+    ],
+    [
+      'metadata that is text',
+      { metadata: { scope: 'read', idempotent: 'false' } },
+      'x: metadata.idempotent: must be true or false',
+    ],
+    [
+      'a tag that is text',
+      { metadata: { scope: 'read', tag: 'beds' } },
+      'x: metadata.tag: must have a name and a description only',
+    ],
     ['a body of a GET request', { body: BedSchema }, 'x: body: a GET request has no body; use `query`'],
     [
       'an optional body',
