@@ -66,6 +66,12 @@ describe('the document of a grown contract has', () => {
     ])
   })
 
+  test('every name and value that a header can have', async () => {
+    const name = "!#$%&'*+-.^_`|~09az"
+    const { operation } = await describeRoute({ headers: { [name]: z.enum(['a b', '', '!~']), x: z.stringbool() } })
+    expect(operation.parameters).toMatchObject([{ name }, { name: 'x' }])
+  })
+
   test('headers of the router, without those that an operation removes', async () => {
     const { y } = c.router(
       { y: { ...route, method: 'GET', path: '/y', headers: { b: null as never } } },
@@ -228,6 +234,22 @@ describe('the document rejects', () => {
       'x: headers.authorization: is set by the client itself; remove it',
     ],
     ['a header that fetch sets', { headers: { 'sec-purpose': z.string() } }, 'x: headers.sec-purpose: is set by'],
+    ...['user-agent', 'content-encoding', 'set-cookie'].map((name): [string, object, string] => [
+      `the header ${name}`,
+      { headers: { [name]: z.string() } },
+      `x: headers.${name}: is set by the client itself; remove it`,
+    ]),
+    ...['x tenant', 'größe', 'x:y', ''].map((name): [string, object, string] => [
+      `the header "${name}"`,
+      { headers: { [name]: z.string() } },
+      `x: headers.${name}: is not the name of a header; use letters, digits and hyphens`,
+    ]),
+    ...['🌱', ' a', 'a\t', 'a\nb', 'ü'].map((value): [string, object, string] => [
+      `a header with the value ${JSON.stringify(value)}`,
+      { headers: { a: z.enum(['b', value]).optional() } },
+      `x: headers.a: a header cannot have the value "${value}"; use ASCII without spaces at the ends`,
+    ]),
+    ['a literal that no header can be', { headers: { a: z.literal('a ') } }, 'x: headers.a: a header cannot have'],
     [
       'a header in upper case, which the server would not find',
       { headers: { 'X-Bed': z.string() } },

@@ -35,7 +35,7 @@ export function requireJson(schema: z.core.$ZodType, place: string, direction: D
   seen.add(schema)
   const problem = findProblem(schema as z.core.$ZodTypes)
   if (problem) throw new Error(`${place}: ${problem}`)
-  for (const [suffix, part] of parts(schema as z.core.$ZodTypes, direction)) {
+  for (const [suffix, part] of partsOf(schema, direction)) {
     requireJson(part, place + suffix, direction, seen)
   }
   const difference = findDifference(schema as z.core.$ZodTypes, direction)
@@ -73,8 +73,8 @@ function findDifference({ _zod: { def } }: z.core.$ZodTypes, direction: Directio
 }
 
 /** Lists the parts of a schema, each with what it adds to the place. */
-function parts(schema: z.core.$ZodTypes, direction: Direction): [string, z.core.$ZodType][] {
-  const { def } = schema._zod
+export function partsOf(schema: z.core.$ZodType, direction: Direction): [string, z.core.$ZodType][] {
+  const { def } = schema._zod as z.core.$ZodTypes['_zod']
   switch (def.type) {
     case 'object':
       return [

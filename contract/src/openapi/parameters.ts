@@ -1,13 +1,16 @@
 import type { AppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import type { createDocument } from 'zod-openapi'
-import { requireJson } from './json-values.ts'
+import { partsOf, requireJson } from './json-values.ts'
 import { requireText } from './parameter-text.ts'
 import { isOptional, requireSchema } from './schemas.ts'
 
 /** Headers that the SDK or `fetch` sets, or that the application may not set; OpenAPI ignores some of them. */
 const RESERVED_HEADERS =
-  /^(?:accept|accept-(?:charset|encoding)|authorization|connection|content-(?:length|type)|cookie2?|date|dnt|expect|host|keep-alive|origin|referer|te|trailer|transfer-encoding|upgrade|via|x-request-id|(?:access-control|proxy|sec)-.*)$/
+  /^(?:accept|accept-(?:charset|encoding)|authorization|connection|content-(?:encoding|length|type)|cookie2?|date|dnt|expect|host|keep-alive|origin|referer|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|via|x-request-id|(?:access-control|proxy|sec)-.*)$/
+
+/** A token of RFC 9110 section 5.6.2, in lower case. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 /** A path of text and `:name`, each a whole segment. */
 const PATH = /^(\/(:?[\w.~-]+)?)+$/
@@ -20,7 +23,10 @@ export function describeParameters(name: string, route: AppRoute) {
     headers: objectOf(asObject(route.headers, `${name}: headers`), `${name}: headers`),
   }
   checkPath(name, route.path, path)
-  for (const header of Object.keys(headers?.shape ?? {})) checkHeader(header, `${name}: headers.${header}`)
+  for (const [header, schema] of Object.entries(headers?.shape ?? {})) {
+    checkHeader(header, `${name}: headers.${header}`)
+    checkHeaderValues(schema, `${name}: headers.${header}`)
+  }
   return { ...(path && { path }), ...(query && { query }), ...(headers && { header: headers }) }
 }
 
@@ -45,7 +51,23 @@ function isSchemaRecord(headers: object): boolean {
 function checkHeader(header: string, place: string): void {
   // ts-rest looks for the name as it is written, among the names of Node.js.
   if (header !== header.toLowerCase()) throw new Error(`${place}: has upper case letters; write it in lower case`)
+  if (!HEADER_NAME.test(header)) {
+    throw new Error(`${place}: is not the name of a header; use letters, digits and hyphens`)
+  }
   if (RESERVED_HEADERS.test(header)) throw new Error(`${place}: is set by the client itself; remove it`)
+}
+
+/** Checks that `fetch` can send each value of an enum, and that the server receives it unchanged. */
+function checkHeaderValues(schema: z.core.$ZodType, place: string, seen = new Set()): void {
+  if (seen.has(schema)) return
+  seen.add(schema)
+  const { def } = schema._zod as z.core.$ZodTypes['_zod']
+  const values = def.type === 'enum' ? Object.values(def.entries) : def.type === 'literal' ? def.values : []
+  for (const value of values.map(String)) {
+    if (/^[ -~]*$/.test(value) && value === value.trim()) continue
+    throw new Error(`${place}: a header cannot have the value "${value}"; use ASCII without spaces at the ends`)
+  }
+  for (const [, part] of partsOf(schema, 'parameter')) checkHeaderValues(part, place, seen)
 }
 
 function objectOf(value: unknown, place: string): z.ZodObject | undefined {
