@@ -84,7 +84,23 @@ function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObj
       throw new Error(`${name}: another operation is ${route.method} ${route.path}; change it`)
     paths[template][method] = describeOperation(name, route)
   }
+  for (const [index, { name, route }] of routes.entries()) {
+    const first = routes
+      .slice(0, index)
+      .find((other) => other.route.method === route.method && hides(other, route.path))
+    if (!first) continue
+    throw new Error(
+      `${name}: ${first.name} before it takes its requests: ${route.method} ${first.route.path} also matches ` +
+        `${route.path}; move ${name} before ${first.name}`,
+    )
+  }
   return paths
+}
+
+/** Whether a router that has an operation sends it every request to a path. */
+function hides({ route }: NamedRoute, path: string): boolean {
+  const [own, others] = [route.path.split('/'), path.split('/')]
+  return own.length === others.length && own.every((part, index) => part.startsWith(':') || part === others[index])
 }
 
 function withoutNames(template: string): string {

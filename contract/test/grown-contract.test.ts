@@ -446,6 +446,30 @@ describe('the document rejects', () => {
     )
   })
 
+  test('an operation that an earlier one hides', () => {
+    const pathParams = z.object({ id: z.string() })
+    const [bed, count] = [
+      { ...route, path: '/beds/:id', pathParams },
+      { ...route, path: '/beds/count' },
+    ]
+    const create = (operations: object) => () => createOpenApiDocument({ operations: { ...operations } })
+    expect(create({ bed, count })).toThrow(
+      'count: bed before it takes its requests: GET /beds/:id also matches /beds/count; move count before bed',
+    )
+    const rows = { ...route, path: '/beds/:id/rows', pathParams }
+    expect(
+      create({ row: { ...rows, path: '/beds/:id/:row', pathParams: pathParams.extend({ row: z.string() }) }, rows }),
+    ).toThrow('rows: row before it takes its requests')
+    for (const operations of [
+      { count, bed },
+      { bed, count: { ...count, method: 'DELETE' } },
+      { bed, rows },
+      { rows, count: { ...count, path: '/beds/count/:rows', pathParams: z.object({ rows: z.string() }) } },
+    ]) {
+      create(operations)()
+    }
+  })
+
   test('two operations with the same method and path', () => {
     expect(() => createOpenApiDocument({ operations: { x: route, y: route } })).toThrow(
       'y: another operation is GET /beds; change it',
