@@ -371,6 +371,14 @@ describe('the document rejects', () => {
     ['booleans', ': rejects text', z.boolean()],
     ['unions of them', ': rejects text', z.union([z.number(), z.boolean()])],
     ['literals that are not text', ': rejects text', z.literal(['a', 1])],
+    ['functions that throw', ': throws on the text "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
+    ['URLs', ': throws on the text "a" (Invalid URL)', z.string().transform((text) => new URL(text))],
+    ['JSON', ': throws on the text "a" (Unexpected token', z.string().transform((text) => JSON.parse(text))],
+    [
+      'asynchronous checks',
+      ': is asynchronous, but ts-rest validates synchronously',
+      z.string().refine(async () => true),
+    ],
     ['lists of numbers', '[]: rejects text', z.preprocess(toList, z.array(z.number()))],
     [
       'lists',
@@ -393,6 +401,10 @@ describe('the document rejects', () => {
     ['codecs', z.codec(z.string().regex(/^x\d+$/), z.int(), { decode: Number, encode: String })],
     ['booleans of text', z.stringbool({ truthy: ['yes'], falsy: ['no'] })],
     ['enums', z.enum(['b', 'c'])],
+    ['coerced literals', z.coerce.number().pipe(z.literal([1, 2, 3]))],
+    ['lists of coerced literals', z.preprocess(toList, z.array(z.coerce.number().pipe(z.literal([1, 2]))))],
+    ['functions of checked text', z.url().transform((text) => new URL(text))],
+    ['bigints of checked text', z.string().regex(/^\d+$/).transform(BigInt)],
     ['lists of one or more', z.preprocess(toList, z.array(z.coerce.number())).optional()],
   ])('no parameters that are %s', (_, schema) => {
     createOpenApiDocument({ operations: { x: { ...route, query: z.object({ a: schema }) } } })
