@@ -294,6 +294,8 @@ describe('the document rejects', () => {
     ['JSON Schema would round 9007199254740992;', z.bigint().max(value)],
     ['JSON Schema would round 9007199254740992;', z.bigint().default(value)],
     ['an example is a bigint; write it as a number', z.bigint().meta({ examples: [1n] })],
+    ['has optional items, but JSON has none; use .nullable()', z.array(z.string().optional())],
+    ['has optional items, but JSON has none;', z.array(z.string().optional().nullable().readonly())],
     ['JSON Schema has no regular expression flags; write the pattern without the flag i', z.string().regex(/a/i)],
   ])('in a request and a response: %s', (reason, schema) => {
     const [request, response] = [z.object({ a: schema }), z.object({ list: z.array(z.object({ a: schema })) })]
@@ -425,13 +427,29 @@ describe('the document rejects', () => {
     await describeRoute({ responses: { 200: schema } })
   })
 
-  test('nothing in a recursive schema', async () => {
+  test('nothing in a recursive schema with a name', async () => {
     const Node = z.object({
       get next() {
         return Node.optional()
       },
     })
-    await describeRoute({ responses: { 200: Node.meta({ id: 'Node' }) } })
+    await describeRoute({ responses: { 200: Node.register(z.globalRegistry, { id: 'Node' }) } })
+  })
+
+  test('a recursive schema without a name', () => {
+    const Node = z.object({
+      get next() {
+        return z.array(Node)
+      },
+    })
+    expect(() => createOpenApiDocument({ operations: { x: { ...route, responses: { 200: Node } } } })).toThrow(
+      'x: response 200.next[]: contains itself; refer to the inner one by its id',
+    )
+  })
+
+  test('no list of items with a default', () => {
+    const body = z.array(z.string().default('a'))
+    createOpenApiDocument({ operations: { x: { ...route, method: 'POST', body } } })
   })
 
   test('a nested router', () => {

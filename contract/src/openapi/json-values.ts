@@ -29,14 +29,25 @@ const CHANGED: ReadonlySet<string> = new Set(['default', 'pipe', 'prefault'])
  *
  * @throws Error with the first part that they cannot
  */
-export function requireJson(schema: z.core.$ZodType, place: string, direction: Direction, seen = new Set()): void {
+export function requireJson(
+  schema: z.core.$ZodType,
+  place: string,
+  direction: Direction,
+  seen = new Set<z.core.$ZodType>(),
+  around: readonly z.core.$ZodType[] = [],
+): void {
+  const { override, id } = z.globalRegistry.get(schema) ?? {}
+  // Without a name it would be a component such as `__schema0`.
+  if (around.includes(schema) && id === undefined) {
+    throw new Error(`${place}: contains itself; refer to the inner one by its id`)
+  }
   // Metadata with `override` describes the whole value.
-  if (seen.has(schema) || z.globalRegistry.get(schema)?.['override']) return
+  if (seen.has(schema) || override) return
   seen.add(schema)
   const problem = findProblem(schema as z.core.$ZodTypes)
   if (problem) throw new Error(`${place}: ${problem}`)
   for (const [suffix, part] of partsOf(schema, direction)) {
-    requireJson(part, place + suffix, direction, seen)
+    requireJson(part, place + suffix, direction, seen, [...around, schema])
   }
   const difference = findDifference(schema as z.core.$ZodTypes, direction)
   if (difference) throw new Error(`${place}: ${difference}`)
@@ -47,6 +58,8 @@ function findProblem(schema: z.core.$ZodTypes): string | undefined {
   const replacement = NOT_JSON[def.type]
   if (replacement) return `z.${def.type}() is not JSON; ${replacement}`
   if (def.type === 'literal' && def.values.includes(undefined)) return 'undefined is not JSON; use .optional()'
+  if (def.type === 'array' && mayBeUndefined(def.element))
+    return 'has optional items, but JSON has none; use .nullable()'
   const rounded = bigintsOf(schema).find((value) => !Number.isSafeInteger(Number(value)))
   if (rounded !== undefined) return `JSON Schema would round ${rounded}; use .refine() and describe it in words`
   if (examplesOf(schema).some((value) => typeof value === 'bigint'))
@@ -55,6 +68,13 @@ function findProblem(schema: z.core.$ZodTypes): string | undefined {
   if (flags.length > 0)
     return `JSON Schema has no regular expression flags; write the pattern without the flag ${flags[0]}`
   return undefined
+}
+
+function mayBeUndefined({ _zod }: z.core.$ZodType): boolean {
+  const { def } = _zod as z.core.$ZodTypes['_zod']
+  if (def.type === 'optional') return true
+  const wraps = def.type === 'nullable' || def.type === 'readonly'
+  return wraps && mayBeUndefined(def.innerType)
 }
 
 /** Says how what is sent differs from what the document would describe. */
