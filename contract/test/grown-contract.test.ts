@@ -135,6 +135,51 @@ describe('the document of a grown contract has', () => {
     })
   })
 
+  const Page = z.codec(z.string(), z.int(), { decode: Number, encode: String })
+  test.each<[string, z.core.$ZodType, object]>([
+    [
+      'a transform',
+      z
+        .string()
+        .transform(Number)
+        .meta({ examples: ['1'] }),
+      { examples: ['1'] },
+    ],
+    ['an optional codec', Page.meta({ examples: ['1'] }).optional(), { examples: ['1'] }],
+    ['a preprocessed value', z.preprocess(String, z.string()).meta({ examples: ['a'] }), { examples: ['a'] }],
+    [
+      'a switch',
+      z
+        .stringbool()
+        .default(false)
+        .meta({ examples: ['yes'] }),
+      { default: 'false', examples: ['yes'] },
+    ],
+    ['a codec', Page.default(3), { type: 'string', default: '3' }],
+    ['a described codec', Page.meta({ override: { type: 'integer' } }).default(3), { type: 'integer', default: 3 }],
+    ['an id', Int64Schema.default(3n), { type: 'integer', default: 3 }],
+    ['an object', z.object({ id: Int64Schema }).default({ id: 3n }), { type: 'object', default: { id: 3 } }],
+    ['an object of codecs', z.object({ page: Page }).default({ page: 3 }), { default: { page: '3' } }],
+    ['an object before zod', z.object({ id: Int64Schema }).prefault({ id: 3n }), { default: { id: 3 } }],
+    ['a list', z.preprocess(Array, z.array(z.coerce.bigint())).default([3n]), { type: 'array', default: [3] }],
+    ['a date', z.iso.datetime().pipe(z.coerce.date()).default(new Date(0)), { default: '1970-01-01T00:00:00.000Z' }],
+  ])('examples and defaults of %s, as they are sent', async (_, schema, expected) => {
+    const { operation } = await describeRoute({ method: 'POST', body: z.object({ value: schema }) })
+    expect(operation.requestBody.content['application/json'].schema.properties.value).toMatchObject(expected)
+  })
+
+  test('no default of a transform, which has no form that is sent', async () => {
+    const body = z.object({ value: z.string().transform(Number).default(3) })
+    const { operation } = await describeRoute({ method: 'POST', body })
+    expect(operation.requestBody.content['application/json'].schema.properties).toEqual({ value: { type: 'string' } })
+  })
+
+  test('the fallback of an id in a response', async () => {
+    const { operation } = await describeRoute({ responses: { 200: z.object({ id: Int64Schema.catch(0n) }) } })
+    const { schema } = operation.responses[200].content['application/json']
+    expect(schema.properties).toEqual({ id: { type: 'integer', format: 'int64', default: 0 } })
+  })
+
   test('closed objects in requests only, and no read-only fields', async () => {
     const schema = z.strictObject({ names: z.array(z.string()).readonly() })
     const { operation } = await describeRoute({ method: 'POST', body: schema, responses: { 200: schema } })
@@ -293,7 +338,9 @@ describe('the document rejects', () => {
     ['JSON Schema would round 9007199254740992; use .refine() and describe it in words', z.literal(value)],
     ['JSON Schema would round 9007199254740992;', z.bigint().max(value)],
     ['JSON Schema would round 9007199254740992;', z.bigint().default(value)],
-    ['an example is a bigint; write it as a number', z.bigint().meta({ examples: [1n] })],
+    ['JSON Schema would round 9007199254740993;', z.object({ id: z.bigint() }).default({ id: value + 1n })],
+    ['an example has a bigint; write it as a number', z.bigint().meta({ examples: [1n] })],
+    ['an example has a bigint;', z.object({ id: z.bigint() }).meta({ examples: [{ id: 1n }] })],
     ['has optional items, but JSON has none; use .nullable()', z.array(z.string().optional())],
     ['has optional items, but JSON has none;', z.array(z.string().optional().nullable().readonly())],
     ['JSON Schema has no regular expression flags; write the pattern without the flag i', z.string().regex(/a/i)],

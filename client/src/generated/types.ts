@@ -60,7 +60,11 @@ export interface ErrorBody {
 
 /** The query of `getPlants`. */
 export interface GetPlantsQuery {
-  /** The number of plants per page, 1 to 1000. Default: the whole list. */
+  /**
+   * The number of plants per page, 1 to 1000. Default: the whole list.
+   *
+   * @example 100
+   */
   limit?: number | undefined
   /** Where the page starts: an opaque value from the `Link` header of the previous page. */
   cursor?: string | undefined

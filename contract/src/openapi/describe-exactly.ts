@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { CreateDocumentOptions } from 'zod-openapi'
+import { annotate } from './annotations.ts'
 
 /** A bound of an integer, under its name in JSON Schema. */
 interface Bound {
@@ -11,7 +12,9 @@ interface Bound {
 const NUMBER_FORMATS: Readonly<Record<string, string>> = { int32: 'int32', float32: 'float', float64: 'double' }
 
 /** Completes what zod and zod-openapi write into the JSON Schema of a zod schema. */
-export const describeExactly: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, zodSchema, io }) => {
+export const describeExactly: NonNullable<CreateDocumentOptions['override']> = (context) => {
+  annotate(context)
+  const { jsonSchema, zodSchema, io } = context
   // zod closes the objects of responses; a later version may add fields, so clients must not reject unknown ones.
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
   // `z.readonly()` is about the parsed value; in OpenAPI, a request must not have a `readOnly` field.
@@ -20,12 +23,10 @@ export const describeExactly: NonNullable<CreateDocumentOptions['override']> = (
   if (zodSchema instanceof z.ZodBigIntFormat) jsonSchema.format = zodSchema._zod.def.format
   const numberFormat = zodSchema instanceof z.ZodNumberFormat && NUMBER_FORMATS[zodSchema._zod.def.format]
   if (numberFormat) jsonSchema.format ??= numberFormat
-  const { def } = zodSchema._zod
   // zod leaves out every bigint.
-  for (const { keyword, value } of boundsOf(def)) {
+  for (const { keyword, value } of boundsOf(zodSchema._zod.def)) {
     if (typeof value === 'bigint') Object.assign(jsonSchema, { [keyword]: Number(value) })
   }
-  if ('defaultValue' in def && typeof def.defaultValue === 'bigint') jsonSchema.default = Number(def.defaultValue)
 }
 
 /** Lists the bounds of a number. */

@@ -62,8 +62,8 @@ function findProblem(schema: z.core.$ZodTypes): string | undefined {
     return 'has optional items, but JSON has none; use .nullable()'
   const rounded = bigintsOf(schema).find((value) => !Number.isSafeInteger(Number(value)))
   if (rounded !== undefined) return `JSON Schema would round ${rounded}; use .refine() and describe it in words`
-  if (examplesOf(schema).some((value) => typeof value === 'bigint'))
-    return 'an example is a bigint; write it as a number'
+  if (bigintsIn(z.globalRegistry.get(schema)?.['examples']).length > 0)
+    return 'an example has a bigint; write it as a number'
   const flags = patternsOf(schema).flatMap((pattern) => pattern.flags.match(/[ims]/) ?? [])
   if (flags.length > 0)
     return `JSON Schema has no regular expression flags; write the pattern without the flag ${flags[0]}`
@@ -135,12 +135,12 @@ function bigintsOf({ _zod: { def } }: z.core.$ZodTypes): bigint[] {
   const values: unknown[] = boundsOf(def).map(({ value }) => value)
   if (def.type === 'literal') values.push(...def.values)
   if (def.type === 'default' || def.type === 'prefault') values.push(def.defaultValue)
-  return values.filter((value) => typeof value === 'bigint')
+  return bigintsIn(values)
 }
 
-function examplesOf(schema: z.core.$ZodType): unknown[] {
-  const examples: unknown = z.globalRegistry.get(schema)?.['examples']
-  return Array.isArray(examples) ? examples : []
+function bigintsIn(value: unknown): bigint[] {
+  if (typeof value === 'bigint') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(bigintsIn) : []
 }
 
 function patternsOf({ _zod }: z.core.$ZodType): RegExp[] {
