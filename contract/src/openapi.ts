@@ -1,7 +1,8 @@
 import type { AppRoute } from '@ts-rest/core'
-import { createDocument, type ZodOpenApiObject } from 'zod-openapi'
+import { createDocument, type ZodOpenApiObject, type ZodOpenApiOperationObject } from 'zod-openapi'
 import { contract, type Tag } from './contract.ts'
 import { ErrorSchema, errorCatalogue } from './errors.ts'
+import { requireComponents } from './openapi/components.ts'
 import { describeExactly } from './openapi/describe-exactly.ts'
 import { asOperation, describeOperation, metadataOf } from './openapi/operation.ts'
 import { hoistFromSchemas } from './openapi/parameters.ts'
@@ -71,7 +72,7 @@ export function createOpenApiDocument({
 }
 
 function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObject['paths']> {
-  const paths: Record<string, Record<string, unknown>> = {}
+  const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
   for (const { name, route } of routes) {
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     const same = Object.keys(paths).find((other) => withoutNames(other) === withoutNames(template))
@@ -94,6 +95,7 @@ function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObj
         `${route.path}; move ${name} before ${first.name}`,
     )
   }
+  requireComponents(Object.values(paths).flatMap((methods) => Object.values(methods)))
   return paths
 }
 

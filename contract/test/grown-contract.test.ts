@@ -483,6 +483,32 @@ describe('the document rejects', () => {
     await describeRoute({ responses: { 200: Node.register(z.globalRegistry, { id: 'Node' }) } })
   })
 
+  test('two components with one name, also in a request and a response', () => {
+    const [one, other] = ['a', 'b'].map((name) => z.object({ [name]: z.string() }).meta({ id: 'Row' }))
+    const create = (operations: object) => () => createOpenApiDocument({ operations: { ...operations } })
+    const [x, y] = [
+      { ...route, method: 'POST', body: z.object({ rows: z.array(one as z.ZodType) }) },
+      { ...route, path: '/rows', responses: { 200: z.object({ row: other?.optional() }) } },
+    ]
+    const reason = 'another schema has the id Row; use one schema, or rename one'
+    expect(create({ x, y })).toThrow(`y: response 200.row: ${reason}`)
+    expect(create({ x: { ...x, responses: y.responses } })).toThrow(`x: response 200.row: ${reason}`)
+    expect(create({ y: { ...y, responses: { 200: z.object({ one, other }) } } })).toThrow('y: response 200')
+    expect(create({ y: { ...y, responses: { 200: z.object({}).meta({ id: 'Error' }) } } })).toThrow(
+      'y: response 200: another schema has the id Error',
+    )
+    create({ x: { ...x, responses: { 200: z.array(one as z.ZodType) } } })()
+  })
+
+  test('metadata that is not JSON', () => {
+    const schema = z.string().meta({ 'x-first': 1n })
+    const create = (changes: object) => () => createOpenApiDocument({ operations: { x: { ...route, ...changes } } })
+    const reason = 'JSON Schema cannot express it; change its schema or metadata (Error converting schema to JSON.)'
+    expect(create({ responses: { 200: z.array(schema) } })).toThrow(`x: response 200: ${reason}`)
+    expect(create({ method: 'POST', body: z.array(schema) })).toThrow(`x: body: ${reason}`)
+    expect(create({ query: z.object({ a: schema }) })).toThrow(`x: query.a: ${reason}`)
+  })
+
   test('a recursive schema without a name', () => {
     const Node = z.object({
       get next() {
