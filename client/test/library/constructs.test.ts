@@ -1,9 +1,12 @@
 /** Runs each row of the tables in `contract/README.md`: what a contract can express, and what is rejected. */
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { parse as parseQuery } from 'node:querystring'
+import querystring from 'node:querystring'
 import { type AppRouteMutation, initContract, type RouterOptions } from '@ts-rest/core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import express, { type Express, type RequestHandler } from 'express'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { createProject, expectToCompile, generateFrom } from '../helpers/generated-sdk.ts'
 import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
@@ -166,11 +169,61 @@ test.each(parameters.map((row, index) => ({ ...row, index })))('$expression in $
   expect(row.place === 'headers' ? headers['value'] : rest || undefined).toBe(row.sent)
   // As Express reads it.
   const received: Record<string, unknown> = {
-    query: parseQuery(rest.slice(1))['value'],
+    query: querystring.parse(rest.slice(1))['value'],
     headers: headers['value'],
     pathParams: decodeURIComponent(rest.slice(1)),
   }
   expect((row.result as z.ZodType).safeParse(received[row.place])).toMatchObject({ success: true })
+})
+
+describe('a server with the settings of the table', () => {
+  const received: unknown[] = []
+  const receive: RequestHandler = ({ query, body }, response) => {
+    received.push(body ?? query['value'])
+    response.status(204).end()
+  }
+  const strict = express().use(express.json(), receive)
+  const loose = express()
+    .set('query parser', (text: string) => querystring.parse(text, '&', '=', { maxKeys: 0 }))
+    .use(express.json({ strict: false }), receive)
+
+  async function send(app: Express, name: string, ...parameters: unknown[]): Promise<unknown> {
+    const listening = app.listen(0, '127.0.0.1')
+    await once(listening, 'listening')
+    const { port } = listening.address() as AddressInfo
+    try {
+      const { createPlantStoreClient } = await import(path.join(project, 'src/index.ts'))
+      const options = { baseUrl: `http://127.0.0.1:${port}`, token: 'pst_test', retries: 0 }
+      await createPlantStoreClient(options)[name](...parameters)
+      return received.at(-1)
+    } finally {
+      listening.closeAllConnections()
+      listening.close()
+    }
+  }
+
+  let project: string
+  beforeAll(async () => {
+    const list = z.preprocess((value) => [value].flat(), z.array(z.string()))
+    const responses = { 204: c.noBody() }
+    project = await createProject(
+      generateFrom({
+        getBeds: { ...getBed, query: z.object({ value: list }), responses },
+        nameBed: { ...getBed, method: 'POST', body: z.string(), responses },
+      }),
+    )
+  })
+
+  test('receives more than 1,000 values of a query', async () => {
+    const value = Array.from({ length: 1200 }, (_, index) => String(index))
+    expect(await send(strict, 'getBeds', { value })).toHaveLength(1000)
+    expect(await send(loose, 'getBeds', { value })).toEqual(value)
+  })
+
+  test('receives a body that is text', async () => {
+    await expect(send(strict, 'nameBed', 'Ficus')).rejects.toMatchObject({ status: 400 })
+    expect(await send(loose, 'nameBed', 'Ficus')).toBe('Ficus')
+  })
 })
 
 test.each(fields)('$expression is in the SDK', ({ result, texts }) => {
