@@ -24,8 +24,13 @@ export async function installTools(source: string): Promise<string> {
   if (existsSync(folder)) return folder
   const draft = await mkdtemp(`${folder}-`)
   for (const name of ['package.json', 'package-lock.json']) await cp(path.join(source, name), path.join(draft, name))
-  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], draft)
-  // Another run may have been faster.
-  await rename(draft, folder).catch(() => rm(draft, { recursive: true }))
+  try {
+    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], draft)
+    await rename(draft, folder)
+  } catch (error) {
+    await rm(draft, { recursive: true })
+    // Another run may have been faster.
+    if (!existsSync(folder)) throw error
+  }
   return folder
 }

@@ -7,9 +7,13 @@ export { type Consumer, run } from '../../../test/helpers/packed-package.ts'
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const consumerFiles = fileURLToPath(new URL('../consumer', import.meta.url))
 
-/** Packs the SDK, and installs it in an app with the files of `test/consumer`. */
-export async function createConsumer(): Promise<Consumer> {
-  const consumer = await installPackage(client)
+/**
+ * Packs the SDK, and installs it in an app with the files of `test/consumer`.
+ *
+ * @param parent the folder in which to create the app, with the tools that it uses. Default: that of temporary files
+ */
+export async function createConsumer(parent?: string): Promise<Consumer> {
+  const consumer = await installPackage(client, { ...(parent !== undefined && { parent }) })
   await cp(consumerFiles, consumer.folder, { recursive: true })
   return consumer
 }

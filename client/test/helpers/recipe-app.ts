@@ -1,18 +1,14 @@
 import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { installTools } from './install-tools.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const tools = path.join(client, 'test/recipes')
-if (!isLong) console.log('The recipes need tools of several hundred megabytes: set PLANT_STORE_LONG_TESTS=1 for that.')
 
 /** How long a recipe may take, in milliseconds: the first one installs the tools. */
 export const RECIPE_TIMEOUT = 240_000
@@ -53,7 +49,7 @@ export interface RecipeApp {
  * @param serviceUrl replaces the URL of the service in them
  */
 export async function createRecipeApp(sections: string[], serviceUrl?: string): Promise<RecipeApp> {
-  const { folder } = await installPackage(client, { parent: await installTools() })
+  const { folder } = await installPackage(client, { parent: await installTools(tools) })
   const write = async (name: string, text: string) => {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
     await writeFile(path.join(folder, name), text)
@@ -74,25 +70,6 @@ export async function createRecipeApp(sections: string[], serviceUrl?: string): 
     start: (script, parameters, port, environment) =>
       startProgram(command(script, parameters), folder, port, createEnvironment(environment)),
   }
-}
-
-/** Installs the tools outside the workspace, once for each lockfile, and returns their folder. */
-async function installTools(): Promise<string> {
-  const lockfile = await readFile(path.join(tools, 'package-lock.json'))
-  const version = createHash('sha256').update(lockfile).digest('hex').slice(0, 12)
-  const folder = path.join(tmpdir(), `plant-store-recipes-${version}`)
-  if (existsSync(folder)) return folder
-  const draft = await mkdtemp(`${folder}-`)
-  for (const name of ['package.json', 'package-lock.json']) await cp(path.join(tools, name), path.join(draft, name))
-  try {
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], draft)
-    await rename(draft, folder)
-  } catch (error) {
-    await rm(draft, { recursive: true })
-    // Another run may have been faster.
-    if (!existsSync(folder)) throw error
-  }
-  return folder
 }
 
 /** Reads the code blocks of sections that begin with the name of their file. */

@@ -6,11 +6,12 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { INSTALL_TIMEOUT, installTools } from '../helpers/install-tools.ts'
 import { type Consumer, createConsumer, run } from '../helpers/packed-package.ts'
 
 const MINUTE = 60_000
-const TOOLS = ['jest@30.5.2', 'jest-environment-jsdom@30.5.2']
 const files = fileURLToPath(new URL('../jest', import.meta.url))
+const tools = fileURLToPath(new URL('../recipes', import.meta.url))
 
 if (!isLong) console.log('Skipped: Jest, because it is installed for the test (PLANT_STORE_LONG_TESTS=1 runs it)')
 
@@ -18,11 +19,10 @@ describe.skipIf(!isLong)('the package runs in Jest', () => {
   let consumer: Consumer
   let server: TestServer
   beforeAll(async () => {
-    consumer = await createConsumer()
-    await run('npm', ['install', '--no-audit', '--no-fund', ...TOOLS], consumer.folder)
+    consumer = await createConsumer(await installTools(tools))
     await cp(files, consumer.folder, { recursive: true })
     server = await startTestServer()
-  }, 3 * MINUTE)
+  }, INSTALL_TIMEOUT)
   afterAll(async () => {
     explainSkipped()
     await server.close()
@@ -47,7 +47,7 @@ describe.skipIf(!isLong)('the package runs in Jest', () => {
       `on ${name}, with the environment %s`,
       { timeout: MINUTE },
       async (environment, failure) => {
-        const jest = path.join(consumer.folder, 'node_modules/jest/bin/jest.js')
+        const jest = path.join(consumer.folder, '../node_modules/jest/bin/jest.js')
         const { token } = await server.createToken({ account: `${name} ${environment}` })
         const settings = { SERVICE_URL: server.url, SERVICE_TOKEN: token, EXPECTED_FAILURE: failure(name) }
         const parameters = [jest, '--env', environment, '--testMatch', '**/sdk.jest.cjs', '--cache=false']
