@@ -26,13 +26,15 @@ const newPlant = { id: 1, name: 'Ficus' }
 /** Returns an error of every class, thrown by one copy of the package. */
 async function errorsOf({ createPlantStoreClient }: typeof sdk): Promise<PlantStoreError[]> {
   const store = createFakePlantStore()
-  const client = createPlantStoreClient({ ...store, timeout: 50, retries: 0 })
+  const client = createPlantStoreClient({ ...store, retries: 0 })
   const thrown: unknown[] = []
   const collect = (error: unknown) => void thrown.push(error)
-  for (const fault of [{ status: 400 }, { body: '<h1>' }, { connectionError: true }, { delay: 60_000 }] as const) {
+  for (const fault of [{ status: 400 }, { body: '<h1>' }, { connectionError: true }] as const) {
     store.failNext(fault)
     await client.getPlants().catch(collect)
   }
+  store.failNext({ delay: 60_000 })
+  await client.getPlants({}, { timeout: 50 }).catch(collect)
   await client.getPlants({}, { signal: AbortSignal.abort() }).catch(collect)
   await client.getPlants({}, { token: '' }).catch(collect)
   return thrown as PlantStoreError[]
