@@ -2,6 +2,9 @@ import type { FetchResponse } from '../fetch.ts'
 import type { Fault } from './fault.ts'
 import type { FakeResponse } from './response.ts'
 
+/** The statuses of responses without content, with which `new Response` rejects a body. */
+const NO_CONTENT = [204, 205, 304]
+
 /** A request, without its body. */
 export interface RequestHead {
   readonly method: string
@@ -48,10 +51,10 @@ export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined
 export function toResponse(response: FakeResponse, { body = response.body, ...fault }: Fault): FetchResponse {
   const { cutBodyAfter } = fault
   const init = { status: response.status, headers: { ...response.headers, ...fault.headers } }
-  const isCut = cutBodyAfter !== undefined
-  if (typeof Response === 'undefined') return plainResponse(body, init, isCut)
-  const hasNoBody = response.status === 204 || response.status === 304
-  if (!isCut) return new Response(hasNoBody ? null : body, init)
+  const isEmpty = NO_CONTENT.includes(response.status)
+  const isCut = cutBodyAfter !== undefined && !isEmpty
+  if (typeof Response === 'undefined') return plainResponse(isEmpty ? '' : body, init, isCut)
+  if (!isCut) return new Response(isEmpty ? null : body, init)
   const bytes = new TextEncoder().encode(body.slice(0, cutBodyAfter))
   const stream = new ReadableStream({
     start: (controller) => controller.enqueue(bytes),

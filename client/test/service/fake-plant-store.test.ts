@@ -187,6 +187,15 @@ describe('failNext', () => {
     expect(store.plants()).toEqual([])
   })
 
+  test.each([204, 205, 304])('status: a response with %s has no content', async (status) => {
+    const { store, client } = storeWithoutRetries()
+    for (const fault of [{ status }, { status, body: 'x' }, { status, cutBodyAfter: 5 }]) {
+      store.failNext(fault)
+      const error = await failureOf(client.getPlants(), MalformedResponseError)
+      expect(error).toMatchObject({ status })
+    }
+  })
+
   test('body: the response has this body', async () => {
     const { store, client } = storeWithoutRetries()
     store.failNext({ status: 502, body: '<h1>Bad Gateway</h1>', headers: { 'content-type': 'text/html' } })
