@@ -7,6 +7,8 @@ import { errorResponse, type FakeResponse } from './response.ts'
 import type { FakeState } from './state.ts'
 
 const CHALLENGE = 'Bearer realm="plant-store"'
+/** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
+const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
 
 /** Responds to a request of the client as the service does, with its order of checks: path, token, scope, body. */
@@ -17,7 +19,9 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
   if (!operation) return errorResponse('notFound')
   const endpoint = endpoints[operation.name]
   const { headers } = request
-  const token = state.tokens.get((headers.get('authorization') ?? '').replace('Bearer ', ''))
+  const authorization = headers.get('authorization') ?? ''
+  if (!/^bearer\b/i.test(authorization)) return unauthorized('tokenMissing', '')
+  const token = state.tokens.get(BEARER.exec(authorization)?.[1] ?? '')
   if (!token) return unauthorized('tokenInvalid')
   const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
   if (expiresAt && expiresAt.getTime() <= Date.now()) return unauthorized('tokenEnded')
@@ -46,6 +50,7 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
   }
 }
 
-function unauthorized(name: ErrorName): FakeResponse {
-  return errorResponse(name, { headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` } })
+/** RFC 6750 section 3: `error` is named only where a token was sent. */
+function unauthorized(name: ErrorName, error = ', error="invalid_token"'): FakeResponse {
+  return errorResponse(name, { headers: { 'www-authenticate': CHALLENGE + error } })
 }
