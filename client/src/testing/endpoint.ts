@@ -27,7 +27,7 @@ export interface ReceivedValues {
   readonly body: unknown
 }
 
-/** A request of an operation. */
+/** An operation whose path fits a request. */
 export interface Target {
   readonly name: keyof typeof routes
   /** The segments of the path, by the name of their parameter. */
@@ -44,15 +44,13 @@ export class InvalidValue extends Error {
   }
 }
 
-/** Finds the operation of a request. Like the service, it takes the first in the contract whose path fits. */
-export function findOperation(method: string, path: string): Target | undefined {
-  for (const [name, route] of Object.entries(routes)) {
+/** Finds the operations of a path, in the order of the contract: the service takes the first with the right method. */
+export function findOperations(path: string): Target[] {
+  return Object.entries(routes).flatMap(([name, route]) => {
     const pattern = route.path.replace(/[.]/g, '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
     const found = new RegExp(`^${pattern}$`).exec(path)
-    if (!found || route.method !== method) continue
-    return { name: name as Target['name'], segments: { ...found.groups } }
-  }
-  return undefined
+    return found ? [{ name: name as Target['name'], segments: { ...found.groups } }] : []
+  })
 }
 
 /** The part of `URLSearchParams` that is read: a program without platform types does not know that. */

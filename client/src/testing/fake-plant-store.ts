@@ -4,7 +4,7 @@ import type { NewPlant } from '../generated/types.ts'
 import type { ClientOptions } from '../options.ts'
 import { toApiError } from './create-api-error.ts'
 import type { Fault } from './fault.ts'
-import { readRequest, toResponse, wait } from './fetch.ts'
+import { adaptResponse, readRequest, toResponse, wait } from './fetch.ts'
 import type { StoredPlant } from './handlers.ts'
 import { respond } from './respond.ts'
 import { type FakeResponse, jsonResponse } from './response.ts'
@@ -93,7 +93,8 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     requests.push({ method: request.method, url: request.url, headers, body })
     await wait(fault, signal)
     if (fault.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
-    return toResponse(fault.status === undefined ? respond(request, body, state) : respondWith(fault.status), fault)
+    const response = fault.status === undefined ? respond(request, body, state) : respondWith(fault.status)
+    return toResponse(adaptResponse(response, request), fault)
   }
 
   function createToken(token: FakeToken = {}): string {

@@ -2,6 +2,7 @@ import type { FetchResponse } from '../fetch.ts'
 import type { Fault } from './fault.ts'
 import type { FakeResponse } from './response.ts'
 
+const VALID_REQUEST_ID = /^[\w.-]{1,64}$/
 /** The statuses of responses without content, with which `new Response` rejects a body. */
 const NO_CONTENT = [204, 205, 304]
 
@@ -45,6 +46,16 @@ export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined
       reject(signal.reason)
     })
   })
+}
+
+/** Adapts a response to its request: `HEAD` gets no body, and a valid request id is returned. */
+export function adaptResponse({ status, headers, body }: FakeResponse, request: RequestHead): FakeResponse {
+  const id = request.headers.get('x-request-id') ?? ''
+  return {
+    status,
+    headers: VALID_REQUEST_ID.test(id) ? { ...headers, 'x-request-id': id } : headers,
+    body: request.method === 'HEAD' ? '' : body,
+  }
 }
 
 /** Applies a fault to a response. */

@@ -1,9 +1,10 @@
 import { endpoints } from '../generated/endpoints.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
-import { findOperation, InvalidValue, readValues } from './endpoint.ts'
+import { routes } from '../generated/routes.ts'
+import { findOperations, InvalidValue, readValues, type Target } from './endpoint.ts'
 import type { RequestHead } from './fetch.ts'
 import { createAccount, handlers } from './handlers.ts'
-import { errorResponse, type FakeResponse } from './response.ts'
+import { emptyResponse, errorResponse, type FakeResponse } from './response.ts'
 import type { FakeState } from './state.ts'
 
 const CHALLENGE = 'Bearer realm="plant-store"'
@@ -11,12 +12,15 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
 
-/** Responds to a request of the client as the service does, with its order of checks: path, token, scope, body. */
+/** Responds to a request of the client as the service does, with its order of checks: path, method, token, scope, body. */
 export function respond(request: RequestHead, body: string, state: FakeState): FakeResponse {
   const { pathname, searchParams: query } = new URL(request.url)
   const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
-  const operation = findOperation(request.method, path)
-  if (!operation) return errorResponse('notFound')
+  const candidates = findOperations(path)
+  if (candidates.length === 0) return errorResponse('notFound')
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const operation = candidates.find(({ name }) => routes[name].method === method)
+  if (!operation) return respondToOtherMethod(method, candidates)
   const endpoint = endpoints[operation.name]
   const { headers } = request
   const authorization = headers.get('authorization') ?? ''
@@ -48,6 +52,15 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
     if (!(error instanceof InvalidValue)) throw error
     return errorResponse(error.reason, error.message ? { message: error.message } : {})
   }
+}
+
+/** Responds to a method without an operation, for the path of the first candidate. */
+function respondToOtherMethod(method: string, candidates: readonly Target[]): FakeResponse {
+  const found = candidates.map(({ name }) => routes[name])
+  const methods = found.filter(({ path }) => path === found[0]?.path).map((route) => route.method)
+  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
+  if (method === 'OPTIONS') return emptyResponse(204, { allow })
+  return errorResponse('methodNotAllowed', { message: `Method not allowed. Use ${allow}.`, headers: { allow } })
 }
 
 /** RFC 6750 section 3: `error` is named only where a token was sent. */

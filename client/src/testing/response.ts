@@ -14,8 +14,8 @@ export function jsonResponse(status: number, body: unknown, headers: Record<stri
 }
 
 /** Creates a response without content. */
-export function emptyResponse(status = 204): FakeResponse {
-  return { status, headers: commonHeaders(), body: '' }
+export function emptyResponse(status = 204, headers: Record<string, string> = {}): FakeResponse {
+  return { status, headers: { ...commonHeaders(), ...headers }, body: '' }
 }
 
 function commonHeaders(): Record<string, string> {

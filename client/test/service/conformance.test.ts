@@ -274,11 +274,55 @@ describe.each(services)('%s, for requests that the SDK never sends', (_, start) 
     const headers = { authorization: scheme + service.token }
     expect(await send('GET', '/plants', { headers })).toMatchObject({ status: 200 })
   })
+
+  test('responds 404 to another path and 405 to another method, before it checks the token', async () => {
+    const withoutToken = { headers: { authorization: '' } }
+    expect(await send('GET', '/', withoutToken)).toMatchObject({ status: 404, error: 40400 })
+    expect(await send('GET', '/plants/', withoutToken)).toMatchObject({ status: 404, error: 40400 })
+    expect(await send('GET', '/Plants', withoutToken)).toMatchObject({ status: 404, error: 40400 })
+    for (const method of ['PUT', 'DELETE', 'PATCH']) {
+      const response = await send(method, '/plants', withoutToken)
+      expect(response).toMatchObject({ status: 405, error: 40500 })
+      expect(response.message).toBe('Method not allowed. Use GET, HEAD, OPTIONS, POST.')
+      expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS, POST')
+    }
+  })
+
+  test('responds to OPTIONS with the methods of the path, without a token', async () => {
+    const { status, headers } = await send('OPTIONS', '/plants', { headers: { authorization: '' } })
+    expect([status, headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS, POST'])
+    expect(await send('OPTIONS', '/shop')).toMatchObject({ status: 404, error: 40400 })
+  })
+
+  test('responds to HEAD as to GET, without a body', async () => {
+    await post('{"id":1,"name":"Ficus"}')
+    const { status, headers, error } = await send('HEAD', '/plants')
+    expect([status, headers.get('content-type'), error]).toEqual([200, 'application/json; charset=utf-8', undefined])
+    const statuses = [
+      await send('HEAD', '/plants?limit=0'),
+      await send('HEAD', '/plants', { headers: { authorization: '' } }),
+      await send('HEAD', '/shop'),
+    ].map((response) => [response.status, response.error])
+    expect(statuses).toEqual([
+      [400, undefined],
+      [401, undefined],
+      [404, undefined],
+    ])
+  })
+
+  test('returns a valid request id, and replaces another one', async () => {
+    const idOf = async (path: string, id: string) =>
+      (await send('GET', path, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+    expect([await idOf('/plants', 'job-7.a_b'), await idOf('/shop', '7')]).toEqual(['job-7.a_b', '7'])
+    for (const id of ['', 'a b', 'a,b', 'x'.repeat(65)]) {
+      expect(await idOf('/plants', id)).not.toBe(id)
+    }
+  })
 })
 
 describe('the real service, for requests that the SDK never sends', () => {
   const service = useService(startRealService)
-  const { send, post } = service
+  const { post } = service
 
   test.each([
     ['{"id":1e2,"name":"a"}', '{"id":100,"name":"a"}'],
@@ -324,17 +368,6 @@ describe('the real service, for requests that the SDK never sends', () => {
   test('checks the media type before the body', async () => {
     expect(await post('{', { 'content-type': 'text/plain' })).toMatchObject({ status: 415, error: 41500 })
     expect(await post('{}', { 'content-type': 'application/json; charset=utf-8' })).toMatchObject({ error: 40002 })
-  })
-
-  test('responds 404 to another path and 405 to another method, before it checks the token', async () => {
-    const withoutToken = { headers: { authorization: '' } }
-    expect(await send('GET', '/', withoutToken)).toMatchObject({ status: 404, error: 40400 })
-    expect(await send('GET', '/plants/', withoutToken)).toMatchObject({ status: 404, error: 40400 })
-    expect(await send('GET', '/Plants', withoutToken)).toMatchObject({ status: 404, error: 40400 })
-    const response = await send('DELETE', '/plants', withoutToken)
-    expect(response).toMatchObject({ status: 405, error: 40500 })
-    expect(response.message).toContain('GET, HEAD, OPTIONS, POST')
-    expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS, POST')
   })
 
   test('responds to malformed JSON with JSON and a request id', async () => {
