@@ -10,7 +10,7 @@ import type { FakeState } from './state.ts'
 const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
-const JSON_MEDIA_TYPE = /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i
+const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
 
 /** Responds to a request of the client as the service does, with its order of checks: path, method, token, scope, body. */
 export function respond(request: RequestHead, body: string, state: FakeState): FakeResponse {
@@ -40,9 +40,8 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
       message: `The body is larger than ${state.bodyLimit} bytes. Send a smaller one.`,
     })
   }
-  if (endpoint.body && !JSON_MEDIA_TYPE.test(headers.get('content-type') ?? '')) {
-    return errorResponse('unsupportedMediaType', { message: 'Content-Type: must be application/json, in UTF-8' })
-  }
+  const mediaTypeError = endpoint.body && checkMediaType(headers)
+  if (mediaTypeError) return mediaTypeError
   try {
     const values = readValues(endpoint, { segments: operation.segments, query, headers, body })
     const data = state.accounts.get(account) ?? createAccount()
@@ -52,6 +51,20 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
     if (!(error instanceof InvalidValue)) throw error
     return errorResponse(error.reason, error.message ? { message: error.message } : {})
   }
+}
+
+function checkMediaType(headers: Headers): FakeResponse | undefined {
+  if (!JSON_MEDIA_TYPE.test(headers.get('content-type') ?? '')) {
+    return errorResponse('unsupportedMediaType', {
+      message: 'Content-Type: must be application/json, in UTF-8',
+      headers: { accept: 'application/json' },
+    })
+  }
+  if ((headers.get('content-encoding') ?? 'identity').toLowerCase() === 'identity') return undefined
+  return errorResponse('unsupportedMediaType', {
+    message: 'Content-Encoding: the body must be sent uncompressed',
+    headers: { 'accept-encoding': 'identity' },
+  })
 }
 
 /** Responds to a method without an operation, for the path of the first candidate. */
