@@ -1,7 +1,9 @@
+import { RequestError } from '../errors.ts'
 import type { ResponseHeaders } from '../fetch.ts'
 import type { ErrorName } from '../generated/error-codes.ts'
 import { routes } from '../generated/routes.ts'
 import type { Reader } from '../wire/read.ts'
+import type { Writer } from '../wire/write-scalar.ts'
 
 /** The form of a parameter, which arrives as text; in a list if it may be repeated. */
 type ParameterForm = 'text' | 'int64' | 'integer' | 'number' | 'boolean' | readonly [ParameterForm]
@@ -33,6 +35,9 @@ export interface Target {
   /** The segments of the path, by the name of their parameter. */
   readonly segments: Readonly<Record<string, string>>
 }
+
+/** How deep the service lets JSON be nested. */
+const MAX_DEPTH = 100
 
 /** A value that the service rejects. The client does not send it, but a request that a test makes itself may. */
 export class InvalidValue extends Error {
@@ -66,26 +71,27 @@ interface QueryTexts {
 export function readValues(
   endpoint: Endpoint,
   {
-    segments,
+    operation: { name, segments },
     query,
     headers,
     body,
   }: {
-    segments: Target['segments']
+    operation: Target
     query: QueryTexts
     headers: ResponseHeaders
     body: string
   },
 ): ReceivedValues {
+  const { body: write } = routes[name]
   return {
-    path: readParameters(endpoint.path, (name) => [decode(segments[name] ?? '')], 'notFound'),
-    query: readParameters(endpoint.query, (name) => query.getAll(name), 'invalidQuery'),
+    path: readParameters(endpoint.path, (parameter) => [decode(segments[parameter] ?? '')], 'notFound'),
+    query: readParameters(endpoint.query, (parameter) => query.getAll(parameter), 'invalidQuery'),
     headers: readParameters(
       endpoint.headers,
-      (name) => [headers.get(name)].filter((text) => text !== null),
+      (parameter) => [headers.get(parameter)].filter((text) => text !== null),
       'badRequest',
     ),
-    body: endpoint.body && readBody(endpoint.body, body),
+    body: endpoint.body && write && readBody(body, endpoint.body, write),
   }
 }
 
@@ -97,11 +103,37 @@ function decode(segment: string): string {
   }
 }
 
-function readBody(read: Reader, text: string): unknown {
+/** Reads a body. It is valid if the client could send it, and written by the client it has no unknown fields. */
+function readBody(text: string, read: Reader, write: Writer): unknown {
   try {
-    return read(text)
+    checkStructure(text)
+    return read(write(read(text), ''))
   } catch (error) {
-    throw new InvalidValue(error instanceof SyntaxError ? 'malformedJson' : 'invalidBody')
+    if (error instanceof InvalidValue) throw error
+    if (error instanceof SyntaxError) throw new InvalidValue('malformedJson')
+    throw new InvalidValue('invalidBody', error instanceof RequestError ? error.message : undefined)
+  }
+}
+
+/** Rejects JSON that is nested too deep or has a duplicate key. What is not JSON at all may pass. */
+function checkStructure(json: string): void {
+  const keys: Set<unknown>[] = []
+  let [start, end] = [0, 0]
+  let isInString = false
+  for (const { 0: token, index } of json.matchAll(/\\["\\]|[":[\]{}]/g)) {
+    if (token === '"') {
+      isInString = !isInString
+      if (isInString) start = index
+      else end = index + 1
+    }
+    if (isInString) continue
+    if (token === '{' || token === '[') keys.unshift(new Set())
+    if (token === '}' || token === ']') keys.shift()
+    if (keys.length > MAX_DEPTH) throw new InvalidValue('malformedJson')
+    if (token !== ':') continue
+    const key = JSON.parse(json.slice(start, end))
+    if (keys[0]?.has(key)) throw new InvalidValue('malformedJson')
+    keys[0]?.add(key)
   }
 }
 

@@ -43,7 +43,7 @@ export function respond(request: RequestHead, body: string, state: FakeState): F
   const mediaTypeError = endpoint.body && checkMediaType(headers)
   if (mediaTypeError) return mediaTypeError
   try {
-    const values = readValues(endpoint, { segments: operation.segments, query, headers, body })
+    const values = readValues(endpoint, { operation, query, headers, body })
     const data = state.accounts.get(account) ?? createAccount()
     state.accounts.set(account, data)
     return handlers[operation.name](values, data)

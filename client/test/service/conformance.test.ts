@@ -243,6 +243,47 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
   })
 })
 
+/** Bodies that are rejected, with the code and a part of the service's message. */
+const invalidBodies: [body: string, code: number, message: string][] = [
+  ['{"name":"a"}', 40002, 'id: must be an integer between'],
+  ['{"id":1}', 40002, 'name: is required'],
+  ['{"id":"1","name":"a"}', 40002, 'id: must be an integer between'],
+  ['{"id":1.5,"name":"a"}', 40002, 'id: must be an integer between'],
+  ['{"id":null,"name":"a"}', 40002, 'id: must be an integer between'],
+  [
+    '{"id":9223372036854775808,"name":"a"}',
+    40002,
+    'id: must be an integer between -9223372036854775808 and 9223372036854775807 (int64)',
+  ],
+  [
+    '{"id":-9223372036854775809,"name":"a"}',
+    40002,
+    'id: must be an integer between -9223372036854775808 and 9223372036854775807 (int64)',
+  ],
+  ['{"id":1,"name":1}', 40002, 'name: must be a string'],
+  ['{"id":1,"name":"a","tag":null}', 40002, 'tag: must be a string'],
+  ['{"id":1,"name":"\\u0000"}', 40002, 'name: must not contain U+0000 or a lone surrogate'],
+  ['{"id":1,"name":"a","tag":"\\ud800"}', 40002, 'tag: must not contain U+0000 or a lone surrogate'],
+  ['{"id":true,"name":false,"tag":7}', 40002, '(int64); name: must be a string; tag: must be a string'],
+  ['[]', 40002, 'must be an object'],
+  ['null', 40002, 'must be an object'],
+  ['"plant"', 40002, 'must be an object'],
+  ['', 40001, 'The body is not'],
+  ['{"id":1,"name":"a"', 40001, 'The body is not'],
+  ['{id:1}', 40001, 'The body is not'],
+  ['{"id":01,"name":"a"}', 40001, 'The body is not'],
+  ['{}', 40002, 'id: must be an integer between'],
+  ['{"id":2}', 40002, 'name: is required'],
+  ['{"ID":1,"name":"a"}', 40002, 'id: must be an integer between'],
+  ['{"id":1,"id":1,"name":"a"}', 40001, 'The body is not'],
+  ['{"id":1,"name":"a","\\u006eame":"a"}', 40001, 'The body is not'],
+  ['{"id":1,"name":"a","other":[{"a":1,"a":2}]}', 40001, 'The body is not'],
+  [`{"id":1,"name":"a","other":${'['.repeat(100)}${']'.repeat(100)}}`, 40001, 'The body is not'],
+  [`${'['.repeat(20_000)}${']'.repeat(20_000)}`, 40001, 'The body is not'],
+  ['{"id":1,"name":"a\n"}', 40001, 'The body is not'],
+  ['{"id":1,"name":"\\x"}', 40001, 'The body is not'],
+]
+
 describe.each(services)('%s, for requests that the SDK never sends', (_, start) => {
   const service = useService(start)
   const { send, post } = service
@@ -353,11 +394,6 @@ describe.each(services)('%s, for requests that the SDK never sends', (_, start) 
     expect(response.headers.get('accept-encoding')).toBe('identity')
     expect(await post(body, { 'content-encoding': 'Identity' })).toMatchObject({ status: 200 })
   })
-})
-
-describe('the real service, for requests that the SDK never sends', () => {
-  const service = useService(startRealService)
-  const { post } = service
 
   test.each([
     ['{"id":1e2,"name":"a"}', '{"id":100,"name":"a"}'],
@@ -368,36 +404,16 @@ describe('the real service, for requests that the SDK never sends', () => {
     expect(await post(other)).toMatchObject({ status: 200 })
   })
 
-  test.each([
-    ['{"name":"a"}', 40002, 'id: must be an integer between'],
-    ['{"id":1}', 40002, 'name: is required'],
-    ['{"id":"1","name":"a"}', 40002, 'id: must be an integer between'],
-    ['{"id":1.5,"name":"a"}', 40002, 'id: must be an integer between'],
-    ['{"id":null,"name":"a"}', 40002, 'id: must be an integer between'],
-    [
-      '{"id":9223372036854775808,"name":"a"}',
-      40002,
-      'id: must be an integer between -9223372036854775808 and 9223372036854775807 (int64)',
-    ],
-    [
-      '{"id":-9223372036854775809,"name":"a"}',
-      40002,
-      'id: must be an integer between -9223372036854775808 and 9223372036854775807 (int64)',
-    ],
-    ['{"id":1,"name":1}', 40002, 'name: must be a string'],
-    ['{"id":1,"name":"a","tag":null}', 40002, 'tag: must be a string'],
-    ['{"id":1,"name":"\\u0000"}', 40002, 'name: must not contain U+0000 or a lone surrogate'],
-    ['{"id":1,"name":"a","tag":"\\ud800"}', 40002, 'tag: must not contain U+0000 or a lone surrogate'],
-    ['{"id":true,"name":false,"tag":7}', 40002, '(int64); name: must be a string; tag: must be a string'],
-    ['[]', 40002, 'must be an object'],
-    ['null', 40002, 'must be an object'],
-    ['"plant"', 40002, 'must be an object'],
-    ['', 40001, 'The body is not'],
-    ['{"id":1,"name":"a"', 40001, 'The body is not'],
-    ['{id:1}', 40001, 'The body is not'],
-    ['{"id":01,"name":"a"}', 40001, 'The body is not'],
-  ])('rejects the body %s', async (body, error, message) => {
-    expect(await post(body)).toMatchObject({ status: 400, error, message: expect.stringContaining(message) })
+  test('keeps what the contract names, of any size', async () => {
+    const name = 'x'.repeat(500_000)
+    const body = (other: string) => `{"id":3,"name":"${name}","other":${other}}`
+    expect(await post(body('{"a":[{"a":":"},{"a":"}"}]}'))).toMatchObject({ status: 200 })
+    expect(await post(body('"\\"name\\":"'))).toMatchObject({ status: 200 })
+    expect(await post(body(`${'['.repeat(99)}${']'.repeat(99)}`))).toMatchObject({ status: 200 })
+  })
+
+  test.each(invalidBodies)('rejects the body $0', async (body, error) => {
+    expect(await post(body)).toMatchObject({ status: 400, error })
   })
 
   test('responds to malformed JSON with JSON and a request id', async () => {
@@ -405,5 +421,14 @@ describe('the real service, for requests that the SDK never sends', () => {
     expect(headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(headers.get('cache-control')).toBe('no-store')
+  })
+})
+
+describe('the real service, for requests that the SDK never sends', () => {
+  const service = useService(startRealService)
+  const { post } = service
+
+  test.each(invalidBodies)('names what is invalid in the body $0', async (body, _, message) => {
+    expect(await post(body)).toMatchObject({ message: expect.stringContaining(message) })
   })
 })

@@ -31,6 +31,14 @@ test('its fetch accepts a Request as options, as Mock Service Worker passes it',
   expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
 })
 
+test('it stores what the contract names, and nothing that is invalid', async () => {
+  const store = createFakePlantStore()
+  const headers = { authorization: `Bearer ${store.token}`, 'content-type': 'application/json' }
+  const bodies = ['{"id":1,"name":"Ficus","other":2,"__proto__":{"tag":"x"}}', '{"id":"2","name":"Aloe"}', '{}']
+  for (const body of bodies) await store.fetch(`${store.baseUrl}/plants`, { method: 'POST', headers, body })
+  expect(store.plants()).toStrictEqual([{ id: 1n, name: 'Ficus' }])
+})
+
 test('a client works with only the fake', async () => {
   const store = createFakePlantStore()
   const client = createPlantStoreClient(store)
