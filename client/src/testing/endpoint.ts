@@ -36,6 +36,8 @@ export interface Target {
   readonly segments: Readonly<Record<string, string>>
 }
 
+/** The service reads at most nine digits, and what is longer without zeros at the front is out of range anyway. */
+const INTEGER = /^-?(?:\d{1,9}|[1-9]\d{9,14})$/
 /** How deep the service lets JSON be nested. */
 const MAX_DEPTH = 100
 
@@ -153,7 +155,7 @@ function readScalar(text: string, form: ParameterForm, name: string, reason: Err
   if (form === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   if (form === 'int64' && /^-?\d{1,19}$/.test(text)) return BigInt(text)
   // The handler has to reject numbers out of range, and NaN with them.
-  if (form === 'integer') return /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  if (form === 'integer') return INTEGER.test(text) ? Number(text) : Number.NaN
   if (form === 'number') return text === '' ? Number.NaN : Number(text)
   throw new InvalidValue(reason, `${name}: must be ${form === 'boolean' ? 'true or false' : 'an integer (int64)'}`)
 }

@@ -412,6 +412,13 @@ describe.each(services)('%s, for requests that the SDK never sends', (_, start) 
     expect(await post(body(`${'['.repeat(99)}${']'.repeat(99)}`))).toMatchObject({ status: 200 })
   })
 
+  test.each([
+    ['000000001', 200],
+    ['0000000001', 400],
+  ])('responds to limit=%s with %i', async (limit, status) => {
+    expect(await send('GET', `/plants?limit=${limit}`)).toMatchObject({ status })
+  })
+
   test.each(invalidBodies)('rejects the body $0', async (body, error) => {
     expect(await post(body)).toMatchObject({ status: 400, error })
   })
