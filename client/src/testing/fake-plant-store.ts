@@ -70,8 +70,8 @@ export interface FakePlantStore {
 }
 
 /**
- * Creates a plant store in memory, for the tests of an app. It responds like the service to everything that the client
- * can send.
+ * Creates a plant store in memory, for the tests of an app. It responds like the service, also to requests that no
+ * client sends. The README says what differs.
  *
  * @example
  * const store = createFakePlantStore()

@@ -20,7 +20,7 @@ export function createAccount(): Account {
   return new Map()
 }
 
-/** Responds to a request that the client wrote, from the data of an account. */
+/** Responds to a request whose body is valid, from the data of an account. */
 type Handler = (values: ReceivedValues, account: Account) => FakeResponse
 
 /** The handler of each operation. Without the handler of an operation that the contract adds, this does not compile. */

@@ -12,7 +12,7 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
 
-/** Responds to a request of the client as the service does, with its order of checks: path, method, token, scope, body. */
+/** Responds to a request as the service does, with its order of checks: path, method, token, scope, body. */
 export function respond(request: RequestHead, body: string, state: FakeState): FakeResponse {
   const { pathname, searchParams: query } = new URL(request.url)
   const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
