@@ -51,7 +51,8 @@ export interface CallOptions {
 
   /**
    * Additional request headers. The headers of the call override those of the client, and both override the SDK's own,
-   * except `authorization`, which always carries the `token`, unless that is `false`.
+   * except `authorization`, which always carries the `token`, unless that is `false`. A header parameter of the operation
+   * overrides them all.
    */
   headers?: Readonly<Record<string, string>> | undefined
 

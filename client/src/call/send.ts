@@ -41,7 +41,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
   let retried = 0
   const redact = (text: string): string => redactToken(text, token)
   for (let number = 1; ; number++) {
-    const headers = { ...defaultHeaders(body), ...parameters, ...settings.headers }
+    const headers = { ...defaultHeaders(body), ...settings.headers, ...parameters }
     const attempt = { operation, method, url, number, headers }
     const call = { method, url, attempts: number - 1 }
     try {

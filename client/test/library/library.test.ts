@@ -245,6 +245,20 @@ test('what the server rejects is an error of the contract', async () => {
   })
 })
 
+test('a header parameter overrides the header of the options, which apply without it', async () => {
+  const sent: unknown[] = []
+  const fetch = async (_: string, init: RequestInit) => {
+    sent.push(new Headers(init.headers).get('x-currency'))
+    throw new Error('not sent')
+  }
+  const options = { headers: { 'X-Currency': 'usd' }, fetch, retries: 0 }
+  const { safe } = sdk.createClient({ ...options, baseUrl: 'http://localhost', token: 'pst_test' })
+  await safe['getBook']?.({ id: 1 }, { 'x-currency': 'eur' })
+  await safe['getBook']?.({ id: 1 }, { 'x-currency': 'eur' }, { headers: { 'x-currency': 'gbp' } })
+  await safe['getBook']?.({ id: 1 }, { 'x-currency': undefined })
+  expect(sent).toEqual(['eur', 'eur', 'usd'])
+})
+
 test.each(libraries)('%s: raw has the status of each success', async (_, start) => {
   await using service = await start()
   const { raw } = sdk.createClient(service)
