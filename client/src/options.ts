@@ -1,5 +1,6 @@
 import type { Fetch, Signal } from './fetch.ts'
 import type { Hooks, Logger } from './hooks.ts'
+import { isObject } from './wire/fields.ts'
 import { readHeaders } from './wire/headers.ts'
 import { parseUrl } from './wire/link.ts'
 import { reject } from './wire/write-scalar.ts'
@@ -136,7 +137,7 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
 }
 
 function checkNames(options: object, known: object): void {
-  if (Object(options) !== options) reject('options', 'must be an object')
+  if (!isObject(options)) reject('options', 'must be an object')
   // The options may also be an instance of a class, which has fields of its own.
   if (options.constructor !== Object) return
   for (const name of Object.keys(options)) {
@@ -183,8 +184,7 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
   // `in` also finds inherited options, such as the getters of a class.
   if (!(name in options)) return defaultValue
   const value = options[name]
-  if (value !== undefined) return value
-  return reject(name, 'is undefined; omit the option to use the default')
+  return value === undefined ? reject(name, 'is undefined; omit the option to use the default') : value
 }
 
 /**
@@ -194,17 +194,19 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
  */
 export function checkToken(token: unknown): asserts token is string {
   if (typeof token === 'string' && /^[!-~]+$/.test(token)) return
-  reject('token', 'set the option or PLANT_STORE_TOKEN to a string of visible ASCII characters')
+  reject('token', 'set the option or PLANT_STORE_TOKEN to visible ASCII text')
 }
 
 function readBaseUrl(baseUrl: string): string {
   const { location } = globalThis as { location?: { origin: string } }
-  const url = parseUrl(baseUrl, /^\//.test(baseUrl) ? location?.origin : undefined)?.href ?? ''
+  // URL parsers drop tabs, and read `//` and `/\` as the start of another origin.
+  const isPath = /^\/(?!\/)[^\\\s]*$/.test(baseUrl)
+  const url = parseUrl(baseUrl, isPath ? location?.origin : undefined)?.href ?? ''
   if (/^https?:..[^/@]+\/[^?#]*$/.test(url)) return url.replace(/\/+$/, '')
   return reject(
     'baseUrl',
-    'set the option or PLANT_STORE_URL to a URL of http or https, or in a browser to a path, without credentials, query ' +
-      'and fragment',
+    'set the option or PLANT_STORE_URL to an HTTP(S) URL, or in a browser to a path, without credentials, query and ' +
+      'fragment',
   )
 }
 

@@ -18,9 +18,9 @@ const listNothing = () => startTinyServer((response) => sendJson(response, 200, 
 afterEach(() => vi.unstubAllEnvs())
 
 const BASE_URL =
-  'baseUrl: set the option or PLANT_STORE_URL to a URL of http or https, or in a browser to a path, without credentials, ' +
-  'query and fragment'
-const TOKEN = 'token: set the option or PLANT_STORE_TOKEN to a string of visible ASCII characters'
+  'baseUrl: set the option or PLANT_STORE_URL to an HTTP(S) URL, or in a browser to a path, without credentials, query ' +
+  'and fragment'
+const TOKEN = 'token: set the option or PLANT_STORE_TOKEN to visible ASCII text'
 
 function rejectionOf(options: ClientOptions): string {
   try {
@@ -374,11 +374,31 @@ describe('a path as the base URL', () => {
     vi.unstubAllGlobals()
   })
 
-  test.each(['plants.example.com', 'api', './api', '../api', '?a', '/api?a', '/api#a'])('%j is rejected', (baseUrl) => {
+  test.each(['plants.example.com', 'api', './api', '../api', '?a', '/api?a', '/api#a', '//evil.com/api', '/\\evil.com', '/\t/evil.com'])('%j is rejected', (baseUrl) => {
     vi.stubGlobal('location', new URL('http://localhost:8080/shop/page'))
     expect(rejectionOf({ baseUrl, token: 'pst_test' })).toBe(BASE_URL)
     vi.unstubAllGlobals()
   })
+})
+
+test('a path never leaves the origin of the page', async () => {
+  vi.stubGlobal('location', new URL('https://page.example/shop'))
+  const parts = ['/', '\\', '\t', '\n', '\0', ' ', '@', ':', '.', '%2f', 'a', '／']
+  const paths = parts.flatMap((a) => parts.flatMap((b) => parts.map((c) => `/${a}${b}${c}evil.com/api`)))
+  const origins: string[] = []
+  const fetch = async (url: string) => {
+    origins.push(new URL(url).origin)
+    return Response.json([])
+  }
+  for (const baseUrl of paths) {
+    const options = { baseUrl, token: 'pst_test', fetch }
+    const message = rejectionOf(options)
+    if (message === 'not rejected') await createPlantStoreClient(options).getPlants()
+    else expect(message).toBe(BASE_URL)
+  }
+  expect(origins.length).toBeGreaterThan(100)
+  expect(new Set(origins)).toEqual(new Set(['https://page.example']))
+  vi.unstubAllGlobals()
 })
 
 test('a timeout of more than 24 days sets no limit', async () => {
