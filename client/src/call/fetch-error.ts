@@ -5,20 +5,23 @@ import { ConnectionError, type FailedCall, type PlantStoreError, RequestError } 
  * that were read before count: a network failure is a `TypeError` too, with any text, in any language.
  */
 const BUG =
-  /^(Reference|Range|Syntax)Error|^TypeError: (Cannot |can't |Invalid U|Failed to [cep]|Request(Init| with)|.*( is (not (an? |iter)|undefined|null)|Body (is|has|al)))/
+  /^(Reference|Range|Syntax|Eval|Assertion)Error|^TypeError( \[|: (Cannot |can't |Headers|Invalid [Uh]|Failed to [cep]|Request(I| w)|.*(JSON|BigInt|empty array|'new'| is (not (a (fu|con|valid [HU])|an (ob|ins)|iter|async)|undefined|null)|Body [aih])))/
 
 /** Returns the error of a `fetch` that failed: of the network, or a `RequestError` if the function has a bug. */
 export function toFetchError(cause: unknown, call: FailedCall, redact: (text: string) => string): PlantStoreError {
-  const reason = redact(explain(cause))
-  return BUG.test(String(cause))
-    ? new RequestError(`fetch: the function failed: ${reason}`, call, { cause })
-    : new ConnectionError(`connection failed: ${reason}`, call, { cause, kind: 'connection' })
-}
-
-/** Describes a network error by its cause, because its own message is only `fetch failed`. */
-function explain(error: unknown): string {
-  const { message = String(error), cause } = Object(error)
-  return cause?.message || cause?.code || message
+  let text = ''
+  let reason = ''
+  try {
+    text = String(cause)
+    // The message of a network error is only `fetch failed`. Its cause explains it.
+    const { message = text, cause: inner } = Object(cause)
+    reason = redact(`: ${inner?.message || inner?.code || message}`)
+  } catch {
+    // Anything can be thrown, also what cannot be read.
+  }
+  return BUG.test(text)
+    ? new RequestError(`fetch: the function failed${reason}`, call, { cause })
+    : new ConnectionError(`connection failed${reason}`, call, { cause, kind: 'connection' })
 }
 
 /** Replaces the token in a text from outside. A token of less than 8 characters may be a part of any word. */

@@ -1,5 +1,6 @@
 /** A bug in a `fetch` function is not a network failure, and a network failure is never taken for a bug. */
 
+import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -18,6 +19,9 @@ async function failWith(fetch: (url: string, init: RequestInit) => unknown, retr
   const { error } = await client.safe.getPlants()
   return { error, calls: counting.mock.calls.length }
 }
+
+const circle: { self?: unknown } = {}
+circle.self = circle
 
 const unset = undefined as unknown as { agent: { name: string }; (): void }
 
@@ -43,6 +47,16 @@ describe('a bug of the fetch function is a RequestError with its cause, and not 
       },
       /Body/,
     ],
+    ['a bigint in JSON', () => JSON.stringify(1n), /BigInt/],
+    ['a circle in JSON', () => JSON.stringify(circle), /circular/],
+    ['a sum of nothing', () => ([] as number[]).reduce((sum, value) => sum + value), /empty array/],
+    ['a class without new', () => Reflect.apply(class {} as never, undefined, []), /without 'new'/],
+    ['an argument that Node.js rejects', () => Buffer.from(undefined as never), /first argument/],
+    ['an assertion of Node.js', () => assert.equal(1, 2), /strictly equal/],
+    ['an assertion of Chai', () => expect.fail('no leaf'), /no leaf/],
+    ['an EvalError', () => Promise.reject(new EvalError('no code from strings')), /strings/],
+    ['an invalid header name', async (url) => await fetch(url, { headers: { 'a b': '1' } }), /header name/],
+    ['an invalid header value', async (url) => await fetch(url, { headers: { a: '1\n2' } }), /header value/],
     ['no response', () => undefined, /undefined/],
     ['null', async () => null, /null/],
     ['an empty object', () => ({}), /undefined/],
@@ -59,7 +73,7 @@ describe('a bug of the fetch function is a RequestError with its cause, and not 
     expect(calls).toBe(1)
   })
 
-  // The same bugs in the words of Firefox and Safari.
+  // The same bugs in the words of Firefox, Safari and Deno.
   test.each([
     ['ReferenceError', 'Can’t find variable: proxyAgent'],
     ['TypeError', 'can\'t access property "name", agent is undefined'],
@@ -71,6 +85,17 @@ describe('a bug of the fetch function is a RequestError with its cause, and not 
     ['TypeError', "Failed to execute 'text' on 'Response': body stream already read"],
     ['TypeError', 'Response.text: Body has already been consumed.'],
     ['TypeError', 'Body already used'],
+    ['TypeError', "BigInt value can't be serialized in JSON"],
+    ['TypeError', 'JSON.stringify cannot serialize BigInt.'],
+    ['TypeError', 'JSON.stringify cannot serialize cyclic structures.'],
+    ['TypeError', 'reduce of empty array with no initial value'],
+    ['TypeError', "class constructors must be invoked with 'new'"],
+    ['TypeError', 'Cannot call a class constructor Agent without |new|'],
+    ['TypeError', 'undefined is not a constructor'],
+    ['TypeError', 'agents is not async iterable'],
+    ['TypeError', 'Headers.append: a b is an invalid header name.'],
+    ['TypeError', 'Invalid header name: "a b"'],
+    ['TypeError', 'Window.fetch: no way is not a valid HTTP method.'],
     ['TypeError', 'RequestInit: Expected signal ("AbortSignal {}") to be an instance of AbortSignal.'],
   ])('%s: %s', async (name, message) => {
     const { error, calls } = await failWith(() => Promise.reject(Object.assign(new Error(message), { name })))
@@ -120,6 +145,9 @@ describe('a network failure is a ConnectionError, and retried', () => {
     ],
     ['Axios', Object.assign(new Error('Network Error'), { name: 'AxiosError' })],
     ['MSW', new TypeError('Failed to fetch', { cause: Response.error() })],
+    ['a proxy', new TypeError('Origin http://x is not an allowed origin.')],
+    ['a proxy', new TypeError('Host x is not a known host.')],
+    ['a named class', Object.assign(new TypeError('x is not a function'), { name: 'OfflineError' })],
     ['a system error', code('ECONNRESET')],
     ['a time limit', new DOMException('The operation was aborted due to timeout', 'TimeoutError')],
     ['text', 'offline'],
@@ -128,6 +156,15 @@ describe('a network failure is a ConnectionError, and retried', () => {
     const { error, calls } = await failWith(() => Promise.reject(thrown))
     expect(error).toBeInstanceOf(ConnectionError)
     expect([error?.kind, error?.retryable, calls]).toEqual(['connection', true, 2])
+  })
+
+  test.each<[string, () => unknown, string]>([
+    ['an object without text', () => Object.create(null), ''],
+    ['a message that is not text', () => ({ message: 5 }), ': 5'],
+    ['a message that cannot be read', () => ({ get message() { throw 1 } }), ''], // biome-ignore format: one line
+  ])('also %s', async (_, create, reason) => {
+    const { error } = await failWith(() => Promise.reject(create()), 0)
+    expect(error).toMatchObject({ kind: 'connection', detail: `connection failed${reason}` })
   })
 
   test.each([

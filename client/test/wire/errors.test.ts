@@ -228,7 +228,7 @@ describe('safe', () => {
   test('never throws', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
     const fetches: [() => Promise<Response>, string][] = [
-      [() => expect.fail('synchronously'), 'connection'],
+      [() => expect.fail('synchronously'), 'request'],
       [async () => Promise.reject('not an error'), 'connection'],
       [async () => Promise.reject(), 'connection'],
       [async () => ({}) as Response, 'request'],
