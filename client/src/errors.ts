@@ -149,11 +149,6 @@ export class TimeoutError extends ConnectionError {
 export class AbortError extends PlantStoreError {
   declare readonly kind: 'aborted'
 
-  /** @internal */
-  constructor(cause: unknown, call: FailedCall | PlantStoreError) {
-    super('aborted by the signal', call, { kind: 'aborted', cause })
-  }
-
   /** The reason of the signal, which is also the `cause`. */
   get reason(): unknown {
     return this.cause

@@ -11,7 +11,7 @@ export interface Attempt {
   readonly url: string
   /** 1 for the first attempt of a call, 2 for the next. */
   readonly number: number
-  /** The request headers, names in lower case, without `authorization`. The `request` hook may add headers. */
+  /** The request headers, names in lower case, without the `authorization` of the options. The `request` hook may add some. */
   readonly headers: Record<string, string>
 }
 
@@ -22,6 +22,8 @@ export interface AttemptResponse {
   readonly headers: ResponseHeaders
   /** The `X-Request-Id` of the response. */
   readonly requestId: string | undefined
+  /** The `Retry-After` of the response in milliseconds, if it has one. */
+  readonly retryAfterMs: number | undefined
   /** The time from the start of the attempt to the end of the response, in milliseconds. */
   readonly duration: number
 }

@@ -17,7 +17,8 @@ export interface TokenRequest {
 /** The options of a call. They override the options of the client. */
 export interface CallOptions {
   /**
-   * The access token, or a function that returns one. The function runs once per call, and once more after a 401.
+   * The access token, or a function that returns one. The function runs once per call, once more after a 401, and
+   * again if an attempt ends before it returns.
    * A token that is `undefined` is an error: omit the option to use the default. `false` sends no token, because a proxy
    * adds it.
    *

@@ -27,7 +27,7 @@ export function startDeadline(time: number, signals: readonly Signal[], call: Fa
   const timer = time > MAX_TIMER ? undefined : setTimeout(end, time)
   const abort = (): void => {
     const aborted = signals.find((signal) => signal.aborted)
-    if (aborted) end(new AbortError(aborted.reason, call))
+    if (aborted) end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: aborted.reason }))
   }
   for (const signal of signals) signal.addEventListener('abort', abort)
   abort()

@@ -24,8 +24,14 @@ export function toFetchError(cause: unknown, call: FailedCall, redact: (text: st
     : new ConnectionError(`connection failed${reason}`, call, { cause, kind: 'connection' })
 }
 
-/** Replaces the token in a text from outside. A token of less than 8 characters may be a part of any word. */
-export function redactToken(text: string, token = ''): string {
+/**
+ * Replaces the token of an `Authorization` header in a text from outside, also one with escapes of a URL. A token of less
+ * than 8 characters may be a part of any word.
+ */
+export function redactToken(text: string, authorization = ''): string {
+  const token = authorization.replace(/.* /, '')
   if (token.length < 8) return text
-  return text.replaceAll(token, '[token]').replaceAll(encodeURIComponent(token), '[token]')
+  // Unlike `decodeURIComponent`, it accepts any text.
+  const plain = unescape(text)
+  return (plain.includes(token) ? plain : text).replaceAll(token, '[token]')
 }

@@ -23,8 +23,7 @@ function mayPass({ kind, status = 0 }: Failure): boolean {
 }
 
 /** Parses `Retry-After`, seconds or a date, into milliseconds from now. */
-export function readRetryAfter(value: string | null): number | undefined {
-  if (value === null) return undefined
+export function readRetryAfter(value: string): number | undefined {
   const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
   return Number.isNaN(wait) ? undefined : Math.max(0, wait)
 }

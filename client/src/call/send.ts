@@ -34,14 +34,14 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
   const { timeout, retries, token: source, signal: signals, hooks, logger } = settings
   const fetch = settings.fetch ?? globalThis.fetch ?? reject('fetch', 'set the option or globalThis.fetch')
   const { method } = route
-  // Undefined until an attempt gets it.
-  let token: string | undefined
+  // Undefined until an attempt gets the token.
+  let authorization = source ? undefined : settings.headers['authorization']
   // The service responded 401 to an earlier token.
   let rejected = false
   let retried = 0
-  const redact = (text: string): string => redactToken(text, token)
+  const redact = (text: string): string => redactToken(text, authorization)
   for (let number = 1; ; number++) {
-    const headers = { ...defaultHeaders(body), ...settings.headers, ...parameters }
+    const { authorization: _, ...headers } = { ...defaultHeaders(body), ...settings.headers, ...parameters }
     const attempt = { operation, method, url, number, headers }
     const call = { method, url, attempts: number - 1 }
     try {
@@ -66,7 +66,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
       const received = await Promise.race([deadline.reached, exchange()])
       if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call, { kind: 'timeout' })
       const response = { head: received.head, call, redact }
-      if (hooks.length || logger) report(response.head)
+      report(response.head)
       return { ...response, data: readData(received, route, response) }
     } finally {
       deadline.dispose()
@@ -74,38 +74,44 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
 
     async function exchange(): Promise<{ head: ResponseHead; text: string }> {
       deadline.signal.throwIfAborted()
-      if (token === undefined && source) {
+      if (source && !authorization) {
         const found = typeof source === 'string' ? source : await callback('token', () => source({ rejected }))
         // A later attempt may be in flight by now.
         deadline.signal.throwIfAborted()
         checkToken(found)
-        token = found
+        authorization = `Bearer ${found}`
       }
       for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
       const headers = hooks.length ? readHeaders(attempt.headers) : attempt.headers
       deadline.signal.throwIfAborted()
       // This attempt counts from the moment it is sent.
       call.attempts = attempt.number
-      const init: object = {
+      const response = await fetch(url, {
         method,
-        headers: source ? { ...headers, authorization: `Bearer ${token}` } : headers,
+        headers: authorization ? { ...headers, authorization } : headers,
         body,
         // Following a redirect would pass on the token, and turn a POST into a GET.
         redirect: 'manual',
         signal: deadline.signal,
-      }
-      const response = await fetch(url, init as FetchInit)
+      } as object as FetchInit)
       const { status, headers: received } = response
       const requestId = redact(received.get('x-request-id') ?? '') || undefined
-      const head = { status, headers: received, requestId, retryAfterMs: readRetryAfter(received.get('retry-after')) }
+      const head = {
+        status,
+        headers: received,
+        requestId,
+        retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
+      }
       return { head, text: await response.text() }
     }
 
-    function report({ status, headers, requestId }: ResponseHead): void {
+    function report(head: ResponseHead): void {
       const duration = performance.now() - start
-      for (const hook of hooks) observe(() => hook.response?.(attempt, { status, headers, requestId, duration }))
+      for (const hook of hooks) observe(() => hook.response?.(attempt, { ...head, duration }))
       observe(() =>
-        logger?.debug(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId ?? '-'}`),
+        logger?.debug(
+          `${method} ${url}: ${head.status} in ${duration.toFixed(1)} ms, request ${head.requestId ?? '-'}`,
+        ),
       )
     }
   }
@@ -115,12 +121,10 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
     const isStale = error.status === 401 && typeof source === 'function' && !rejected
     const delay = isStale ? 0 : retryDelay(error, retried, route.canRetry)
     Object.assign(error, { retryable: delay !== undefined })
-    if (isStale) {
-      token = undefined
-      rejected = true
-      return delay
-    }
-    return retried++ < retries ? delay : undefined
+    if (!isStale) return retried++ < retries ? delay : undefined
+    authorization = undefined
+    rejected = true
+    return delay
   }
 }
 

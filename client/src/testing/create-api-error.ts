@@ -36,7 +36,7 @@ export function createApiError({ name, message, headers, operation, requestId }:
     status,
     headers: received,
     requestId: received.get('x-request-id') ?? undefined,
-    retryAfterMs: readRetryAfter(received.get('retry-after')),
+    retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
   }
   const declaring = (Object.keys(routes) as OperationName[]).find((each) => declares(each, status)) ?? 'getPlants'
   const { method, path } = routes[operation ?? declaring]

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   ApiError,
+  type Attempt,
   type CallOptions,
   type ClientOptions,
   createPlantStoreClient,
@@ -130,6 +131,15 @@ describe('the token `false`', () => {
     await using server = await listNothing()
     const headers = { Authorization: 'Basic YTpi' }
     await createPlantStoreClient({ baseUrl: server.url, token: false, headers }).getPlants()
+    expect(server.requests[0]?.headers.authorization).toBe('Basic YTpi')
+  })
+
+  test('leaves the authorization header to a hook', async () => {
+    await using server = await listNothing()
+    const request = ({ headers }: Attempt) => {
+      headers['Authorization'] = 'Basic YTpi'
+    }
+    await createPlantStoreClient({ baseUrl: server.url, token: false, hooks: { request } }).getPlants()
     expect(server.requests[0]?.headers.authorization).toBe('Basic YTpi')
   })
 
@@ -374,7 +384,18 @@ describe('a path as the base URL', () => {
     vi.unstubAllGlobals()
   })
 
-  test.each(['plants.example.com', 'api', './api', '../api', '?a', '/api?a', '/api#a', '//evil.com/api', '/\\evil.com', '/\t/evil.com'])('%j is rejected', (baseUrl) => {
+  test.each([
+    'plants.example.com',
+    'api',
+    './api',
+    '../api',
+    '?a',
+    '/api?a',
+    '/api#a',
+    '//evil.com/api',
+    '/\\evil.com',
+    '/\t/evil.com',
+  ])('%j is rejected', (baseUrl) => {
     vi.stubGlobal('location', new URL('http://localhost:8080/shop/page'))
     expect(rejectionOf({ baseUrl, token: 'pst_test' })).toBe(BASE_URL)
     vi.unstubAllGlobals()

@@ -167,6 +167,38 @@ describe('the token is never exposed', () => {
     expect([String(error), error.stack, JSON.stringify(error)].join('\n')).not.toContain(TOKEN)
   })
 
+  test.each([
+    ['upper case', encodeURIComponent],
+    ['lower case', (text: string) => encodeURIComponent(text).toLowerCase()],
+    ['a part', (text: string) => text.replace('/', '%2f')],
+    ['nothing', (text: string) => text],
+  ])('in the target of a redirect, with escapes in %s', async (_, write) => {
+    const token = 'pst_a/b+c=d'
+    await using server = await startTinyServer(
+      respond(302, undefined, '', { location: `/in?t=${write(token)}&n=%2fa` }),
+    )
+    const client = createPlantStoreClient({ baseUrl: server.url, token })
+    const { message } = await failureOf(client.getPlants(), MalformedResponseError)
+    expect(message).toMatch(/redirect to \/in\?t=\[token\]&n=/)
+  })
+
+  test('as the authorization header of the app, in hooks and errors', async () => {
+    const shown: unknown[] = []
+    const show = (...values: unknown[]) => void shown.push(...values.map((value) => inspect(value, { depth: 9 })))
+    const hooks = { request: show, response: show, error: show }
+    await using server = await startTinyServer((response, { headers }) =>
+      sendJson(response, 400, { error: 40000, message: `invalid: ${headers.authorization}` }),
+    )
+    const headers = { Authorization: 'Basic cGxhbnRzOnNlY3JldA==' }
+    const client = createPlantStoreClient({ baseUrl: server.url, token: false, headers, hooks })
+    const { error } = await client.safe.getPlants()
+    show(error)
+    expect(error?.detail).toBe('invalid: Basic [token]')
+    expect(server.requests[0]?.headers.authorization).toBe(headers.Authorization)
+    expect(shown.length).toBeGreaterThan(5)
+    expect(shown.join('\n')).not.toMatch(/cGxhbnRz|authorization:/)
+  })
+
   test('by the client, its hooks or its errors', async () => {
     const shown: unknown[] = []
     const show = (...values: unknown[]) => void shown.push(...values.map((value) => inspect(value, { depth: 9 })))
