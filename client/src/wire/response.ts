@@ -40,7 +40,7 @@ export function readData(
 function explain({ status, headers }: ResponseHead, data: unknown, redact: (text: string) => string): string {
   if (status < 200 || (status >= 300 && status < 400)) {
     const target = headers.get('location')
-    return `with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed, to protect the token`
+    return `with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`
   }
   const contentType = headers.get('content-type') ?? 'no content type'
   if (!contentType.includes('json')) return `with ${redact(contentType)} instead of JSON`
