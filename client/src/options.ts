@@ -66,7 +66,7 @@ export interface CallOptions {
   fetch?: Fetch | undefined
 
   /** Functions that are called for each attempt, or several sets of them. Those of the client run before the call's. */
-  hooks?: Hooks | readonly Hooks[] | undefined
+  hooks?: Hooks | readonly (Hooks | undefined)[] | undefined
 
   /**
    * Logs each response (`debug`) and each retry (`warn`) as one line of text without secrets. Can be `console`.
@@ -97,7 +97,7 @@ export interface Settings {
   readonly signal: readonly Signal[]
   readonly headers: Readonly<Record<string, string>>
   readonly fetch: Fetch | undefined
-  readonly hooks: readonly Hooks[]
+  readonly hooks: readonly (Hooks | undefined)[]
   readonly logger: Logger | undefined
 }
 
@@ -155,7 +155,7 @@ function checkNames(options: object, known: object): void {
 function mergeOptions(options: CallOptions, client: Settings): Settings {
   const token = readOption(options, 'token', client.token)
   const { timeout = client.timeout, retries = client.retries, fetch = client.fetch, logger = client.logger } = options
-  if (typeof timeout !== 'number' || !(timeout > 0)) reject('timeout', 'must be a positive number of milliseconds')
+  if (typeof timeout !== 'number' || !(timeout > 0)) reject('timeout', 'must be a positive number')
   if (!Number.isInteger(retries) || retries < 0) reject('retries', 'must be a non-negative integer')
   if (token !== false && typeof token !== 'function') checkToken(token)
   return {
@@ -206,8 +206,7 @@ function readBaseUrl(baseUrl: string): string {
   if (/^https?:..[^/@]+\/[^?#]*$/.test(url)) return url.replace(/\/+$/, '')
   return reject(
     'baseUrl',
-    'set the option or PLANT_STORE_URL to an HTTP(S) URL, or in a browser to a path, without credentials, query and ' +
-      'fragment',
+    'set the option or PLANT_STORE_URL to an HTTP URL or, in a browser, a path without credentials, query and fragment',
   )
 }
 

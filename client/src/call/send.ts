@@ -49,7 +49,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
     } catch (thrown) {
       const error = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
       const delay = nextDelay(error)
-      for (const hook of hooks) observe(() => hook.error?.(attempt, error, delay))
+      for (const hook of hooks) observe(() => hook?.error?.(attempt, error, delay))
       if (delay === undefined) throw error
       if (delay === 0) continue
       observe(() => logger?.warn(`${error.message}; retrying in ${Math.ceil(delay)} ms`))
@@ -81,7 +81,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
         checkToken(found)
         authorization = `Bearer ${found}`
       }
-      for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
+      for (const hook of hooks) await callback('hooks.request', () => hook?.request?.(attempt))
       const headers = hooks.length ? readHeaders(attempt.headers) : attempt.headers
       deadline.signal.throwIfAborted()
       // This attempt counts from the moment it is sent.
@@ -107,7 +107,7 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
 
     function report(head: ResponseHead): void {
       const duration = performance.now() - start
-      for (const hook of hooks) observe(() => hook.response?.(attempt, { ...head, duration }))
+      for (const hook of hooks) observe(() => hook?.response?.(attempt, { ...head, duration }))
       observe(() =>
         logger?.debug(
           `${method} ${url}: ${head.status} in ${duration.toFixed(1)} ms, request ${head.requestId ?? '-'}`,

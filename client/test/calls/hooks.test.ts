@@ -92,6 +92,14 @@ describe('hooks', () => {
     expect(order).toEqual(['a request', 'b request', 'a response', 'b response'])
   })
 
+  test('may be absent from a list', async () => {
+    const store = createFakePlantStore()
+    store.failNext({ status: 503 })
+    const { events, hooks } = recordingHooks()
+    await createPlantStoreClient({ ...store, hooks: [undefined, hooks] }).getPlants()
+    expect(events.map(([name]) => name)).toEqual(['request', 'response', 'error', 'request', 'response'])
+  })
+
   test('see the headers that earlier hooks have added', async () => {
     const store = createFakePlantStore()
     const add = (name: string): Hooks => ({

@@ -19,8 +19,8 @@ const listNothing = () => startTinyServer((response) => sendJson(response, 200, 
 afterEach(() => vi.unstubAllEnvs())
 
 const BASE_URL =
-  'baseUrl: set the option or PLANT_STORE_URL to an HTTP(S) URL, or in a browser to a path, without credentials, query ' +
-  'and fragment'
+  'baseUrl: set the option or PLANT_STORE_URL to an HTTP URL or, in a browser, a path without credentials, query and ' +
+  'fragment'
 const TOKEN = 'token: set the option or PLANT_STORE_TOKEN to visible ASCII text'
 
 function rejectionOf(options: ClientOptions): string {
@@ -294,7 +294,7 @@ describe('headers', () => {
 })
 
 test.each([
-  [{ timeout: 0 }, 'timeout: must be a positive number of milliseconds'],
+  [{ timeout: 0 }, 'timeout: must be a positive number'],
   [{ timeout: -1 }, 'timeout: must be'],
   [{ timeout: Number.NaN }, 'timeout: must be'],
   [{ timeout: '5' as unknown as number }, 'timeout: must be'],
