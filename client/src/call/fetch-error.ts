@@ -30,7 +30,7 @@ export function toFetchError(cause: unknown, call: FailedCall, redact: (text: st
  */
 export function redactToken(text: string, authorization = ''): string {
   const token = authorization.replace(/.* /, '')
-  if (token.length < 8) return text
+  if (token.length < 8 || text.length < token.length) return text
   // Unlike `decodeURIComponent`, it accepts any text.
   const plain = unescape(text)
   return (plain.includes(token) ? plain : text).replaceAll(token, '[token]')

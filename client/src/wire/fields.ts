@@ -21,18 +21,21 @@ export type FieldsWriter = (
 
 /** Creates a writer of named values. */
 export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
-  const writers = { ...required, ...optional }
+  const known = { ...required, ...optional }
+  const writers = Object.entries(known)
   return (value, field, areParameters) => {
     if (!isObject(value)) return reject(field, 'must be an object')
     for (const name of areParameters ? Object.keys(value) : []) {
-      if (value[name] !== undefined && !Object.hasOwn(writers, name))
+      if (value[name] !== undefined && !Object.hasOwn(known, name))
         reject(name, `is not a parameter; options are the argument after the ${field}`)
     }
-    return Object.entries(writers).flatMap(([name, write]) => {
+    const texts: [string, FieldText][] = []
+    for (const [name, write] of writers) {
       const place = field && !areParameters ? `${field}.${name}` : name
-      if (value[name] !== undefined) return [[name, write(value[name], place)]]
-      return Object.hasOwn(optional, name) ? [] : reject(place, 'is required')
-    })
+      if (value[name] !== undefined) texts.push([name, write(value[name], place)])
+      else if (!Object.hasOwn(optional, name)) reject(place, 'is required')
+    }
+    return texts
   }
 }
 
