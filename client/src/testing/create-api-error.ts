@@ -39,14 +39,14 @@ export function createApiError({ name, message, headers, operation, requestId }:
     retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
   }
   const declaring = (Object.keys(routes) as OperationName[]).find((each) => declares(each, status)) ?? 'getPlants'
-  const { method, path } = routes[operation ?? declaring]
+  const { method, path, canRetry } = routes[operation ?? declaring]
   const kind = declares(operation ?? declaring, status) ? 'api' : 'undeclared'
   const error = new ApiError(kind, JSON.parse(response.body), head, {
     method,
     url: `http://plant-store.test${path}`,
     attempts: 1,
   })
-  return Object.assign(error, { retryable: retryDelay(error, 0) !== undefined })
+  return Object.assign(error, { retryable: retryDelay(error, 0, canRetry) !== undefined })
 }
 
 function declares(operation: OperationName, status: number): boolean {

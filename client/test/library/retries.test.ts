@@ -1,4 +1,5 @@
 /** An operation that is not safe to repeat is sent again only if the service certainly did not process it. */
+import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { sendError, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
@@ -96,4 +97,11 @@ test('a malformed response is never retried', async () => {
   await using server = await startTinyServer((response) => response.writeHead(201).end('<html>'))
   await callBoth({ baseUrl: server.url })
   expect(count(server)).toEqual([1, 1])
+})
+
+test('an error for tests says the same about a retry as the client', async () => {
+  const { createApiError } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
+  const isRetryable = (name: string, operation: string): boolean => createApiError({ name, operation }).retryable
+  expect([isRetryable('unavailable', 'returnBooks'), isRetryable('unavailable', 'borrowBook')]).toEqual([true, false])
+  expect(isRetryable('tooManyRequests', 'borrowBook')).toBe(true)
 })
