@@ -32,6 +32,9 @@ export interface Component {
   readonly schema: Schema
 }
 
+/** The component of every error response. */
+export const ERROR = 'Error'
+
 /** The components of a document, by name. */
 export type Components = Readonly<Record<string, Component>>
 
@@ -42,7 +45,6 @@ export type ErrorCatalogue = Readonly<Record<string, { readonly code: number; re
 export interface Description {
   readonly components: Components
   readonly operations: readonly OperationDescription[]
-  readonly errorCatalogue: ErrorCatalogue
 }
 
 /** Returns a schema that is not a reference to a component. */

@@ -3,6 +3,7 @@ import { checkOperation } from './check-operation.ts'
 import {
   type Components,
   type Description,
+  ERROR,
   type ErrorCatalogue,
   type OperationDescription,
   type ParameterPlace,
@@ -10,9 +11,6 @@ import {
   schemasOf,
 } from './description.ts'
 import { type Field, type JsonSchema, readField, readSchema, reject, type Schema } from './schema.ts'
-
-/** The component of every error response. */
-const ERROR = 'Error'
 
 /** What the SDK is generated from: the OpenAPI document, and the contract for what OpenAPI cannot express. */
 export interface Source {
@@ -60,7 +58,7 @@ interface Metadata {
  *
  * @throws Error if the contract says something that the SDK cannot do: the message names operation, place and fix
  */
-export function describe({ contract, document, errorCatalogue }: Source): Description {
+export function describe({ contract, document }: Source): Description {
   const schemas = (document.components?.schemas ?? {}) as Record<string, JsonSchema>
   const components = Object.fromEntries(
     Object.entries(schemas).map(([name, description]) => {
@@ -78,7 +76,7 @@ export function describe({ contract, document, errorCatalogue }: Source): Descri
     for (const schema of schemasOf(operation)) rejectRecursion(schema, operation.name, components)
     checkOperation(operation, components)
   }
-  return { components, operations, errorCatalogue }
+  return { components, operations }
 }
 
 function describeOperation(

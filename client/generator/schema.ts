@@ -38,11 +38,11 @@ const IGNORED_KEYWORDS = new Set([
   ],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ...['minLength', 'maxLength', 'pattern', 'contentEncoding', 'contentMediaType'],
-  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'propertyNames'],
+  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
 ])
 const READ_KEYWORDS = new Set([
   ...['$ref', 'anyOf', 'oneOf', 'type', 'format', 'enum', 'const'],
-  ...['items', 'properties', 'required', 'additionalProperties'],
+  ...['items', 'properties', 'required', 'additionalProperties', 'propertyNames'],
 ])
 const ADVICE: Readonly<Record<string, string>> = {
   prefixItems: 'a tuple is not supported; use an object',
@@ -136,7 +136,7 @@ function writeExample(value: unknown): string {
 }
 
 function readInteger(schema: JsonSchema, place: string): Schema {
-  const { format, minimum, maximum, exclusiveMinimum = minimum, exclusiveMaximum = maximum } = schema
+  const { format, minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
   if (format === 'int64') return { kind: 'int64' }
   const [least, most] = [minimum ?? exclusiveMinimum, maximum ?? exclusiveMaximum]
   const isExact = Number(least) >= Number.MIN_SAFE_INTEGER && Number(most) <= Number.MAX_SAFE_INTEGER

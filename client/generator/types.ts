@@ -1,6 +1,7 @@
 import {
   type Components,
   type Description,
+  ERROR,
   type OperationDescription,
   type ParameterPlace,
   partsOf,
@@ -34,7 +35,6 @@ const OTHER_NAMES = [
   ...['ErrorBody', 'OperationErrors', 'OperationResponses', 'Operations', 'PagedOperationName'],
   ...['Array', 'BigInt', 'Boolean', 'Date', 'Number', 'Object', 'Promise', 'Record', 'String', 'Symbol'],
 ]
-const ERROR = 'Error'
 
 /**
  * Whether a value is written or read: an int64 that is read is a `bigint`; one that is written may be a safe `number`.
