@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { cpuTime } from './cpu-time.ts'
 
 /** A server that is measured. */
 export interface Contender {
@@ -10,6 +11,8 @@ export interface Contender {
   token: string
   /** Resident memory, in bytes. */
   memory(): number
+  /** The CPU time so far, user and system, in seconds. */
+  cpuTime(): number
   stop(): Promise<void>
 }
 
@@ -60,6 +63,7 @@ export async function startContender(
     port,
     token,
     memory: () => residentMemory(child.pid ?? 0),
+    cpuTime: () => cpuTime(child.pid ?? 0),
     stop() {
       child.kill('SIGTERM')
       return closed

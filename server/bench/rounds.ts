@@ -1,10 +1,5 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { type Contender, pinned } from './contender.ts'
-import type { Kind, LoadResult } from './load.ts'
-
-const LOAD = fileURLToPath(new URL('load.ts', import.meta.url))
+import type { Contender } from './contender.ts'
+import { type Kind, type LoadResult, runLoad } from './load/load.ts'
 
 /** One line of the result. */
 export interface Row {
@@ -27,22 +22,41 @@ export type Scenario = (progress: (line: string) => void) => Promise<Row[]>
 export interface Plan {
   kind: Kind
   connections: number
-  /** How many requests a round sends to a contender of this name. */
+  /** How many requests a round sends to a contender of this name, if their number is exact. */
   requests(name: string): number
   rounds: number
+  /** Reads the CPU time of the database of all contenders, in seconds. Default: it is in the server. */
+  databaseTime?: (() => number) | undefined
 }
 
 /** The result for one contender: medians over the rounds. */
 export interface Measure {
   name: string
+  /** Responses with 200 per second. */
   rate: number
+  /** Latencies in milliseconds. */
   p50: number
   p99: number
+  /** The CPU time of a request in the server, user and system, in microseconds. */
+  cpu: number
+  /** The CPU time of a request in the database, in microseconds. */
+  databaseCpu: number
+  /** The share of its core that the server used: less than 0.95 means that something else was slower. */
+  busy: number
   /** The rate as a share of the first contender's in the same round. */
-  ratio: number
+  rateRatio: number
+  /** The first contender's CPU time of a request as a share of this one's. It holds on a busy machine too. */
+  cpuRatio: number
   /** The largest resident memory seen between rounds, in bytes. */
   memory: number
 }
+
+type Round = Omit<Measure, 'name'>
+
+/** How long a round lasts for a contender, in seconds. */
+const ROUND_SECONDS = 4
+/** More ids than a round of this many seconds can use. */
+const IDS_PER_ROUND = 1_000_000
 
 /** Ids that no request has used yet. */
 let nextId = 1_000_000_000
@@ -53,34 +67,67 @@ export async function playRounds(
   plan: Plan,
   progress: (line: string) => void,
 ): Promise<Measure[]> {
-  const results = new Map<string, (LoadResult & { ratio: number; memory: number })[]>()
+  const results = new Map<string, Round[]>()
   for (let round = 0; round <= plan.rounds; round++) {
-    let floor = 0
+    let first: Round | undefined
     for (const contender of contenders) {
       progress(`round ${round} of ${plan.rounds}: ${contender.name}`)
-      const result = await runLoad(contender, plan)
-      if (result.failures > 0) throw new Error(`${contender.name} failed ${result.failures} requests`)
-      floor ||= result.rate
-      const measured = { ...result, ratio: result.rate / floor, memory: contender.memory() }
+      const measured = await playRound(contender, plan, first)
+      first ??= measured
       if (round > 0) results.set(contender.name, [...(results.get(contender.name) ?? []), measured])
     }
   }
-  return [...results].map(([name, rounds]) => ({
-    name,
-    rate: median(rounds.map(({ rate }) => rate)),
-    p50: median(rounds.map(({ p50 }) => p50)),
-    p99: median(rounds.map(({ p99 }) => p99)),
-    ratio: median(rounds.map(({ ratio }) => ratio)),
-    memory: Math.max(...rounds.map(({ memory }) => memory)),
-  }))
+  return [...results].map(([name, rounds]) => {
+    const middle = (key: keyof Round): number => median(rounds.map((round) => round[key]))
+    return {
+      name,
+      rate: middle('rate'),
+      p50: middle('p50'),
+      p99: middle('p99'),
+      cpu: middle('cpu'),
+      databaseCpu: middle('databaseCpu'),
+      busy: middle('busy'),
+      rateRatio: middle('rateRatio'),
+      cpuRatio: middle('cpuRatio'),
+      memory: Math.max(...rounds.map(({ memory }) => memory)),
+    }
+  })
 }
 
-async function runLoad({ name, port, token }: Contender, { kind, connections, requests }: Plan): Promise<LoadResult> {
-  const options = { port, token, kind, connections, requests: requests(name), firstId: nextId }
-  nextId += options.requests
-  const [command, args] = pinned(1, process.execPath, ['--import', 'tsx', LOAD, JSON.stringify(options)])
-  const { stdout } = await promisify(execFile)(command, args)
-  return JSON.parse(stdout)
+async function playRound(contender: Contender, plan: Plan, first: Round | undefined): Promise<Round> {
+  const { databaseTime = () => 0 } = plan
+  const before = { server: contender.cpuTime(), database: databaseTime() }
+  const { requests, seconds, failures, p50, p99 } = await putLoad(contender, plan)
+  if (failures > 0) throw new Error(`${contender.name} failed ${failures} requests`)
+  const used = { server: contender.cpuTime() - before.server, database: databaseTime() - before.database }
+  const rate = requests / seconds
+  const cpu = (used.server / requests) * 1e6
+  return {
+    rate,
+    p50,
+    p99,
+    cpu,
+    databaseCpu: (used.database / requests) * 1e6,
+    busy: used.server / seconds,
+    rateRatio: rate / (first?.rate ?? rate),
+    cpuRatio: (first?.cpu ?? cpu) / cpu,
+    memory: contender.memory(),
+  }
+}
+
+async function putLoad({ name, port, token }: Contender, plan: Plan): Promise<LoadResult> {
+  const { kind, connections } = plan
+  const firstId = nextId
+  nextId += IDS_PER_ROUND
+  return await runLoad({
+    port,
+    token,
+    kind,
+    connections,
+    seconds: ROUND_SECONDS,
+    requests: plan.requests(name),
+    firstId,
+  })
 }
 
 /** The middle one of some numbers. */

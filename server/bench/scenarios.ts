@@ -1,11 +1,13 @@
 import { type ContenderName, startContender } from './contender.ts'
 import { createDatabase, type Engine } from './database.ts'
 import { listMillion } from './list-million.ts'
-import type { Kind } from './load.ts'
+import type { Kind } from './load/load.ts'
 import { type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
 import { startTime } from './start-time.ts'
 
 const ROUNDS = 5
+/** Newer versions of Node.js spend less outside of this server, so they have higher goals. */
+const IS_NODE_24 = Number(process.versions.node.split('.')[0]) >= 24
 
 interface Comparison {
   what: string
@@ -37,7 +39,10 @@ function compare({ what, kind, connections, plants, names, goal, requests, engin
       const perRound = (name: string) => (name === 'naive' ? requests / 10 : requests)
       const measures = await playRounds(contenders, { kind, connections, requests: perRound, rounds: ROUNDS }, progress)
       const unit = names[0] === 'naive' ? 'x naive' : 'of first'
-      return measures.map((measure, index) => ({ ...toRow(index === 0 ? what : '', measure, goal), unit }))
+      return measures.map((measure, index) => ({
+        ...toRow(index === 0 ? what : '', measure, measure.name === 'plant-store' ? goal : undefined),
+        unit,
+      }))
     } finally {
       await Promise.all(contenders.map((contender) => contender.stop()))
       await Promise.all(databases.map((database) => database.remove()))
@@ -45,10 +50,24 @@ function compare({ what, kind, connections, plants, names, goal, requests, engin
   }
 }
 
-function toRow(what: string, { name, rate, p50, p99, ratio, memory }: Measure, goal: number): Row {
-  const judged = name === 'plant-store' ? { goal: `>= ${goal.toFixed(2)}`, passed: ratio >= goal } : {}
-  const detail = `${Math.round(rate)}/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, ${Math.round(memory / 2 ** 20)} MB`
-  return { what, name, value: ratio.toFixed(3), unit: 'of first', ...judged, detail }
+/** Judges by the lower of two shares: of the rate, and of the CPU time of a request. */
+function toRow(what: string, measure: Measure, goal?: number): Row {
+  const { name, rateRatio, cpuRatio } = measure
+  const ratio = Number.isNaN(cpuRatio) ? rateRatio : Math.min(rateRatio, cpuRatio)
+  const judged = goal === undefined ? {} : { goal: `>= ${goal.toFixed(2)}`, passed: ratio >= goal }
+  return { what, name, value: ratio.toFixed(3), unit: 'of first', ...judged, detail: describe(measure) }
+}
+
+function describe({ rate, rateRatio, cpu, cpuRatio, databaseCpu, busy, p50, p99, memory }: Measure): string {
+  return [
+    `${Math.round(rate)}/s (${rateRatio.toFixed(2)})`,
+    `${cpu.toFixed(1)} us CPU (${cpuRatio.toFixed(2)})`,
+    ...(databaseCpu > 0 ? [`database ${databaseCpu.toFixed(1)} us`] : []),
+    `core ${Math.round(busy * 100)} % busy`,
+    `p50 ${p50.toFixed(2)} ms`,
+    `p99 ${p99.toFixed(2)} ms`,
+    `${Math.round(memory / 2 ** 20)} MB`,
+  ].join(', ')
 }
 
 /** The rate of creating with a million plants stored, against an empty store. */
@@ -62,8 +81,8 @@ const createWithMillion: Scenario = async (progress) => {
     const plan = { kind: 'create' as const, connections: 64, requests: () => 20_000, rounds: ROUNDS }
     const [empty, million] = await playRounds(named, plan, progress)
     if (!empty || !million) throw new Error('nothing was measured')
-    const row = toRow('POST, 64 connections, a million plants stored', million, 0.9)
-    return [toRow(row.what, empty, 0.9), { ...row, what: '', goal: '>= 0.90', passed: million.ratio >= 0.9 }]
+    const what = 'POST, 64 connections, a million plants stored'
+    return [toRow(what, empty), toRow('', million, 0.9)]
   } finally {
     await Promise.all(contenders.map((contender) => contender.stop()))
     await Promise.all(databases.map((database) => database.remove()))
@@ -78,7 +97,7 @@ export const scenarios: Record<string, Scenario> = {
     connections: 64,
     plants: 100,
     names: ['floor', 'plant-store', 'naive'],
-    goal: 0.5,
+    goal: IS_NODE_24 ? 0.65 : 0.55,
     requests: 100_000,
   }),
   create: compare({
@@ -87,7 +106,7 @@ export const scenarios: Record<string, Scenario> = {
     connections: 64,
     plants: 0,
     names: ['floor', 'plant-store', 'plain-sqlite', 'naive'],
-    goal: 0.35,
+    goal: IS_NODE_24 ? 0.45 : 0.4,
     requests: 30_000,
   }),
   mixed: compare({
@@ -116,8 +135,8 @@ export const scenarios: Record<string, Scenario> = {
     kind: 'list',
     connections: 64,
     plants: 100,
-    names: ['naive', 'plant-store', 'floor'],
-    goal: 10,
+    names: ['floor', 'plant-store', 'naive'],
+    goal: IS_NODE_24 ? 0.45 : 0.4,
     requests: 30_000,
     engine: 'postgresql',
   }),
@@ -126,8 +145,8 @@ export const scenarios: Record<string, Scenario> = {
     kind: 'create',
     connections: 64,
     plants: 0,
-    names: ['naive', 'plant-store', 'floor'],
-    goal: 8,
+    names: ['floor', 'plant-store', 'naive'],
+    goal: IS_NODE_24 ? 0.35 : 0.3,
     requests: 30_000,
     engine: 'postgresql',
   }),

@@ -4,35 +4,14 @@
  * be the slower side.
  */
 import { connect, type Socket } from 'node:net'
-
-export type Kind = 'list' | 'create' | 'mixed'
-
-export interface LoadOptions {
-  port: number
-  token: string
-  kind: Kind
-  connections: number
-  /** How many requests in total. */
-  requests: number
-  /** The id of the first plant that is created. */
-  firstId: number
-}
-
-export interface LoadResult {
-  /** Responses with 200 per second. */
-  rate: number
-  /** Latencies in milliseconds. */
-  p50: number
-  p99: number
-  failures: number
-}
+import type { Load, LoadResult } from './load.ts'
 
 /** One write in this many requests of a mixed load. */
 const MIXED_WRITE_EVERY = 10
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
 
-function measure({ port, token, kind, connections, requests, firstId }: LoadOptions): Promise<LoadResult> {
+function measure({ port, token, kind, connections, requests, firstId }: Load): Promise<LoadResult> {
   const head = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`
   const list = Buffer.from(`GET /plants HTTP/1.1\r\n${head}\r\n`)
   const latencies = new Float64Array(requests)
@@ -58,7 +37,7 @@ function measure({ port, token, kind, connections, requests, firstId }: LoadOpti
       for (const socket of sockets) socket.destroy()
       latencies.sort()
       const at = (share: number) => latencies[Math.min(requests - 1, Math.floor(requests * share))] ?? 0
-      resolve({ rate: (requests - failures) / seconds, p50: at(0.5), p99: at(0.99), failures })
+      resolve({ requests: requests - failures, seconds, failures, p50: at(0.5), p99: at(0.99) })
     }
 
     function drive(socket: Socket): void {

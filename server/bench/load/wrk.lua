@@ -1,0 +1,23 @@
+-- Makes the requests of wrk (https://github.com/wg/wrk), and prints its result as JSON.
+
+local kind = os.getenv("LOAD_KIND")
+local id = tonumber(os.getenv("LOAD_FIRST_ID"))
+local headers = { Authorization = "Bearer " .. os.getenv("LOAD_TOKEN"), ["Content-Type"] = "application/json" }
+
+function init()
+  if kind == "list" then list = wrk.format("GET", "/plants", headers) end
+end
+
+function request()
+  if list then return list end
+  id = id + 1
+  local body = string.format('{"id":%d,"name":"Monstera deliciosa %d","tag":"aroid"}', id, id)
+  return wrk.format("POST", "/plants", headers, body)
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  local failures = errors.status + errors.connect + errors.read + errors.write + errors.timeout
+  io.write(string.format('\n{"requests":%d,"seconds":%.6f,"failures":%d,"p50":%.3f,"p99":%.3f}\n',
+    summary.requests, summary.duration / 1e6, failures, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+end
