@@ -122,6 +122,7 @@ export async function startServer(
         },
         complete,
       ),
+      shedding.release,
     )
     const url = await listenOnce()
     notReady = undefined

@@ -1,5 +1,6 @@
+import type { Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
@@ -21,24 +22,18 @@ export interface LoadShedding {
    * @throws Failure `unavailable` if the account has its share of requests in flight, or the event loop is late and the
    *   account has at least as many as the average
    */
-  shedByAccount(request: Pick<Request, 'identity'>, response: Response): void
+  shedByAccount(request: Pick<Request, 'identity' | 'socket'>): void
+  /** Counts the request of a connection no longer: its response has been handed over whole. */
+  release(socket: Socket): void
   /** How many requests are in flight. */
   inFlight(): number
   close(): void
 }
 
-/**
- * Who a response in flight is counted for. On the response, since a map of responses keeps many of them alive until a
- * collection of the whole heap, which takes a quarter of the throughput.
- */
-const CLIENT = Symbol('client')
-
-declare global {
-  namespace Express {
-    interface Response {
-      [CLIENT]?: string | undefined
-    }
-  }
+/** A connection handles one request at a time. */
+interface Connection {
+  /** Who that request is counted for; undefined: there is none. */
+  client: string | undefined
 }
 
 /** The period over which the delay is averaged, in milliseconds: a single long task sheds nothing. */
@@ -56,46 +51,61 @@ const MIN_IN_FLIGHT = 16
  */
 export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: LoadLimits): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
+  const connections = new WeakMap<Socket, Connection>()
   let inFlight = 0
   const delay = createOwnDelay()
 
-  function hold(response: Response, client: string): void {
+  function find(socket: Socket): Connection {
+    const known = connections.get(socket)
+    if (known) return known
+    const connection: Connection = { client: undefined }
+    connections.set(socket, connection)
+    // Not all responses end.
+    socket.once('close', () => release(connection))
+    return connection
+  }
+
+  function hold(connection: Connection, client: string): void {
     if (!share.hasRoom(client, 1)) throw overloaded('in-flight')
     share.take(client, 1)
-    response[CLIENT] = client
+    connection.client = client
     inFlight++
+  }
+
+  function release(connection: Connection): void {
+    const { client } = connection
+    if (client === undefined) return
+    connection.client = undefined
+    inFlight--
+    share.release(client, 1)
   }
 
   function isLate(): boolean {
     return maxEventLoopDelay > 0 && inFlight > MIN_IN_FLIGHT && delay.mean() > maxEventLoopDelay
   }
 
-  function release(this: Response): void {
-    const client = this[CLIENT]
-    if (client === undefined) return
-    this[CLIENT] = undefined
-    inFlight--
-    share.release(client, 1)
-  }
-
   return {
-    shedByAddress(request, response, next) {
-      hold(response, `address ${addressKey(request.ip ?? '')}`)
-      // Node.js emits `prefinish` once the last byte is handed over, and `close` in any case.
-      response.on('prefinish', release).on('close', release)
+    shedByAddress(request, _response, next) {
+      hold(find(request.socket), `address ${addressKey(request.ip ?? '')}`)
       next()
     },
 
-    shedByAccount({ identity }, response) {
-      // The connection may have closed while the token was looked up.
-      if (response[CLIENT] === undefined) return
+    shedByAccount({ identity, socket }) {
+      const connection = find(socket)
+      // It may have closed while the token was looked up.
+      if (connection.client === undefined) return
       const client = `account ${identity.account}`
-      release.call(response)
-      hold(response, client)
+      release(connection)
+      hold(connection, client)
       if (isLate() && share.holdsMuch(client)) {
-        release.call(response)
+        release(connection)
         throw overloaded('event-loop-delay')
       }
+    },
+
+    release(socket) {
+      const connection = connections.get(socket)
+      if (connection) release(connection)
     },
 
     inFlight: () => inFlight,

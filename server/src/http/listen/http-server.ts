@@ -6,10 +6,9 @@ import { Failure } from '../../failure.ts'
 import { addressKey, createFairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
-import { COMMON_HEADERS } from '../response/common-headers.ts'
 import { sendFailure } from '../response/send-failure.ts'
 import { createSlowReaders, type SlowReaders } from '../response/slow-readers.ts'
-import { createExpressPrototypes } from './express-prototypes.ts'
+import { createMessageClasses } from './message-classes.ts'
 import { createPipelining } from './pipelining.ts'
 import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 
@@ -22,8 +21,12 @@ type ConnectionLimits = Pick<
 export interface HttpServer {
   server: Server
   slowReaders: SlowReaders
-  /** Passes requests on to an app. Until then, every request is rejected because the server is starting. */
-  use(app: Express): void
+  /**
+   * Passes requests on to an app. Until then, every request is rejected because the server is starting.
+   *
+   * @param onEnd called with the connection of each response that has been handed over whole
+   */
+  use(app: Express, onEnd: (socket: Socket) => void): void
   /** Makes every response the last one of its connection. */
   drain(): void
 }
@@ -34,22 +37,24 @@ const LATE_CHECK_INTERVAL = 1_000
 
 /** Creates an HTTP server that responds with an `Error` body also to what cannot be parsed, or is late. */
 export function createHttpServer(limits: ConnectionLimits): HttpServer {
-  const prototypes = createExpressPrototypes()
   const slowReaders = createSlowReaders(limits.stallTimeout)
   const enqueue = createPipelining(handle)
   let listener: RequestListener = rejectStarting
+  let release: (socket: Socket) => void = () => {}
   let draining = false
+  const messages = createMessageClasses(endResponse)
 
   function handle(...[request, response]: Parameters<RequestListener>): void {
-    for (const [name, value] of COMMON_HEADERS) response.setHeader(name, value)
     if (draining) response.setHeader('Connection', 'close')
-    response.on('prefinish', watchUnread)
     listener(request, response)
   }
 
   /** Waits for the client to read a response that has been handed over whole. */
-  function watchUnread(this: ServerResponse): void {
-    if (this.socket && this.socket.writableLength > 0) slowReaders.watch(this)
+  function endResponse(response: ServerResponse): void {
+    const { socket } = response
+    if (!socket) return
+    release(socket)
+    if (socket.writableLength > 0) slowReaders.watch(response)
   }
 
   const receive: RequestListener = (request, response) => {
@@ -58,7 +63,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
     else enqueue(request, response)
   }
 
-  const server = createServer({ ...toServerOptions(limits), ...prototypes.constructors }, receive)
+  const server = createServer({ ...toServerOptions(limits), ...messages.constructors }, receive)
   server.maxConnections = limits.maxConnections
   server.timeout = limits.stallTimeout
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
@@ -74,8 +79,9 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   return {
     server,
     slowReaders,
-    use(app) {
-      prototypes.adopt(app)
+    use(app, onEnd) {
+      messages.adopt(app)
+      release = onEnd
       listener = (request, response) => app(request as Request, response as Response, neverCalled)
     },
     drain() {
@@ -114,7 +120,8 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
 /** The app responds to everything; without this, Express would create a final handler per request. */
 function neverCalled(): void {}
 
-const rejectStarting: RequestListener = (_request, response) => {
-  const headers = { 'X-Request-Id': randomUUID(), 'Retry-After': '1', Connection: 'close' }
+const rejectStarting: RequestListener = (request, response) => {
+  ;(request as Request).requestId = randomUUID()
+  const headers = { 'Retry-After': '1', Connection: 'close' }
   sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
 }

@@ -27,7 +27,6 @@ export function receiveRequest(logger: Logger): RequestHandler {
   return (request, response, next) => {
     const id = request.headers['x-request-id']
     request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-    response.setHeader('X-Request-Id', request.requestId)
     if (requestEnded.hasSubscribers || logger.isLevelEnabled('debug')) reportEnd(logger, request, response)
     rejectMalformed(request)
     next()

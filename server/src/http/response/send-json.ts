@@ -51,10 +51,9 @@ export function overrideJson(app: Express): void {
 
 /** Ends a response with JSON text in UTF-8. */
 export function sendJson(response: ServerResponse, bytes: Buffer): void {
-  response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   // Node.js does not count the body of a response to HEAD.
-  response.setHeader('Content-Length', bytes.length)
-  response.end(bytes)
+  const headers = ['Content-Type', JSON_CONTENT_TYPE, 'Content-Length', String(bytes.length)]
+  response.writeHead(response.statusCode, headers).end(bytes)
 }
 
 function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMemory }: SendOptions): void {

@@ -86,7 +86,7 @@ server.on('connection', (socket) => {
     sockets--
   })
 })
-use(app)
+use(app, loadShedding.release)
 const url = new URL(await listen(server, { host: '127.0.0.1', port: 0 }))
 
 const requests = [
