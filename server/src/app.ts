@@ -96,10 +96,13 @@ export function createApp(
 
 type Step = (request: TsRestRequest<typeof contract>, response: Response) => void | Promise<void>
 
-/** Runs steps one after the other, as one middleware: one each would cost 3 % of the throughput. */
+/** Runs steps one after the other, as one middleware, and waits only for those that return a promise. */
 function inOrder(...steps: Step[]): TsRestRequestHandler<typeof contract> {
-  return async (request, response, next) => {
-    for (const step of steps) await step(request, response)
-    next()
-  }
+  return steps.reduceRight<TsRestRequestHandler<typeof contract>>(
+    (proceed, step) => (request, response, next) => {
+      const waiting = step(request, response)
+      return waiting ? waiting.then(() => proceed(request, response, next)) : proceed(request, response, next)
+    },
+    (_request, _response, next) => next(),
+  )
 }

@@ -55,31 +55,54 @@ const MAX_CACHED = 10_000
 export function authenticate(
   findToken: FindToken,
   failureLimit: RateLimit | undefined,
-): (request: TsRestRequest<typeof contract>, response: Response) => Promise<void> {
+): (request: TsRestRequest<typeof contract>, response: Response) => void | Promise<void> {
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
-  const findCached = cacheTokens(findToken)
+  const cache = createTokenCache()
 
-  async function identify(headers: IncomingHttpHeaders): Promise<Identity> {
-    const { authorization } = headers
-    if (authorization === undefined || !/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
-    const token = authorization.length <= MAX_HEADER_LENGTH ? BEARER.exec(authorization)?.[1] : undefined
-    if (token === undefined) throw rejected('tokenInvalid', ', error="invalid_token"')
-    const found = await findCached(token)
+  async function find({ authorization = '' }: IncomingHttpHeaders, token: string | undefined): Promise<ValidToken> {
+    if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
+    const found = token === undefined ? 'tokenInvalid' : await findToken(token)
     if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
-    return found.identity
+    if (token !== undefined) cache.set(token, found)
+    return found
   }
 
-  return async (request, response) => {
-    const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
-    try {
-      request.identity = await identify(request.headers)
-    } catch (error) {
+  async function lookUp(
+    request: TsRestRequest<typeof contract>,
+    response: Response,
+    token: string | undefined,
+  ): Promise<void> {
+    const found = await find(request.headers, token).catch(async (error) => {
       // A 503 counts too: a client chooses which key its token names.
       if (error instanceof Failure) await countFailure?.(addressKey(request.ip ?? ''), response)
       throw error
-    }
-    if (!request.identity.scopes.includes(scope)) throw insufficientScope(scope)
+    })
+    admit(request, found)
   }
+
+  return (request, response) => {
+    const token = readToken(request.headers)
+    const cached = token === undefined ? undefined : cache.get(token)
+    return cached ? admit(request, cached) : lookUp(request, response, token)
+  }
+}
+
+/** Returns the token of a request; undefined: it has none, or a malformed one. */
+function readToken({ authorization }: IncomingHttpHeaders): string | undefined {
+  if (authorization === undefined || authorization.length > MAX_HEADER_LENGTH) return undefined
+  return BEARER.exec(authorization)?.[1]
+}
+
+function admit(request: TsRestRequest<typeof contract>, { identity }: ValidToken): void {
+  request.identity = identity
+  const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
+  if (!identity.scopes.includes(scope)) throw insufficientScope(scope)
+}
+
+/** Keeps valid tokens for a moment. */
+interface TokenCache {
+  get(token: string): ValidToken | undefined
+  set(token: string, valid: ValidToken): void
 }
 
 /**
@@ -87,18 +110,21 @@ export function authenticate(
  * are cached: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
  * that takes reveals nothing about them.
  */
-function cacheTokens(findToken: FindToken): FindToken {
+function createTokenCache(): TokenCache {
   const cache = new Map<string, ValidToken & { staleAt: number }>()
-  return async (token) => {
-    const cached = cache.get(token)
-    if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
-    cache.delete(token)
-    const found = await findToken(token)
-    if (typeof found === 'string') return found
-    const [oldest] = cache.keys()
-    if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
-    cache.set(token, { ...found, staleAt: performance.now() + TTL })
-    return found
+  return {
+    get(token) {
+      const cached = cache.get(token)
+      if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
+      cache.delete(token)
+      return undefined
+    },
+
+    set(token, valid) {
+      const [oldest] = cache.keys()
+      if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
+      cache.set(token, { ...valid, staleAt: performance.now() + TTL })
+    },
   }
 }
 

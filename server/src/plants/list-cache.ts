@@ -130,21 +130,24 @@ function toBytes(entry: Entry): Buffer {
 function oncePerTurn<Result>(
   run: (keys: readonly string[]) => Promise<readonly Result[]>,
 ): (key: string) => Promise<Result> {
-  let positions = new Map<string, number>()
-  let results: Promise<readonly Result[]> | undefined
+  let results = new Map<string, Promise<Result>>()
+  let all: Promise<readonly Result[]> | undefined
 
   async function runAfterTurn(): Promise<readonly Result[]> {
     await new Promise((resolve) => setImmediate(resolve))
-    const keys = [...positions.keys()]
-    positions = new Map()
-    results = undefined
+    const keys = [...results.keys()]
+    results = new Map()
+    all = undefined
     return run(keys)
   }
 
-  return async (key) => {
-    const position = positions.get(key) ?? positions.size
-    positions.set(key, position)
-    results ??= runAfterTurn()
-    return (await results)[position] as Result
+  return (key) => {
+    const known = results.get(key)
+    if (known) return known
+    const position = results.size
+    all ??= runAfterTurn()
+    const result = all.then((list) => list[position] as Result)
+    results.set(key, result)
+    return result
   }
 }
