@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { readFile } from 'node:fs/promises'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import type { StaticResource } from './static-resource.ts'
 
@@ -21,13 +20,17 @@ const SWAGGER_UI_FOLDER = new URL('.', import.meta.resolve('swagger-ui-dist/pack
 
 /** Creates the OpenAPI document, and the page that shows it and calls the service. */
 export function createDocsResources(publicUrl: string | undefined): StaticResource[] {
-  const document = JSON.stringify(createOpenApiDocument({ serverUrl: publicUrl }))
   return [
-    { method: 'GET', path: '/openapi.json', bytes: Buffer.from(document), contentType: JSON_CONTENT_TYPE },
+    {
+      method: 'GET',
+      path: '/openapi.json',
+      read: () => createDocument(publicUrl),
+      contentType: JSON_CONTENT_TYPE,
+    },
     {
       method: 'GET',
       path: '/docs',
-      bytes: readFileSync(new URL('index.html', PAGE_FOLDER)),
+      read: () => readFile(new URL('index.html', PAGE_FOLDER)),
       contentType: 'text/html; charset=utf-8',
       contentSecurityPolicy: PAGE_POLICY,
     },
@@ -41,7 +44,12 @@ export function createDocsResources(publicUrl: string | undefined): StaticResour
   ]
 }
 
+async function createDocument(serverUrl: string | undefined): Promise<Buffer> {
+  const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
+  return Buffer.from(JSON.stringify(createOpenApiDocument({ serverUrl })))
+}
+
 function asset(folder: URL, file: string, mediaType: string): StaticResource {
-  const bytes = readFileSync(new URL(file, folder))
-  return { method: 'GET', path: `/docs/${file}`, bytes, contentType: `${mediaType}; charset=utf-8` }
+  const read = () => readFile(new URL(file, folder))
+  return { method: 'GET', path: `/docs/${file}`, read, contentType: `${mediaType}; charset=utf-8` }
 }

@@ -5,17 +5,24 @@ import type { Express } from 'express'
 export interface StaticResource {
   method: 'GET'
   path: string
-  bytes: Buffer
+  /** Reads the content, at the first request: most servers never get one. */
+  read(): Promise<Buffer>
   contentType: string
   /** Default: that of every response, which allows nothing. */
   contentSecurityPolicy?: string
 }
 
+interface Content {
+  bytes: Buffer
+  etag: string
+}
+
 /** Serves resources from memory. Clients cache and revalidate them, so that they see a new version immediately. */
 export function serveStaticResources(app: Express, resources: readonly StaticResource[]): void {
-  for (const { path, bytes, contentType, contentSecurityPolicy } of resources) {
-    const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
-    app.get(path, (request, response) => {
+  for (const { path, read, contentType, contentSecurityPolicy } of resources) {
+    const load = cacheContent(read)
+    app.get(path, async (request, response) => {
+      const { bytes, etag } = await load()
       response.setHeader('Cache-Control', 'no-cache')
       response.setHeader('ETag', etag)
       if (contentSecurityPolicy !== undefined) response.setHeader('Content-Security-Policy', contentSecurityPolicy)
@@ -27,5 +34,20 @@ export function serveStaticResources(app: Express, resources: readonly StaticRes
       response.setHeader('Content-Length', bytes.length)
       response.end(bytes)
     })
+  }
+}
+
+/** Keeps the content from its first use on; a failure is tried again. */
+function cacheContent(read: () => Promise<Buffer>): () => Promise<Content> {
+  let content: Promise<Content> | undefined
+  return () => {
+    content ??= read().then(
+      (bytes) => ({ bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }),
+      (error) => {
+        content = undefined
+        throw error
+      },
+    )
+    return content
   }
 }
