@@ -1,6 +1,5 @@
 import type { RequestCounts } from '@plant-store/prisma'
 import type { Request, Response } from 'express'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
@@ -58,10 +57,13 @@ export function createRateLimit(
   }
 }
 
-/** Creates a counter of this process. */
+/** Creates a counter of this process. Without a limit, nothing of the library is loaded. */
 function createCounter({ requests, seconds }: RateLimit): Counter {
-  const limiter = new RateLimiterMemory({ points: requests, duration: seconds })
+  const loading = import('rate-limiter-flexible').then(
+    ({ RateLimiterMemory }) => new RateLimiterMemory({ points: requests, duration: seconds }),
+  )
   return async (key) => {
+    const limiter = await loading
     // Unlike `consume`, it does not throw beyond the limit.
     const { consumedPoints, msBeforeNext } = await limiter.penalty(key)
     return { count: consumedPoints, endsIn: msBeforeNext }
