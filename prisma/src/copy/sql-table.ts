@@ -1,3 +1,4 @@
+import type { Dialect } from '../shared/dialect.ts'
 import type { Sql } from '../shared/sql.ts'
 import {
   type ColumnType,
@@ -8,14 +9,12 @@ import {
   tableDefinitions,
 } from './tables.ts'
 
-/** How the SQL of an engine differs. */
-export interface Dialect {
-  /** Writes the parameter at a position, from 1 on. */
-  parameter(position: number): string
+/** How the SQL of an engine differs where whole tables are copied. */
+export interface CopyDialect extends Dialect {
   /** Selects `value`, a JSON array for each row of the first parameter. */
   readonly rows: string
-  /** Reads a column as a value of a row. */
-  read(column: string, type: ColumnType): string
+  /** Reads a number of a column. */
+  readNumber(column: string): string
   /** Writes a value of a row, which is a text, as what the column stores. */
   write(value: string, type: ColumnType): string
   /** What lets an INSERT choose a value that the engine generates otherwise. */
@@ -31,12 +30,12 @@ const MAX_BATCH_ROWS = 2_048
 const MAX_BATCH_BYTES = 2 ** 21
 
 /** Creates all tables of a database. */
-export function createTables(sql: Sql, dialect: Dialect, run: Run): Record<TableName, Table> {
+export function createTables(sql: Sql, dialect: CopyDialect, run: Run): Record<TableName, Table> {
   const create = (name: TableName) => createTable(name, sql, dialect, run)
   return { Secret: create('Secret'), Token: create('Token'), Plant: create('Plant') }
 }
 
-function createTable(name: TableName, sql: Sql, dialect: Dialect, run: Run): Table {
+function createTable(name: TableName, sql: Sql, dialect: CopyDialect, run: Run): Table {
   const select = writeSelect(name, tableDefinitions[name], dialect)
   const insert = writeInsert(name, tableDefinitions[name], dialect)
   return {
@@ -46,13 +45,14 @@ function createTable(name: TableName, sql: Sql, dialect: Dialect, run: Run): Tab
 }
 
 /** Selects the rows after a key whose sizes add up to a batch, or the first one alone. */
-function writeSelect(name: string, { columns }: TableDefinition, { parameter, read }: Dialect): string {
+function writeSelect(name: string, { columns }: TableDefinition, dialect: CopyDialect): string {
+  const { parameter } = dialect
   const entries = Object.entries(columns)
   const texts = entries.filter(([, type]) => type === 'text')
   const key = `"${entries[0]?.[0]}"`
   const bytes = texts.map(([column]) => `coalesce(octet_length("${column}"), 0)`).join(' + ')
   return `
-    SELECT ${entries.map(([column, type]) => read(`"${column}"`, type)).join(', ')} FROM "${name}"
+    SELECT ${entries.map(([column, type]) => readColumn(`"${column}"`, type, dialect)).join(', ')} FROM "${name}"
     WHERE ${key} > ${parameter(1)} AND ${key} <= (
       SELECT max(${key}) FROM (
         SELECT ${key}, "bytes", sum("bytes") OVER (ORDER BY ${key}) AS "total"
@@ -62,8 +62,14 @@ function writeSelect(name: string, { columns }: TableDefinition, { parameter, re
     ORDER BY ${key}`
 }
 
+/** Reads a column as a value of a row. */
+function readColumn(column: string, type: ColumnType, { readNumber, readTime }: CopyDialect): string {
+  if (type === 'text') return column
+  return type === 'time' ? readTime(column) : readNumber(column)
+}
+
 /** Inserts rows in order, so that a batch that is sent again changes nothing. */
-function writeInsert(name: string, { columns, updatable = [] }: TableDefinition, dialect: Dialect): string {
+function writeInsert(name: string, { columns, updatable = [] }: TableDefinition, dialect: CopyDialect): string {
   const entries = Object.entries(columns)
   const names = entries.map(([column]) => `"${column}"`)
   const values = entries.map(([, type], index) => dialect.write(`value ->> ${index}`, type))

@@ -1,5 +1,6 @@
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { Database, OpenOptions } from '../database.ts'
-import { PrismaClient } from '../generated/postgresql/client.ts'
+import type { PrismaClient } from '../generated/postgresql/client.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
 import { createSql } from '../shared/sql.ts'
@@ -10,6 +11,7 @@ import { checkPromises } from './connection/promises.ts'
 import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { watchWrites } from './connection/write-watch.ts'
+import { dialect } from './dialect.ts'
 import { createPlants } from './plants.ts'
 import { createRequestCounts } from './request-counts.ts'
 
@@ -31,14 +33,13 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: OpenOptions): Database {
   const retry = <Result>(run: () => Promise<Result>) => retryWhile(isTemporary, run, { patience, onRetry })
   const { adapter: connection, whyUnwritable } = watchWrites(pool.adapter)
-  const { provider, adapterName } = connection
-  const prisma = new PrismaClient({ adapter: { provider, adapterName, connect: async () => connection } })
+  let prisma: Promise<PrismaClient> | undefined
   const sql = createSql(connection)
   return {
     plants: createPlants(sql, retry),
-    tokens: createTokens(prisma, retry),
+    tokens: createTokens({ loadPrisma, sql, dialect, retry }),
     requestCounts: createRequestCounts(sql),
-    secret: (name) => retry(() => readSecret(prisma, name)),
+    secret: (name) => retry(() => readSecret(sql, dialect, name)),
 
     isEmpty: () =>
       retry(async () => {
@@ -52,4 +53,15 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
     failure: toTemporaryFailure,
     close: pool.close,
   }
+
+  function loadPrisma(): Promise<PrismaClient> {
+    prisma ??= createPrisma(connection)
+    return prisma
+  }
+}
+
+async function createPrisma(connection: SqlDriverAdapter): Promise<PrismaClient> {
+  const { PrismaClient } = await import('../generated/postgresql/client.ts')
+  const { provider, adapterName } = connection
+  return new PrismaClient({ adapter: { provider, adapterName, connect: async () => connection } })
 }

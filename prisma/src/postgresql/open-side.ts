@@ -1,10 +1,11 @@
-import { createTables, type Dialect } from '../copy/sql-table.ts'
+import { type CopyDialect, createTables } from '../copy/sql-table.ts'
 import type { Role, Side } from '../copy/tables.ts'
 import { retryWhile } from '../shared/retry.ts'
 import { createSql } from '../shared/sql.ts'
 import { isTemporary, toDatabaseError } from './connection/errors.ts'
 import { createPool } from './connection/pool.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
+import { dialect } from './dialect.ts'
 
 /** How long a copy waits for a server that does not respond, such as one that restarts, in milliseconds. */
 const PATIENCE = 60_000
@@ -13,21 +14,16 @@ const MAX_PAUSE = 500
 const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
 const LAST_SEQ = `greatest(coalesce(pg_sequence_last_value(${SEQUENCE}), 0), coalesce((SELECT max("seq") FROM "Plant"), 0))`
 
-const READ = {
-  // As a number of JavaScript, not as the text of a BIGINT.
-  number: (column: string) => `${column}::float8`,
-  text: (column: string) => column,
-  time: (column: string) => `round(date_part('epoch', ${column}) * 1000)`,
-}
 const WRITE = {
   number: (value: string) => `(${value})::bigint`,
   text: (value: string) => value,
   time: (value: string) => `to_timestamp((${value})::float8 / 1000)`,
 }
-const dialect: Dialect = {
-  parameter: (position) => `$${position}`,
+const copyDialect: CopyDialect = {
+  ...dialect,
   rows: 'json_array_elements($1::json) AS "rows"(value)',
-  read: (column, type) => READ[type](column),
+  // As a number of JavaScript, not as the text of a BIGINT.
+  readNumber: (column) => `${column}::float8`,
   write: (value, type) => WRITE[type](value),
   overriding: 'OVERRIDING SYSTEM VALUE',
 }
@@ -50,7 +46,7 @@ export async function openSide(url: string, _role: Role, signal?: AbortSignal): 
     (await run(() => sql.query<[Value]>(`SELECT ${expression}`)))[0]?.[0]
   return {
     name,
-    tables: createTables(sql, dialect, run),
+    tables: createTables(sql, copyDialect, run),
 
     identify: async () =>
       // A server starts at a moment of its own, in microseconds.

@@ -4,7 +4,7 @@ import type { ArgType, SqlQueryable } from '@prisma/driver-adapter-utils'
 export type SqlValue = string | number | boolean | null
 
 /**
- * SQL on the connection of Prisma Client, past its query engine, which spends 60 to 80 microseconds on a raw statement:
+ * SQL past Prisma Client and its query engine, which spends 60 to 80 microseconds on a raw statement:
  * a third of a durable insert (Prisma 7.10, Node.js 20).
  */
 export interface Sql {

@@ -1,4 +1,6 @@
 import type { NewTokenRow, Retry, TokenRow, Tokens } from '../database.ts'
+import type { Dialect } from './dialect.ts'
+import type { Sql } from './sql.ts'
 
 /** The part of the Prisma Clients that reads and writes tokens: each engine has its own client. */
 interface TokenTable {
@@ -13,35 +15,82 @@ interface TokenTable {
 
 type StoredToken = Omit<TokenRow, 'scopes'> & { readonly scopes: string }
 
-/** Creates the tokens of a database over Prisma Client. */
-export function createTokens({ token: table }: { token: TokenTable }, retry: Retry): Tokens {
+/** What the tokens of a database are read and written with. */
+interface TokenAccess {
+  /** Loads Prisma Client at its first use. */
+  loadPrisma(): Promise<{ token: TokenTable }>
+  readonly sql: Sql
+  readonly dialect: Dialect
+  readonly retry: Retry
+}
+
+type FoundToken = [
+  id: string,
+  account: string,
+  scopes: string,
+  label: string | null,
+  createdAt: number,
+  expiresAt: number | null,
+  revokedAt: number | null,
+]
+
+/** Creates the tokens of a database. Only the lookup is on the way of a request, which needs no Prisma Client. */
+export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): Tokens {
+  const selectByHash = writeSelectByHash(dialect)
   return {
     async create({ scopes, ...token }) {
       const data = { ...token, scopes: scopes.join(' '), createdAt: new Date() }
       // A retry after a lost response finds what the first attempt has stored.
       const where = { hash: token.hash }
+      const { token: table } = await loadPrisma()
       return toTokenRow(await retry(async () => (await table.findUnique({ where })) ?? table.create({ data })))
     },
 
     async list(account) {
       const where = account === undefined ? {} : { account }
+      const { token: table } = await loadPrisma()
       const rows = await retry(async () => table.findMany({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] }))
       return rows.map(toTokenRow)
     },
 
     async revoke(id) {
+      const { token: table } = await loadPrisma()
       await retry(async () => table.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } }))
       const row = await retry(async () => table.findUnique({ where: { id } }))
       return row ? toTokenRow(row) : undefined
     },
 
     async find(hash) {
-      const row = await retry(async () => table.findUnique({ where: { hash } }))
-      return row ? toTokenRow(row) : undefined
+      const [row] = await retry(() => sql.query<FoundToken>(selectByHash, hash))
+      return row && toFoundRow(row)
     },
   }
 }
 
 function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedAt }: StoredToken): TokenRow {
   return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
+}
+
+function writeSelectByHash({ parameter, readTime }: Dialect): string {
+  // A value that is not a time reads as 1970: a token that has expired rather than one that never does.
+  const times = ['"createdAt"', '"expiresAt"', '"revokedAt"'].map(
+    (column) => `CASE WHEN ${column} IS NOT NULL THEN coalesce(${readTime(column)}, 0) END`,
+  )
+  return `SELECT "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token" WHERE "hash" = ${parameter(1)}`
+}
+
+function toFoundRow([id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {
+  return toTokenRow({
+    id,
+    account,
+    scopes,
+    label,
+    createdAt: new Date(createdAt),
+    expiresAt: toDate(expiresAt),
+    revokedAt: toDate(revokedAt),
+  })
+}
+
+function toDate(time: number | null): Date | null {
+  return time === null ? null : new Date(time)
 }

@@ -8,6 +8,7 @@ import { connectClient, type SqliteClient } from './connection/client.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { dialect } from './dialect.ts'
 import { createPlants } from './plants.ts'
 
 /** Opens a SQLite file. */
@@ -23,15 +24,15 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 }
 
 function createDatabase(
-  { prisma, sql, whyUnwritable, close }: SqliteClient,
+  { loadPrisma, sql, whyUnwritable, close }: SqliteClient,
   file: string,
   { patience = REQUEST_PATIENCE, onRetry }: OpenOptions,
 ): Database {
   const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })
   return {
     plants: createPlants(sql, retry),
-    tokens: createTokens(prisma, retry),
-    secret: (name) => retry(() => readSecret(prisma, name)),
+    tokens: createTokens({ loadPrisma, sql, dialect, retry }),
+    secret: (name) => retry(() => readSecret(sql, dialect, name)),
 
     async isEmpty() {
       const [row] = await sql.query<[number]>('SELECT EXISTS (SELECT 1 FROM "Token") OR EXISTS (SELECT 1 FROM "Plant")')

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs'
-import { createTables, type Dialect } from '../copy/sql-table.ts'
+import { type CopyDialect, createTables } from '../copy/sql-table.ts'
 import type { Role, Side } from '../copy/tables.ts'
 import { OPEN_PATIENCE } from '../shared/retry.ts'
 import { createSql, type Sql } from '../shared/sql.ts'
@@ -8,15 +8,12 @@ import { connect } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { dialect } from './dialect.ts'
 
-/** Times are stored as Prisma writes them. By hand, they may also be a number or `CURRENT_TIMESTAMP`. */
-const dialect: Dialect = {
-  parameter: () => '?',
+const copyDialect: CopyDialect = {
+  ...dialect,
   rows: 'json_each(?)',
-  read: (column, type) =>
-    type === 'time'
-      ? `iif(typeof(${column}) = 'integer', ${column}, CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER))`
-      : column,
+  readNumber: (column) => column,
   write: (value, type) =>
     type === 'time' ? `strftime('%Y-%m-%dT%H:%M:%f+00:00', (${value}) / 1000.0, 'unixepoch')` : value,
   overriding: '',
@@ -37,7 +34,7 @@ export async function openSide(url: string, role: Role, signal?: AbortSignal): P
     explain(name, () => retryWhileBusy(operation, { patience: OPEN_PATIENCE, signal }), signal)
   return {
     name,
-    tables: createTables(sql, dialect, run),
+    tables: createTables(sql, copyDialect, run),
 
     async identify() {
       const { dev, ino } = statSync(name, { bigint: true })

@@ -1,18 +1,20 @@
 import { onTestFinished } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { connectClient, type SqliteClient } from '../../src/sqlite/connection/client.ts'
 import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
-export async function openClient(url: string): Promise<SqliteClient> {
+export async function openClient(url: string): Promise<SqliteClient & { prisma: PrismaClient }> {
   const client = await connectClient(databaseFile(url))
-  onTestFinished(() => client.prisma.$disconnect())
-  return client
+  const prisma = (await client.loadPrisma()) as PrismaClient
+  onTestFinished(() => prisma.$disconnect())
+  return { ...client, prisma }
 }
 
 /** Creates a database and connects Prisma Client to it. */
-export async function openNewClient(): Promise<SqliteClient & { file: string; url: string }> {
+export async function openNewClient(): Promise<SqliteClient & { prisma: PrismaClient; file: string; url: string }> {
   const database = temporaryDatabase()
   await migrateDatabase(database.url)
   return { ...database, ...(await openClient(database.url)) }

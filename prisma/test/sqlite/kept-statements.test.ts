@@ -15,7 +15,8 @@ test('a statement is prepared once, however often it runs, so none is garbage-co
     return prepare.call(this, sql)
   } as typeof prepare
   try {
-    const { prisma, sql, close } = await connectClient(databaseFile(url))
+    const { loadPrisma, sql, close } = await connectClient(databaseFile(url))
+    const prisma = await loadPrisma()
     for (let id = 0; id < 50; id++) {
       await sql.execute(
         'INSERT INTO "Plant" ("account", "id", "name") VALUES (?, ?, ?)',

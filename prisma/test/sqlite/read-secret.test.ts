@@ -3,6 +3,8 @@ import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { readSecret } from '../../src/shared/secret.ts'
+import type { Sql } from '../../src/shared/sql.ts'
+import { dialect } from '../../src/sqlite/dialect.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 test('a secret is 32 bytes, created at its first use, and the same for every connection from then on', async () => {
@@ -11,30 +13,28 @@ test('a secret is 32 bytes, created at its first use, and the same for every con
   const [one, other] = [await openClient(url), await openClient(url)]
   expect(query(file, 'SELECT * FROM Secret')).toEqual([])
 
-  const secrets = await Promise.all([one, other, one].map(({ prisma }) => readSecret(prisma, 'cursor')))
+  const secrets = await Promise.all([one, other, one].map(({ sql }) => readSecret(sql, dialect, 'cursor')))
   const [secret] = secrets
   expect(secret).toHaveLength(32)
   expect(secrets).toEqual([secret, secret, secret])
-  expect(await readSecret((await openClient(url)).prisma, 'cursor')).toEqual(secret)
+  expect(await readSecret((await openClient(url)).sql, dialect, 'cursor')).toEqual(secret)
   expect(query(file, 'SELECT * FROM Secret')).toEqual([{ name: 'cursor', value: secret?.toString('hex') }])
 })
 
 test('a secret that another server stores first is used', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
-  const { prisma } = await openClient(url)
+  const { sql } = await openClient(url)
   const first = 'ab'.repeat(32)
-  const late: Parameters<typeof readSecret>[0] = {
-    secret: {
-      findUnique: (parameters) => prisma.secret.findUnique(parameters),
-      create: (parameters) => {
-        runSql(file, `INSERT INTO Secret VALUES ('cursor', '${first}')`)
-        return prisma.secret.create(parameters)
-      },
+  const late: Sql = {
+    ...sql,
+    execute: (...statement) => {
+      runSql(file, `INSERT INTO Secret VALUES ('cursor', '${first}')`)
+      return sql.execute(...statement)
     },
   }
-  expect((await readSecret(late, 'cursor')).toString('hex')).toBe(first)
-  expect((await readSecret(prisma, 'cursor')).toString('hex')).toBe(first)
+  expect((await readSecret(late, dialect, 'cursor')).toString('hex')).toBe(first)
+  expect((await readSecret(sql, dialect, 'cursor')).toString('hex')).toBe(first)
 })
 
 test('secrets with other names and of other databases differ', async () => {
@@ -42,8 +42,8 @@ test('secrets with other names and of other databases differ', async () => {
   const secrets = new Set<string>()
   for (const { url } of databases) {
     await migrateDatabase(url)
-    const { prisma } = await openClient(url)
-    for (const name of ['cursor', 'other']) secrets.add((await readSecret(prisma, name)).toString('hex'))
+    const { sql } = await openClient(url)
+    for (const name of ['cursor', 'other']) secrets.add((await readSecret(sql, dialect, name)).toString('hex'))
   }
   expect(secrets.size).toBe(4)
 })

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
@@ -9,10 +8,9 @@ const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag:
 
 test('a transaction of Prisma Client is rejected and writes nothing', async () => {
   const { prisma, file } = await openNewClient()
-  const client = prisma as PrismaClient
-  const creates = [client.plant.create({ data: plant('1') }), client.plant.create({ data: plant('2') })]
-  await expect(client.$transaction(creates)).rejects.toThrow('Transactions are not supported')
-  await expect(client.$transaction(async () => {})).rejects.toThrow('Transactions are not supported')
+  const creates = [prisma.plant.create({ data: plant('1') }), prisma.plant.create({ data: plant('2') })]
+  await expect(prisma.$transaction(creates)).rejects.toThrow('Transactions are not supported')
+  await expect(prisma.$transaction(async () => {})).rejects.toThrow('Transactions are not supported')
 
   await prisma.plant.create({ data: plant('3') })
   expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '3' }])

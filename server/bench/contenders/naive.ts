@@ -54,6 +54,6 @@ app.listen(0, '127.0.0.1', function (this: Server) {
 
 /** The clients of both engines have the same methods. */
 async function connect(url: string): Promise<Pick<PrismaClient, 'plant' | 'token'>> {
-  if (url.startsWith('file:')) return (await connectClient(databaseFile(url))).prisma
+  if (url.startsWith('file:')) return (await connectClient(databaseFile(url))).loadPrisma()
   return new PostgresqlClient({ adapter: new PrismaPg(url) }) as unknown as PrismaClient
 }

@@ -1,5 +1,5 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { PrismaClient } from '../../generated/sqlite/client.ts'
+import type { PrismaClient } from '../../generated/sqlite/client.ts'
 import { OPEN_PATIENCE } from '../../shared/retry.ts'
 import { createSql, type Sql } from '../../shared/sql.ts'
 import { checkTriggers } from './check-triggers.ts'
@@ -11,11 +11,13 @@ import { watchWrites } from './write-watch.ts'
 /** How long a statement waits for another process's lock, in milliseconds. Short, because that blocks the event loop. */
 export const BUSY_TIMEOUT = 50
 
-/** Prisma Client on a SQLite file. Statements that belong together are written as one: transactions are rejected. */
+type Prisma = Omit<PrismaClient, '$transaction'>
+
+/** A connection to a SQLite file. Statements that belong together are written as one: transactions are rejected. */
 export interface SqliteClient {
-  readonly prisma: Omit<PrismaClient, '$transaction'>
-  /** The same connection, for raw SQL. */
   readonly sql: Sql
+  /** Loads Prisma Client on the same connection, at its first use: it takes 0.2 s and 50 MB, and requests do not need it. */
+  loadPrisma(): Promise<Prisma>
   /** Explains in a sentence why a write would fail now; undefined: it would not. Takes up to two seconds. */
   whyUnwritable(): Promise<string | undefined>
   /** Writes the write-ahead log back into the file and closes it. */
@@ -23,7 +25,7 @@ export interface SqliteClient {
 }
 
 /**
- * Connects Prisma Client to a SQLite file that exists, with the settings that durability needs.
+ * Connects to a SQLite file that exists, with the settings that durability needs.
  *
  * @param signal aborts waiting for a file that another process has locked
  */
@@ -35,24 +37,23 @@ export async function connectClient(file: string, signal?: AbortSignal): Promise
     await retryWhileBusy(() => connection.executeScript(CONNECTION_SETTINGS), options)
     await retryWhileBusy(() => checkSettings(connection, file), options)
     await retryWhileBusy(() => checkTriggers(connection, file), options)
-    return await createClient(connection, file)
+    return createClient(connection, file)
   } catch (error) {
     await connection.dispose()
     throw error
   }
 }
 
-async function createClient(connection: SqlDriverAdapter, file: string): Promise<SqliteClient> {
+function createClient(connection: SqlDriverAdapter, file: string): SqliteClient {
   const watch = watchWrites(connection, file)
-  const { provider, adapterName } = connection
-  const adapter = { provider, adapterName, connect: async () => ({ ...watch.connection, startTransaction }) }
-  // The default format quotes the source code around the call.
-  const prisma = new PrismaClient({ adapter, errorFormat: 'minimal' })
-  await prisma.$connect()
   const sql = createSql(watch.connection)
+  let prisma: Promise<Prisma> | undefined
   return {
-    prisma,
     sql,
+    loadPrisma() {
+      prisma ??= createPrisma(watch.connection)
+      return prisma
+    },
     whyUnwritable: watch.whyUnwritable,
     async close() {
       // The last connection to close removes the write-ahead log.
@@ -60,10 +61,18 @@ async function createClient(connection: SqlDriverAdapter, file: string): Promise
       try {
         await sql.query('PRAGMA wal_checkpoint(TRUNCATE)')
       } finally {
-        await prisma.$disconnect()
+        await connection.dispose()
       }
     },
   }
+}
+
+async function createPrisma(connection: SqlDriverAdapter): Promise<Prisma> {
+  const { PrismaClient } = await import('../../generated/sqlite/client.ts')
+  const { provider, adapterName } = connection
+  const adapter = { provider, adapterName, connect: async () => ({ ...connection, startTransaction }) }
+  // The default format quotes the source code around the call.
+  return new PrismaClient({ adapter, errorFormat: 'minimal' })
 }
 
 /**

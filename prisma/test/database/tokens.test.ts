@@ -1,0 +1,55 @@
+/** What every engine stores and finds of a token, past the server. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { type Database, openDatabase } from '../../src/index.ts'
+
+let url: string
+let database: Database
+beforeAll(async () => {
+  url = await newDatabase()
+  database = await openDatabase(url)
+})
+afterAll(() => database.close())
+
+const newToken = (id: string, expiresAt: Date | null = null) => ({
+  id,
+  hash: `hash of ${id}`,
+  account: 'älice',
+  scopes: ['read', 'write'],
+  label: null,
+  expiresAt,
+})
+
+test('a token is found by its hash, with all that Prisma Client has stored', async () => {
+  const { tokens } = database
+  const stored = [
+    await tokens.create(newToken('plain')),
+    await tokens.create({ ...newToken('labelled', new Date('2031-02-03T04:05:06.789Z')), label: 'a "label"' }),
+    await tokens.create(newToken('revoked', new Date('2001-01-01T00:00:00.001Z'))),
+  ]
+  stored[2] = (await tokens.revoke('revoked')) ?? expect.unreachable()
+  expect(await Promise.all(stored.map(({ id }) => tokens.find(`hash of ${id}`)))).toEqual(stored)
+  const listed = await tokens.list()
+  expect(listed).toHaveLength(stored.length)
+  expect(listed).toEqual(expect.arrayContaining(stored))
+})
+
+test('a hash that no token has finds nothing', async () => {
+  for (const hash of ['', 'hash', "' OR true --"]) expect(await database.tokens.find(hash)).toBeUndefined()
+})
+
+test.runIf(engine === 'sqlite')(
+  'times that were written by hand are read as UTC, and other text as 1970',
+  async () => {
+    await database.tokens.create(newToken('by hand'))
+    const expiryOf = async (value: string) => {
+      await runSql(url, `UPDATE "Token" SET "expiresAt" = ${value} WHERE "id" = 'by hand'`)
+      return (await database.tokens.find('hash of by hand'))?.expiresAt?.toISOString()
+    }
+    expect(await expiryOf(`'2031-02-03 04:05:06'`)).toBe('2031-02-03T04:05:06.000Z')
+    expect(await expiryOf(`'2031-02-03T04:05:06.789+02:00'`)).toBe('2031-02-03T02:05:06.789Z')
+    expect(await expiryOf(String(Date.parse('2031-02-03T04:05:06.789Z')))).toBe('2031-02-03T04:05:06.789Z')
+    expect(await expiryOf(`'tomorrow'`)).toBe('1970-01-01T00:00:00.000Z')
+    expect(await expiryOf('NULL')).toBeUndefined()
+  },
+)

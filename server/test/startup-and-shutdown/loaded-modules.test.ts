@@ -1,0 +1,47 @@
+/** What a server loads: time at startup, and memory for as long as it runs. */
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+
+/** Serves some requests and returns the URLs of all modules that were loaded, as V8's coverage lists them. */
+async function loadedModules(paths: readonly string[]): Promise<string[]> {
+  const folder = temporaryFolder()
+  const DATABASE_URL = await newDatabase()
+  const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
+  const server = await startServerProcess({ DATABASE_URL, NODE_V8_COVERAGE: folder })
+  const headers = { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/json' }
+  for (const each of paths) {
+    expect((await fetch(server.url + each, { headers })).status).toBe(200)
+  }
+  for (const id of [1, 2]) {
+    const body = JSON.stringify({ id, name: 'Monstera' })
+    expect((await fetch(`${server.url}/plants`, { method: 'POST', headers, body })).status).toBe(200)
+  }
+  const page = await fetch(`${server.url}/plants?limit=1`, { headers })
+  expect(page.headers.get('link')).toContain('cursor=')
+  expect(await server.end()).toBe(0)
+  const [file = ''] = await readdir(folder)
+  const coverage: { result: { url: string }[] } = JSON.parse(await readFile(path.join(folder, file), 'utf8'))
+  return coverage.result.map(({ url }) => url)
+}
+
+const PRISMA_CLIENT = /@prisma\/client\/runtime|dist\/generated/
+const GENERATOR = /zod-openapi|contract\/dist\/openapi/
+
+test('requests of plants load nothing of what they do not need', async () => {
+  const loaded = await loadedModules(['/plants'])
+  const find = (pattern: RegExp) => loaded.filter((url) => pattern.test(url))
+  expect(find(/contract\/dist\/plants\.js$/)).toHaveLength(1)
+  expect(find(PRISMA_CLIENT)).toEqual([])
+  expect(find(GENERATOR)).toEqual([])
+  expect(find(/rate-limiter-flexible|\/prom-client\/|\/jose\/|@opentelemetry|pino-pretty/)).toEqual([])
+  expect(find(/\/pg\/|adapter-pg/)).toEqual([])
+})
+
+test('the OpenAPI document loads what creates it', async () => {
+  const loaded = await loadedModules(['/openapi.json'])
+  expect(loaded.filter((url) => GENERATOR.test(url))).not.toEqual([])
+})
