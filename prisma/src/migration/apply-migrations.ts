@@ -1,7 +1,6 @@
 import type { SqlDriverAdapter, SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 import { errorReason } from '../database-error.ts'
 import type { Migration } from './migrations.ts'
-import { createSchemaEngine } from './schema-engine.ts'
 
 /**
  * Applies the pending migrations on this connection, within its transaction.
@@ -24,6 +23,8 @@ export async function applyMigrations(
     }
   }
 
+  // A startup with nothing pending does not load the engine.
+  const { createSchemaEngine } = await import('./schema-engine.ts')
   const engine = await createSchemaEngine(lend(connection, runScript))
   try {
     const { appliedMigrationNames } = await engine.applyMigrations({

@@ -26,9 +26,14 @@ export async function checkSettings(connection: SqlDriverAdapter, file: string):
   if (journalMode !== 'wal' || synchronous !== 2) {
     throw new DatabaseError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
   }
-  if (String(version).localeCompare(MIN_SQLITE_VERSION, 'en', { numeric: true }) < 0) {
+  if (toNumber(String(version)) < toNumber(MIN_SQLITE_VERSION)) {
     throw new DatabaseError(
       `SQLite ${version} can corrupt ${file}: install better-sqlite3 with SQLite ${MIN_SQLITE_VERSION} or newer`,
     )
   }
+}
+
+/** Writes a version as SQLite does: 3051003 for 3.51.3. Comparing the texts would load a collation, 15 ms of a startup. */
+function toNumber(version: string): number {
+  return version.split('.').reduce((number, part) => number * 1_000 + Number(part), 0)
 }
