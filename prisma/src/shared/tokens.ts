@@ -1,5 +1,6 @@
 import type { NewTokenRow, Retry, TokenRow, Tokens } from '../database.ts'
 import type { Dialect } from './dialect.ts'
+import { shareReads } from './share-reads.ts'
 import type { Sql } from './sql.ts'
 
 /** The part of the Prisma Clients that reads and writes tokens: each engine has its own client. */
@@ -60,10 +61,11 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): 
       return row ? toTokenRow(row) : undefined
     },
 
-    async find(hash) {
+    // Once it is stale in the cache, all requests with a busy token look it up.
+    find: shareReads(async (hash) => {
       const [row] = await retry(() => sql.query<FoundToken>(selectByHash, hash))
       return row && toFoundRow(row)
-    },
+    }),
   }
 }
 
