@@ -16,9 +16,10 @@ const MAX_LISTS = 64
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name", "tag")`
 const UNLESS_STORED = `ON CONFLICT ("account", "id") DO NOTHING`
 const INSERT_ONE = `${INSERT} VALUES ($1, $2, $3, $4) ${UNLESS_STORED}`
+// As `json`, each plant would be parsed again for each of its columns.
 const INSERT_MANY = `${INSERT}
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
-  FROM json_array_elements($1::json) WITH ORDINALITY AS plants(value, position) ORDER BY position
+  FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position
   ${UNLESS_STORED}`
 
 const SELECT_STORED = `
