@@ -28,7 +28,8 @@ const SCRIPTS = {
 /** The name of a server that can be measured. */
 export type ContenderName = keyof typeof SCRIPTS
 
-const PIN = '/usr/bin/taskset'
+/** Where Linux has the program that pins a process to a core. */
+export const PIN = '/usr/bin/taskset'
 
 /** Pins the server to one core and the load to another, if the system can. */
 export function pinned(core: 0 | 1, command: string, args: readonly string[]): [string, string[]] {

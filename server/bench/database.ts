@@ -1,10 +1,14 @@
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { createTokenStore } from '../src/accounts/token-store.ts'
+import { PIN } from './contender.ts'
+import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
 
 /** The account whose plants are created and listed. */
 const ACCOUNT = 'bench'
@@ -55,9 +59,29 @@ async function newFile(): Promise<{ url: string; remove(): Promise<void> }> {
 let postgresql: Promise<PostgresqlServer> | undefined
 
 async function newPostgresqlDatabase(): Promise<{ url: string; remove(): Promise<void> }> {
-  postgresql ??= startPostgresql({ parent: tmpdir(), settings: { max_wal_size: '4GB' } })
+  postgresql ??= startPinned()
   const { url } = await postgresql
   return { url: url(randomUUID()), remove: async () => {} }
+}
+
+/** Starts PostgreSQL on the core of the load, so that the server has its own to itself. */
+async function startPinned(): Promise<PostgresqlServer> {
+  const server = await startPostgresql({ parent: tmpdir(), settings: { max_wal_size: '4GB' } })
+  const main = mainProcess(server)
+  for (const pid of existsSync(PIN) ? [main, ...childrenOf(main)] : []) execFileSync(PIN, ['-pc', '1', String(pid)])
+  return server
+}
+
+/** Returns the process of PostgreSQL that starts all others. */
+function mainProcess({ folder }: PostgresqlServer): number {
+  return Number.parseInt(readFileSync(path.join(folder, 'postmaster.pid'), 'utf8'), 10)
+}
+
+/** Returns a function that reads the CPU time of PostgreSQL, in seconds. */
+export async function postgresqlTime(): Promise<() => number> {
+  if (!postgresql) throw new Error('PostgreSQL has not been started')
+  const pid = mainProcess(await postgresql)
+  return () => cpuTimeWithChildren(pid)
 }
 
 /** Stops the PostgreSQL that the run has started. */

@@ -1,5 +1,5 @@
 import { type ContenderName, startContender } from './contender.ts'
-import { createDatabase, type Engine } from './database.ts'
+import { createDatabase, type Engine, postgresqlTime } from './database.ts'
 import { listMillion } from './list-million.ts'
 import type { Kind } from './load/load.ts'
 import { type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
@@ -36,8 +36,14 @@ function compare({ what, kind, connections, plants, names, goal, requests, engin
       }),
     )
     try {
-      const perRound = (name: string) => (name === 'naive' ? requests / 10 : requests)
-      const measures = await playRounds(contenders, { kind, connections, requests: perRound, rounds: ROUNDS }, progress)
+      const plan = {
+        kind,
+        connections,
+        requests: (name: string) => (name === 'naive' ? requests / 10 : requests),
+        rounds: ROUNDS,
+        databaseTime: engine === 'postgresql' ? await postgresqlTime() : undefined,
+      }
+      const measures = await playRounds(contenders, plan, progress)
       const unit = names[0] === 'naive' ? 'x naive' : 'of first'
       return measures.map((measure, index) => ({
         ...toRow(index === 0 ? what : '', measure, measure.name === 'plant-store' ? goal : undefined),
@@ -62,7 +68,7 @@ function describe({ rate, rateRatio, cpu, cpuRatio, databaseCpu, busy, p50, p99,
   return [
     `${Math.round(rate)}/s (${rateRatio.toFixed(2)})`,
     `${cpu.toFixed(1)} us CPU (${cpuRatio.toFixed(2)})`,
-    ...(databaseCpu > 0 ? [`database ${databaseCpu.toFixed(1)} us`] : []),
+    ...(databaseCpu >= 0.1 ? [`database ${databaseCpu.toFixed(1)} us`] : []),
     `core ${Math.round(busy * 100)} % busy`,
     `p50 ${p50.toFixed(2)} ms`,
     `p99 ${p99.toFixed(2)} ms`,
