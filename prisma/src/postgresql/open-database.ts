@@ -3,7 +3,6 @@ import type { Database, OpenOptions } from '../database.ts'
 import type { PrismaClient } from '../generated/postgresql/client.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
-import { createSql } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
 import { isTemporary, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
@@ -32,9 +31,8 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
 function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: OpenOptions): Database {
   const retry = <Result>(run: () => Promise<Result>) => retryWhile(isTemporary, run, { patience, onRetry })
-  const { adapter: connection, whyUnwritable } = watchWrites(pool.adapter)
+  const { adapter: connection, sql, whyUnwritable } = watchWrites(pool)
   let prisma: Promise<PrismaClient> | undefined
-  const sql = createSql(connection)
   return {
     plants: createPlants(sql, retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),

@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
+import type { Sql, SqlValue } from '../../shared/sql.ts'
 import { isSilence } from './errors.ts'
 import { findPassword } from './password-file.ts'
 import { describeDatabase, type ServerAddress } from './server-address.ts'
@@ -42,6 +43,8 @@ export interface Pool {
   readonly connections: pg.Pool
   /** All of them, as Prisma's driver adapter. */
   readonly adapter: SqlDriverAdapter
+  /** All of them, past the adapter, which takes a tenth of the CPU time of listing plants. */
+  readonly sql: Sql
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
@@ -122,7 +125,20 @@ async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement
   connections.on('release', (error: unknown) => {
     if (isSilence(error)) disconnect()
   })
-  return { connections, adapter, disconnect, close }
+  return { connections, adapter, sql: createPoolSql(connections, nameStatement), disconnect, close }
+}
+
+function createPoolSql(connections: pg.Pool, nameStatement?: NameStatement): Sql {
+  const run = (sql: string, values: SqlValue[]) => {
+    const name = nameStatement && { name: nameStatement({ sql }) }
+    return connections.query({ ...name, text: sql, values, rowMode: 'array' })
+  }
+  return {
+    execute: async (sql, ...values) => (await run(sql, values)).rowCount ?? 0,
+    async query<Row>(sql: string, ...values: SqlValue[]) {
+      return (await run(sql, values)).rows as Row[]
+    },
+  }
 }
 
 /** Connections whose sockets can be closed without asking the server. */

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import type { Sql } from '../../shared/sql.ts'
 import { explainUnavailable, isNoRoom, sqlState } from './errors.ts'
+import type { Pool } from './pool.ts'
 import { describeBlocker, INSERT_NOTHING, whyNotKept } from './promises.ts'
 
 /** How long a probe may take, in milliseconds: longer than it waits for the lock on the order of plants. */
@@ -18,6 +20,7 @@ const INSERT_AND_UNDO = `
 export interface WriteWatch {
   /** The connections, with their writes watched. */
   readonly adapter: SqlDriverAdapter
+  readonly sql: Sql
   /** Explains in a sentence why a request would fail now; undefined: it would not. Takes up to two and a half seconds. */
   whyUnwritable(): Promise<string | undefined>
 }
@@ -26,13 +29,13 @@ export interface WriteWatch {
  * Watches the writes of connections. The probe takes the lock on the order of plants, so it fails where another transaction
  * keeps it, and where the server is a standby. A full disk shows only in a real write, which is tried after one has failed.
  */
-export function watchWrites(adapter: SqlDriverAdapter): WriteWatch {
+export function watchWrites({ adapter, sql }: Pool): WriteWatch {
   let failed = false
 
   async function probe(): Promise<string | undefined> {
     const reason = await whyNotKept(adapter)
     if (reason !== undefined) return `The database ${reason}.`
-    await executeRaw({ sql: failed ? INSERT_AND_UNDO : INSERT_NOTHING, args: [], argTypes: [] })
+    await watch(() => sql.execute(failed ? INSERT_AND_UNDO : INSERT_NOTHING))
     failed = false
     return undefined
   }
@@ -42,9 +45,9 @@ export function watchWrites(adapter: SqlDriverAdapter): WriteWatch {
     return blocker ?? explainUnavailable(error)
   }
 
-  async function executeRaw(query: SqlQuery): Promise<number> {
+  async function watch<Result>(write: () => Promise<Result>): Promise<Result> {
     try {
-      return await adapter.executeRaw(query)
+      return await write()
     } catch (error) {
       failed ||= isNoRoom(error)
       throw error
@@ -52,7 +55,10 @@ export function watchWrites(adapter: SqlDriverAdapter): WriteWatch {
   }
 
   return {
-    adapter: Object.assign(Object.create(adapter) as SqlDriverAdapter, { executeRaw }),
+    adapter: Object.assign(Object.create(adapter) as SqlDriverAdapter, {
+      executeRaw: (query: SqlQuery) => watch(() => adapter.executeRaw(query)),
+    }),
+    sql: { ...sql, execute: (text, ...values) => watch(() => sql.execute(text, ...values)) },
 
     async whyUnwritable() {
       const silence = sleep(PROBE_TIMEOUT, 'The database does not respond.', { ref: false })
