@@ -6,7 +6,7 @@ import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey, createFairShare } from './fair-share.ts'
 
-type LoadLimits = Pick<Settings, 'maxRequestsInFlight' | 'maxEventLoopDelay'>
+type LoadLimits = Pick<Settings, 'maxRequestsInFlight' | 'maxEventLoopDelay' | 'trustProxy'>
 
 /** Sheds requests that the process would respond to too late. */
 export interface LoadShedding {
@@ -32,7 +32,9 @@ export interface LoadShedding {
 
 /** A connection handles one request at a time. */
 interface Connection {
-  /** Who that request is counted for; undefined: there is none. */
+  /** Names the client at its other end. */
+  readonly peer: string
+  /** Who its request is counted for; undefined: there is none. */
   client: string | undefined
 }
 
@@ -49,7 +51,7 @@ const MIN_IN_FLIGHT = 16
  *
  * A response that only waits for its client to read it is not in flight, so that slow readers do not keep others out.
  */
-export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: LoadLimits): LoadShedding {
+export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay, trustProxy }: LoadLimits): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
   const connections = new WeakMap<Socket, Connection>()
   let inFlight = 0
@@ -58,7 +60,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
   function find(socket: Socket): Connection {
     const known = connections.get(socket)
     if (known) return known
-    const connection: Connection = { client: undefined }
+    const connection: Connection = { peer: addressClient(socket.remoteAddress), client: undefined }
     connections.set(socket, connection)
     // Not all responses end.
     socket.once('close', () => release(connection))
@@ -86,7 +88,8 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
 
   return {
     shedByAddress(request, _response, next) {
-      hold(find(request.socket), `address ${addressKey(request.ip ?? '')}`)
+      const connection = find(request.socket)
+      hold(connection, trustProxy === undefined ? connection.peer : addressClient(request.ip))
       next()
     },
 
@@ -94,7 +97,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
       const connection = find(socket)
       // It may have closed while the token was looked up.
       if (connection.client === undefined) return
-      const client = `account ${identity.account}`
+      const client = identity.account
       release(connection)
       hold(connection, client)
       if (isLate() && share.holdsMuch(client)) {
@@ -111,6 +114,11 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay }: L
     inFlight: () => inFlight,
     close: delay.close,
   }
+}
+
+/** Names the client at an address. It begins with a space, as no account does. */
+function addressClient(address: string | undefined): string {
+  return ` ${addressKey(address ?? '')}`
 }
 
 /** How late the event loop is because of this process. */
