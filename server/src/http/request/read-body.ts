@@ -73,7 +73,8 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
   let size = 0
   let held = 0
 
-  function append(chunk: Buffer): void {
+  /** Returns whether the body is whole. The end of one of unknown length is known only later. */
+  function append(chunk: Buffer): boolean {
     const end = size + chunk.length
     if (end > limit) throw tooLarge(limit)
     if (chunk.length === Number(declared)) buffer = chunk
@@ -82,6 +83,7 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
       chunk.copy(buffer, size)
     }
     size = end
+    return end === Number(declared)
   }
 
   function capacityFor(end: number): number {
@@ -105,24 +107,24 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
   }
 }
 
-function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): Promise<void> {
+function readChunks(request: IncomingMessage, append: (chunk: Buffer) => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     // If the connection has closed already, no event follows.
     if (request.destroyed && !request.complete) reject(disconnected())
     request
       .on('data', (chunk: Buffer) => {
         try {
-          append(chunk)
+          if (append(chunk)) resolve()
         } catch (error) {
           request.removeAllListeners('data').pause()
           reject(error)
         }
       })
-      .on('end', resolve)
-      // A client that disconnects is not a fault of the server.
-      .on('error', () => reject(disconnected()))
+      // It follows the end, or an error, which Node.js emits only where something listens to it.
       .on('close', () => {
-        if (!request.complete) reject(disconnected())
+        if (request.complete) resolve()
+        // A client that disconnects is not a fault of the server.
+        else reject(disconnected())
       })
   })
 }
