@@ -15,11 +15,6 @@ const INT64_DIGITS = 19
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const SHORT_INTEGER = /^-?\d{1,15}$/
-const WORDS = [
-  ['true', true],
-  ['false', false],
-  ['null', null],
-] as const
 
 /** The text is not valid JSON. The message says where and why, but never quotes the text. */
 export class JsonSyntaxError extends Error {
@@ -66,13 +61,16 @@ export function parseLosslessJson(text: string): unknown {
     if (character === '"') return readString()
     if (character === '{') return readObject(depth + 1)
     if (character === '[') return readArray(depth + 1)
-    for (const [word, value] of WORDS) {
-      if (text.startsWith(word, at)) {
-        at += word.length
-        return value
-      }
-    }
+    if (character === 't') return readWord('true', true)
+    if (character === 'f') return readWord('false', false)
+    if (character === 'n') return readWord('null', null)
     return readNumber()
+  }
+
+  function readWord<Value>(word: string, value: Value): Value {
+    if (!text.startsWith(word, at)) return fail('expected a JSON value')
+    at += word.length
+    return value
   }
 
   function readObject(depth: number): Record<string, unknown> {
@@ -89,13 +87,9 @@ export function parseLosslessJson(text: string): unknown {
         fail('duplicate key')
       }
       if (!take(':')) fail('expected a colon')
-      // Not an assignment: `__proto__` would set the prototype.
-      Object.defineProperty(object, key, {
-        value: readValue(depth),
-        configurable: true,
-        enumerable: true,
-        writable: true,
-      })
+      const value = readValue(depth)
+      if (key === '__proto__') defineMember(object, key, value)
+      else object[key] = value
     } while (take(','))
     if (!take('}')) fail('expected a comma or a closing brace')
     return object
@@ -143,6 +137,11 @@ export function parseLosslessJson(text: string): unknown {
     at += literal.length
     return SHORT_INTEGER.test(literal) ? Number(literal) : exactNumber(literal)
   }
+}
+
+/** Sets a member that an assignment would take for the prototype. */
+function defineMember(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
 }
 
 function exactNumber(literal: string): number | bigint {
