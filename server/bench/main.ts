@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { stopPostgresql } from './database.ts'
+import { loadGenerator } from './load/load.ts'
 import { plot } from './plot.ts'
 import type { Row } from './rounds.ts'
 import { scenarios } from './scenarios.ts'
@@ -27,7 +28,9 @@ if (unknown.length > 0) {
 }
 
 const machine = `${cpus().length} x ${cpus()[0]?.model}, ${process.platform} ${process.arch}, Node.js ${process.version}`
-console.log(`${machine}; SQLite with synchronous=FULL, PostgreSQL with synchronous_commit=on`)
+console.log(
+  `${machine}; load by ${loadGenerator()}; SQLite with synchronous=FULL, PostgreSQL with synchronous_commit=on`,
+)
 const rows: Row[] = []
 for (const [name, scenario] of Object.entries(scenarios)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
