@@ -14,7 +14,7 @@ export function sendFailure(response: ServerResponse, failure: Failure): void {
   // Otherwise Node.js reads and discards the rest.
   if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
   response.statusCode = failure.status
-  sendJson(response, Buffer.from(JSON.stringify(failure.body)))
+  sendJson(response, JSON.stringify(failure.body))
 }
 
 /**

@@ -42,18 +42,18 @@ export function serializedJson<T>(json: Buffer | JsonPieces, options: SendOption
  */
 export function overrideJson(app: Express): void {
   app.response.json = function json(body) {
-    if (!(body instanceof SerializedJson)) sendJson(this, Buffer.from(writeJson(body)))
+    if (!(body instanceof SerializedJson)) sendJson(this, writeJson(body))
     else if (Buffer.isBuffer(body.json)) sendWhole(this, body.json, body.options)
     else void sendPieces(this, body.json, body.options)
     return this
   }
 }
 
-/** Ends a response with JSON text in UTF-8. */
-export function sendJson(response: ServerResponse, bytes: Buffer): void {
+/** Ends a response with JSON text. As a string, a short one is written together with the headers, which is faster. */
+export function sendJson(response: ServerResponse, json: Buffer | string): void {
   // Node.js does not count the body of a response to HEAD.
-  const headers = ['Content-Type', JSON_CONTENT_TYPE, 'Content-Length', String(bytes.length)]
-  response.writeHead(response.statusCode, headers).end(bytes)
+  const headers = ['Content-Type', JSON_CONTENT_TYPE, 'Content-Length', String(Buffer.byteLength(json))]
+  response.writeHead(response.statusCode, headers).end(json)
 }
 
 function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMemory }: SendOptions): void {
