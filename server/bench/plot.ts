@@ -22,7 +22,7 @@ export function plot(machine: string, rows: readonly Row[]): string {
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="#fff"/>
-<text x="12" y="22" font-size="14" font-weight="bold">Requests a second, as a share of the first bar of each group (same run)</text>
+<text x="12" y="22" font-size="14" font-weight="bold">The lower of rate and CPU time, as a share of the first bar of each group (same run)</text>
 ${bars.join('\n')}
 <text x="12" y="${height - 10}" fill="#607d8b">${escapeText(machine)}</text>
 </svg>

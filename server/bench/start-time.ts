@@ -6,7 +6,7 @@ import { median, type Row, type Scenario } from './rounds.ts'
 const ROUNDS = 5
 /** In seconds. */
 const MAX_STARTUP = 0.4
-const MEBIBYTE = 2 ** 20
+const MEGABYTE = 1e6
 /** In MB. */
 const MAX_IDLE_MEMORY = 100
 /** How long the server is idle before its memory is read, in milliseconds. */
@@ -30,7 +30,7 @@ export const startTime: Scenario = async (progress) => {
     await sleep(IDLE_TIME)
     if (round > 0) {
       times.push(time / 1_000)
-      memory.push(server.memory() / MEBIBYTE)
+      memory.push(server.memory() / MEGABYTE)
     }
     await server.stop()
   }

@@ -8,7 +8,7 @@ export function findOwnToken(tokens: TokenStore): FindToken {
     const token = isWellFormedToken(text) ? await tokens.find(hashToken(text)) : undefined
     if (!token) return 'tokenInvalid'
     const expiresAt = token.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
-    if (token.revokedAt || expiresAt <= Date.now()) return 'tokenEnded'
+    if (token.revokedAt || !(expiresAt > Date.now())) return 'tokenEnded'
     return { identity: { account: token.account, rateLimitKey: token.id, scopes: token.scopes }, expiresAt }
   }
 }

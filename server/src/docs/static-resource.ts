@@ -37,7 +37,7 @@ export function serveStaticResources(app: Express, resources: readonly StaticRes
   }
 }
 
-/** Keeps the content from its first use on; a failure is tried again. */
+/** Keeps the content from its first use on. A file that cannot be read is tried again. */
 function cacheContent(read: () => Promise<Buffer>): () => Promise<Content> {
   let content: Promise<Content> | undefined
   return () => {

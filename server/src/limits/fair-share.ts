@@ -63,7 +63,6 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
  * provider may use all of the other half.
  */
 export function addressKey(address: string): string {
-  if (!address.includes(':')) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (!isIPv6(address)) return address

@@ -62,6 +62,8 @@ function createCounter({ requests, seconds }: RateLimit): Counter {
   const loading = import('rate-limiter-flexible').then(
     ({ RateLimiterMemory }) => new RateLimiterMemory({ points: requests, duration: seconds }),
   )
+  // A failure belongs to the requests that wait for it.
+  loading.catch(() => {})
   return async (key) => {
     const limiter = await loading
     // Unlike `consume`, it does not throw beyond the limit.

@@ -17,7 +17,7 @@ export interface ResponseMemory {
    *
    * @throws Failure `unavailable` if there is none within two seconds
    */
-  room(reader: Reader): void | Promise<void>
+  room(reader: Reader): Promise<void>
   /**
    * Reads a piece of a response once there is room for it, and holds the room while reading.
    *
@@ -89,10 +89,7 @@ export function createResponseMemory(capacity: number): ResponseMemory {
   }
 
   return {
-    room(reader) {
-      const bytes = Math.min(EXPECTED_SIZE, readSize)
-      return share.hasRoom(reader.account, bytes) ? undefined : waitForRoom(reader, bytes, TIMEOUT)
-    },
+    room: (reader) => waitForRoom(reader, Math.min(EXPECTED_SIZE, readSize), TIMEOUT),
 
     async read(reader, task, timeout = TIMEOUT) {
       await waitForRoom(reader, readSize, timeout)

@@ -26,8 +26,7 @@ export function createPlantsRouter({ plants, cursors, responseMemory, slowReader
       const { account } = req.identity
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       const reader = { account, isConnected: () => res.socket?.writable === true }
-      const waiting = responseMemory.room(reader)
-      if (waiting) await waiting
+      await responseMemory.room(reader)
       const { json, next } = await plants.list(account, { limit, after }, (read) => responseMemory.read(reader, read))
       if (next !== undefined) {
         const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path

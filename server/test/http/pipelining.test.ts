@@ -95,6 +95,14 @@ describe('a rejected request', () => {
       { status: 200, headers: CLOSED },
     ))
 
+  test('whose large body has arrived keeps the connection', () =>
+    responds(
+      server,
+      post('x'.repeat(70_000), KEEP_ALIVE) + get(),
+      { status: 400, error: 40001, headers: OPEN },
+      { status: 200, headers: CLOSED },
+    ))
+
   test('with a large body closes the connection', () =>
     responds(server, request({ headers: REJECTED, body: get('/plants', NO_TOKEN).padEnd(65 * 1024) }) + get(), {
       status: 401,

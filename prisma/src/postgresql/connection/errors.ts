@@ -12,7 +12,8 @@ const NETWORK_CODES = [
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
   ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
 ]
-const TLS_CODES = /^(ERR_(SSL|TLS|OSSL)_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)/
+const TLS_CODES =
+  /^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)/
 /** Errors that have nothing but a message (pg 8.23, PgBouncer 1.18). */
 const MESSAGES: readonly (readonly [message: RegExp, state: string])[] = [
   [/^(timeout exceeded when trying to connect|timeout expired|Query read timeout|Connection terminated)/, NETWORK],
@@ -132,6 +133,6 @@ function sentenceFor(state: string, sentences: Sentences): string | undefined {
 export function explainDatabaseError(error: unknown, url: string): unknown {
   if (!(error instanceof Error)) return error
   const isAdapters = /^(PrismaClient|DriverAdapterError)/.test(error.name)
-  const isDrivers = /^error$/i.test(error.name) && toTemporaryFailure(error) !== undefined
+  const isDrivers = /^error$/i.test(error.name) && ('severity' in error || toTemporaryFailure(error) !== undefined)
   return isAdapters || isDrivers ? toDatabaseError(error, describeDatabase(readServerAddress(url))) : error
 }

@@ -28,11 +28,14 @@ export function createMessageClasses(onEnd: (response: ServerResponse) => void):
   }
 
   class Response<Message extends IncomingMessage> extends ServerResponse<Message> {
+    /** Takes headers as a list of names and values only, which Node.js does not copy. */
     override writeHead(status: number, headers: unknown = []): this {
+      if (!Array.isArray(headers))
+        throw new TypeError('writeHead takes a list of names and values: use setHeader instead')
       const names = this.getHeaderNames()
       const common = names.length === 0 ? COMMON : COMMON_HEADERS.filter(([name]) => !this.hasHeader(name)).flat()
       const { requestId } = this.req as IncomingMessage as Request
-      return super.writeHead(status, [...common, 'X-Request-Id', requestId, ...(headers as string[])])
+      return super.writeHead(status, [...common, 'X-Request-Id', requestId, ...headers])
     }
 
     override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {

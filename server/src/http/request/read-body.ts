@@ -73,8 +73,7 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
   let size = 0
   let held = 0
 
-  /** Returns whether the body is whole. The end of one of unknown length is known only later. */
-  function append(chunk: Buffer): boolean {
+  function append(chunk: Buffer): void {
     const end = size + chunk.length
     if (end > limit) throw tooLarge(limit)
     if (chunk.length === Number(declared)) buffer = chunk
@@ -83,7 +82,6 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
       chunk.copy(buffer, size)
     }
     size = end
-    return end === Number(declared)
   }
 
   function capacityFor(end: number): number {
@@ -107,24 +105,25 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
   }
 }
 
-function readChunks(request: IncomingMessage, append: (chunk: Buffer) => boolean): Promise<void> {
+function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     // If the connection has closed already, no event follows.
     if (request.destroyed && !request.complete) reject(disconnected())
     request
       .on('data', (chunk: Buffer) => {
         try {
-          if (append(chunk)) resolve()
+          append(chunk)
         } catch (error) {
           request.removeAllListeners('data').pause()
           reject(error)
         }
       })
-      // It follows the end, or an error, which Node.js emits only where something listens to it.
+      // Not the last byte of a declared length: until the request is complete, its connection is closed with the response.
+      .on('end', resolve)
+      // It follows an error too, which Node.js emits only where something listens to it.
       .on('close', () => {
-        if (request.complete) resolve()
         // A client that disconnects is not a fault of the server.
-        else reject(disconnected())
+        if (!request.complete) reject(disconnected())
       })
   })
 }
