@@ -1,7 +1,7 @@
 /** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords. */
 import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { explainDatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
@@ -213,5 +213,17 @@ describe('a password with special characters', () => {
       expect(message).toMatch(/rejects this user or password: check DATABASE_URL, PGPASSWORD or ~\/\.pgpass/)
     }
     expect(performance.now() - begin).toBeLessThan(8_000)
+  })
+})
+
+test('a role that may not read a table fails with a sentence once it needs it', async () => {
+  await runSql(plain.url('plants'), 'CREATE ROLE sower LOGIN; GRANT ALL ON "Plant", "Edits", "Plant_seq_seq" TO sower')
+  const url = plain.url('plants').replace('postgres@', 'sower@')
+  const database = await openDatabase(url)
+  const error = await database.isEmpty().catch((thrown: unknown) => thrown)
+  await database.close()
+  expect(await explainDatabaseError(error, url)).toMatchObject({
+    name: 'DatabaseError',
+    message: expect.stringMatching(/does not allow this user to do that: make it the owner of the database/),
   })
 })
