@@ -10,7 +10,10 @@ export type SqlValue = string | number | boolean | null
 export interface Sql {
   /** Runs a statement and returns how many rows it changed. */
   execute(sql: string, ...values: SqlValue[]): Promise<number>
-  /** Runs a query and returns its rows, values in the order of its columns; an integer above 2^53 as text. */
+  /**
+   * Runs a query and returns its rows, values in the order of its columns; an integer above 2^53 as text. Times and
+   * JSON differ between the drivers: select them as numbers or text.
+   */
   query<Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]): Promise<Row[]>
 }
 
