@@ -37,8 +37,6 @@ declare global {
   }
 }
 
-/** As nearly every client writes it. */
-const SCHEME = 'Bearer '
 const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
@@ -83,9 +81,9 @@ export function authenticate(
   }
 
   return (request, response) => {
-    const { authorization } = request.headers
-    const cached = authorization?.startsWith(SCHEME) ? cache.get(authorization.slice(SCHEME.length)) : undefined
-    return cached ? admit(request, cached) : lookUp(request, response, readToken(request.headers))
+    const token = readToken(request.headers)
+    const cached = token === undefined ? undefined : cache.get(token)
+    return cached ? admit(request, cached) : lookUp(request, response, token)
   }
 }
 
