@@ -8,6 +8,7 @@ export function findOwnToken(tokens: TokenStore): FindToken {
     const token = isWellFormedToken(text) ? await tokens.find(hashToken(text)) : undefined
     if (!token) return 'tokenInvalid'
     const expiresAt = token.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
+    // An invalid date is NaN, which must not mean forever.
     if (token.revokedAt || !(expiresAt > Date.now())) return 'tokenEnded'
     return { identity: { account: token.account, rateLimitKey: token.id, scopes: token.scopes }, expiresAt }
   }

@@ -34,7 +34,7 @@ export interface LoadShedding {
 interface Connection {
   /** Names the client at its other end. */
   readonly peer: string
-  /** Who its request is counted for; undefined: there is none. */
+  /** The client that its request is counted for; undefined: it handles no request. */
   client: string | undefined
 }
 
