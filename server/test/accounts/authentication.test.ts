@@ -1,6 +1,7 @@
 /** Which requests are authenticated, and which scopes they need. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { engine, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, NO_TOKEN, post, postHead } from '../helpers/wire/requests.ts'
@@ -96,6 +97,13 @@ describe('expiry and revocation', () => {
   // A number of their own, so that the owner knows to get another token.
   test('an expired token gets a 401 (40103)', async () => {
     const { token } = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
+    await rejects({ ...server, token }, get(), 40103, INVALID)
+  })
+
+  test('a token whose expiry no date can be, written by hand, gets a 401 (40103)', async () => {
+    const { id, token } = await server.createToken()
+    const time = engine === 'sqlite' ? '9000000000000000' : "'-infinity'"
+    await runSql(server.databaseUrl, `UPDATE "Token" SET "expiresAt" = ${time} WHERE "id" = '${id}'`)
     await rejects({ ...server, token }, get(), 40103, INVALID)
   })
 
