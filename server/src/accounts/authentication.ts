@@ -5,6 +5,7 @@ import type { Response } from 'express'
 import { Failure } from '../failure.ts'
 import { addressKey } from '../limits/fair-share.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
+import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */
 export interface Identity {
@@ -67,14 +68,19 @@ export function authenticate(
     return found
   }
 
+  async function reportFailure(failure: Failure, address: string, response: Response): Promise<void> {
+    if (failure.status === 401) authenticationFailed.publish({ code: failure.body.error, address })
+    // A 503 counts too: a client chooses which key its token names.
+    await countFailure?.(address, response)
+  }
+
   async function lookUp(
     request: TsRestRequest<typeof contract>,
     response: Response,
     token: string | undefined,
   ): Promise<void> {
     const found = await find(request.headers, token).catch(async (error) => {
-      // A 503 counts too: a client chooses which key its token names.
-      if (error instanceof Failure) await countFailure?.(addressKey(request.ip ?? ''), response)
+      if (error instanceof Failure) await reportFailure(error, addressKey(request.ip ?? ''), response)
       throw error
     })
     admit(request, found)

@@ -17,6 +17,14 @@ export interface RequestEnded {
   seconds: number
 }
 
+/** A request without a valid token; its response is a 401, or a 429 beyond `AUTH_FAILURE_LIMIT`. */
+export interface AuthenticationFailed {
+  /** The number of the `Error` body of a 401, such as 40102. */
+  code: number
+  /** The client: an IPv4 address, or the first half of an IPv6 address. */
+  address: string
+}
+
 /** Why a request or connection was rejected without being handled. */
 export type Rejection =
   | 'in-flight'
@@ -31,6 +39,7 @@ export type Rejection =
 
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
+export const authenticationFailed = event<AuthenticationFailed>('plant-store.authentication-failed')
 /** A batch of new plants was committed; the message is its size. */
 export const batchCommitted = event<number>('plant-store.batch-committed')
 /** A statement found the database locked by another process and is retried. */
