@@ -1,11 +1,15 @@
 import type { Logger } from 'pino'
+import { auditLogger } from '../telemetry/logger.ts'
 import type { Token } from './token-store.ts'
 
-/** Logs that a token was created or revoked, for audits: its id and what it may do, never the token or its hash. */
+/**
+ * Logs that a token was created or revoked, for audits, unless the log is silent: its id and what it may do, never the
+ * token or its hash.
+ */
 export function logTokenEvent(
   logger: Logger,
   event: 'token created' | 'token revoked',
   { id, account, scopes, expiresAt }: Token,
 ): void {
-  logger.info({ event, tokenId: id, account, scopes, expiresAt }, event)
+  auditLogger(logger).info({ event, tokenId: id, account, scopes, expiresAt }, event)
 }

@@ -21,7 +21,7 @@ export function logRejections(logger: Logger): () => void {
 
   function write(): void {
     timer = undefined
-    logger.warn({ rejected: counts }, 'requests rejected')
+    logger.info({ event: 'requests rejected', rejected: counts }, 'requests rejected')
     counts = {}
   }
 

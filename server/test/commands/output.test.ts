@@ -39,7 +39,7 @@ describe.skipIf(!existsSync('/dev/full'))('token create', { timeout: 180_000 }, 
     ['a read-only descriptor', '1< /dev/null', 'EBADF'],
     ['a closed pipe', '| true', 'EPIPE'],
   ])('to %s fails and revokes the token', async (_, rest, code) => {
-    const { exitCode, stdout, stderr } = await runInShell('token create --account alice', rest, { LOG_LEVEL: 'warn' })
+    const { exitCode, stdout, stderr } = await runInShell('token create --account alice', rest, { LOG_LEVEL: 'silent' })
     expect([exitCode, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(new RegExp(`^plant-store: the token is revoked.* \\(${code}\\).*\\n$`))
     expect(listTokens()).toMatchObject([{ revokedAt: expect.anything() }])
@@ -55,7 +55,7 @@ describe.skipIf(!existsSync('/dev/full'))('token create', { timeout: 180_000 }, 
     const created = await runCommand(['token', 'create', '--account', 'alice', '--scope', 'read'], environment)
     const [token] = listTokens()
     const tokenId = token?.id ?? ''
-    const event = { level: 30, tokenId, account: 'alice', scopes: ['read'], expiresAt: null }
+    const event = { level: 'info', tokenId, account: 'alice', scopes: ['read'], expiresAt: null }
     expect(JSON.parse(created.stderr)).toMatchObject({ ...event, event: 'token created' })
     expect(created.stderr).not.toMatch(/pst_|[0-9a-f]{64}/)
     const revoked = await runCommand(['token', 'revoke', tokenId], environment)

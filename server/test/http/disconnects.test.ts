@@ -36,8 +36,7 @@ test('a client that disconnects in the middle of a request or response stores no
     await send(target, get('/plants?limit=1&access_token=<token>', { 'X-Request-Id': 'after' }))
     // What follows it in the log happened after it.
     await expectLogged('after')
-    const levels = [...server.output().matchAll(/"level":(\d+)/g)].map(([, level]) => Number(level))
-    expect(levels.filter((level) => level > 30)).toEqual([])
+    expect(server.output()).not.toMatch(/"level":"(?:warn|error|fatal)"/)
     expect(server.output(), 'a token is not logged').not.toContain(token)
   } finally {
     await server.end()

@@ -144,7 +144,7 @@ test('an uncaught exception is logged, requests in flight get their responses, a
   await sleep(200)
   expect((await list(server, token)).status).toBe(200)
   expect(await ended).toBe(1)
-  expect(server.output()).toMatch(/"level":60.*on purpose.*uncaught exception/)
+  expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)
 })
 
 function list({ url }: ServerProcess, token: string): Promise<Response> {

@@ -124,7 +124,7 @@ test.runIf(isLong)(
     network.resume()
     seen.push(await stalled, server.output())
     expect(seen.join('\n')).toMatch(/"error":50300/)
-    expect(server.output()).toMatch(/"level":40,.*The database is currently unavailable/)
+    expect(server.output()).toMatch(/"level":"warn",.*The database is currently unavailable/)
     expect(seen.join('\n')).not.toMatch(/"error":50000/)
     expect(seen.join('\n')).not.toMatch(SECRET)
   },

@@ -78,7 +78,7 @@ test('an unavailable collector is logged once a minute without credentials, and 
   await request()
   await until(() => lines('traces are lost').length > 0, 60_000)
   expect(JSON.parse(lines('traces are lost')[0] ?? '')).toMatchObject({
-    level: 40,
+    level: 'warn',
     lostSpans: 1,
     collector: `http://127.0.0.1:${port}/`,
   })

@@ -1,0 +1,78 @@
+/** What a line of the log looks like. */
+import { spawn } from 'node:child_process'
+import { openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { commandLine } from '../../../test/helpers/server/run-command.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { auditLogger, createLogger } from '../../src/telemetry/logger.ts'
+
+const LINE_SEPARATORS = /[\n\r\u0085\u2028\u2029]/
+
+/** Creates a logger over a file, and reads the lines that are in it. */
+async function createFileLogger(level: string) {
+  const file = path.join(temporaryFolder(), 'log')
+  const logger = await createLogger(level, openSync(file, 'a'))
+  return { logger, lines: () => readFileSync(file, 'utf8').split(LINE_SEPARATORS).slice(0, -1) }
+}
+
+test('a line has its level as a word and its time in ISO 8601', async () => {
+  const { logger, lines } = await createFileLogger('trace')
+  for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) logger[level]('said')
+  expect(lines().map((line) => JSON.parse(line).level)).toEqual(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+  for (const line of lines()) {
+    expect(line).toMatch(/^\{"level":"\w+","time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","pid":\d+,"hostname":/)
+  }
+})
+
+test.each([
+  ['a line feed', 'a\nb\r\nc'],
+  ['Unicode line separators', 'a\u2028b\u2029c\u0085d'],
+  ['control characters', 'a\u0000\u001b[31m\u007f\u009b31m'],
+  ['quotes and backslashes', '"},{"\\'],
+])('%s in a value stays within one line of JSON without control characters', async (_what, value) => {
+  const { logger, lines } = await createFileLogger('info')
+  logger.info({ account: value, err: new Error(value) }, value)
+  expect(lines()).toHaveLength(1)
+  const [line = ''] = lines()
+  expect(line).not.toMatch(/\p{Cc}/u)
+  expect(JSON.parse(line)).toMatchObject({ account: value, err: { message: value }, msg: value })
+})
+
+test('very long values are cut, so that a line stays short', async () => {
+  const { logger, lines } = await createFileLogger('info')
+  const long = '"é\n'.repeat(100_000)
+  logger.info({ err: Object.assign(new Error(long), { detail: long }) }, 'failed')
+  const [line = '', ...others] = lines()
+  expect(others).toEqual([])
+  expect(Buffer.byteLength(line)).toBeLessThan(16 * 1024)
+  expect(JSON.parse(line)).toMatchObject({ msg: 'failed', err: { detail: `${long.slice(0, 1_000)}...` } })
+})
+
+test.each(['fatal', 'error', 'warn', 'info'])('LOG_LEVEL=%s does not hide audit events', async (level) => {
+  const { logger, lines } = await createFileLogger(level)
+  auditLogger(logger).info('audited')
+  expect(lines().map((line) => JSON.parse(line))).toMatchObject([{ level: 'info', msg: 'audited' }])
+})
+
+test('LOG_LEVEL=silent turns audit events off', async () => {
+  const { logger, lines } = await createFileLogger('silent')
+  auditLogger(logger).info('audited')
+  expect(lines()).toEqual([])
+})
+
+// On other systems, `script` takes other arguments.
+test.skipIf(process.platform !== 'linux')('a terminal shows lines for people', async () => {
+  const script = spawn('script', ['--quiet', '--command', commandLine(['serve']).join(' '), '/dev/null'], {
+    env: { ...process.env, DATABASE_URL: temporaryDatabase().url, PORT: '0', NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  onTestFinished(() => void script.kill('SIGKILL'))
+  let output = ''
+  script.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  await until(() => /ready/.test(output), 60_000)
+  expect(output).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready/m)
+})
