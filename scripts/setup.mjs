@@ -16,7 +16,7 @@ const packages = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => 
 
 /** Does each step that is not up to date. Ends the process with exit code 1 if one fails. */
 export function setUp({ build = true } = {}) {
-  const manifests = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']
+  const manifests = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.mjs']
   for (const folder of packages) manifests.push(`${folder}/package.json`)
   const folders = packages.map((folder) => `${folder}/node_modules`)
   doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)
@@ -34,7 +34,7 @@ export function setUp({ build = true } = {}) {
     },
   )
   // The compiler finds out itself what has changed, in a tenth of a second.
-  if (build) run(process.execPath, ['node_modules/typescript/bin/tsc', '--build', 'server/tsconfig.build.json'])
+  if (build) run(process.execPath, ['server/scripts/build.mjs'])
 }
 
 /** Does a step if an input or an output has changed since the last time. */

@@ -14,9 +14,11 @@ const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-// Always from src: the compiler does not copy these files to dist.
-const PAGE_FOLDER = new URL('../../src/docs/page/', import.meta.url)
-const SWAGGER_UI_FOLDER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
+// The build copies both next to the compiled file. The sources find Swagger UI in its package.
+const PAGE_FOLDER = new URL('page/', import.meta.url)
+const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
+  ? new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
+  : new URL('swagger-ui/', import.meta.url)
 
 /** Creates the OpenAPI document, and the page that shows it and calls the service. */
 export function createDocsResources(publicUrl: string | undefined): StaticResource[] {

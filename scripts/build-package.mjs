@@ -1,0 +1,34 @@
+/** Builds packages that only tsc compiles: their `dist`, from which the server of the workspace runs as well. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rewriteImportsOfTypes } from './rewrite-imports-of-types.mjs'
+
+const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+const contract = fileURLToPath(new URL('../contract', import.meta.url))
+
+/** Compiles a package and what it depends on, without a word. Throws if that fails. */
+export function compilePackage(folder) {
+  const compile = () =>
+    execFileSync(process.execPath, [compiler, '--build', 'tsconfig.build.json'], { cwd: folder, stdio: 'inherit' })
+  compile()
+  // The types of the contract are new to what depends on it, so that it is compiled again: now, and not while it runs.
+  if (rewriteImportsOfTypes(path.join(contract, 'dist'))) compile()
+  removeLeftovers(folder)
+}
+
+/** Removes what tsc made of sources that do not exist any more. The server may be running from the other files. */
+function removeLeftovers(folder) {
+  const directory = path.join(folder, 'dist')
+  for (const types of readdirSync(directory, { recursive: true }).filter((name) => name.endsWith('.d.ts'))) {
+    const name = types.slice(0, -'.d.ts'.length)
+    if (existsSync(path.join(folder, 'src', `${name}.ts`))) continue
+    for (const ending of ['.js', '.js.map', '.d.ts', '.d.ts.map']) {
+      rmSync(path.join(directory, name + ending), { force: true })
+    }
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) compilePackage(process.cwd())
