@@ -1,6 +1,6 @@
 import path from 'node:path'
+import { baseFolder, DEFAULT_DATABASE_URL } from './base-folder.ts'
 import { isPostgresqlUrl, readServerAddress } from './postgresql/connection/server-address.ts'
-import { DEFAULT_DATABASE_URL, repositoryRoot } from './repository.ts'
 import { databaseFile } from './sqlite/connection/database-file.ts'
 
 /**
@@ -9,7 +9,7 @@ import { databaseFile } from './sqlite/connection/database-file.ts'
  *
  * @throws {DatabaseError} whose message does not contain the URL, which may have a password
  */
-export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = repositoryRoot): string {
+export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = baseFolder): string {
   if (isPostgresqlUrl(value)) {
     readServerAddress(value)
     return value

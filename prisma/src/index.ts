@@ -1,3 +1,4 @@
+export { DEFAULT_DATABASE_URL, runsFromRepository } from './base-folder.ts'
 export { type CopyAddress, copyDatabase } from './copy/copy-database.ts'
 export type { CopyProgress } from './copy/progress.ts'
 export type {
@@ -24,5 +25,4 @@ export {
   migrateDatabase,
   openDatabase,
 } from './engine.ts'
-export { DEFAULT_DATABASE_URL } from './repository.ts'
 export { loadSettingsFile } from './settings-file.ts'

@@ -38,7 +38,7 @@ export async function pendingMigrations(
     const migration = missing.get(String(name))
     if (finishedAt === null) {
       throw new DatabaseError(
-        `${database} is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\``,
+        `${database} is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\` in the repository`,
       )
     }
     if (!migration) {

@@ -1,4 +1,9 @@
-import { DEFAULT_DATABASE_URL, hasPassword, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
+import {
+  DEFAULT_DATABASE_URL,
+  hasPassword,
+  databaseUrl as readDatabaseUrl,
+  runsFromRepository,
+} from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
 import type { RunningServer } from '../server.ts'
@@ -57,10 +62,9 @@ function explainTokens({ databaseUrl }: Settings): string {
   const setting = isDefault || isSecret ? '' : `DATABASE_URL=${quote(databaseUrl)} `
   const hint = isSecret ? ', with the same DATABASE_URL in the environment, which is not shown for its password' : ''
   return `
-The plant store is empty. Create a token, from the repository or with the installed command${hint}:
+The plant store is empty. Create a token, in the same folder${hint}:
 
-  ${setting}npm run --silent plant-store -- token create --account me
-  ${setting}plant-store token create --account me
+  ${setting}${runsFromRepository ? 'npm run --silent plant-store --' : 'npx plant-store'} token create --account me
 `
 }
 

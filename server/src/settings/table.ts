@@ -49,7 +49,7 @@ export const settingsTable = {
     format: DatabaseUrlSchema,
     default: DEFAULT_DATABASE_URL,
     description:
-      'SQLite file, relative to the repository root, or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants.',
+      'SQLite file, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants.',
   },
   PUBLIC_URL: {
     format: PublicUrlSchema,

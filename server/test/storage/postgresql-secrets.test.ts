@@ -86,7 +86,9 @@ test('in production a first startup prints how to create a token, without the pa
   // What holds no secret works as pasted.
   const plain = await startServerProcess({ DATABASE_URL: postgresql.url('plain'), NODE_ENV: 'production' })
   expect(await plain.end()).toBe(0)
-  expect(plain.output()).toContain(`  DATABASE_URL=${postgresql.url('plain')} plant-store token create --account me\n`)
+  expect(plain.output()).toContain(
+    `  DATABASE_URL=${postgresql.url('plain')} npm run --silent plant-store -- token create --account me\n`,
+  )
 })
 
 test.runIf(isLong)(

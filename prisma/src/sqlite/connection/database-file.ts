@@ -1,6 +1,6 @@
 import path from 'node:path'
+import { baseFolder, DEFAULT_DATABASE_URL } from '../../base-folder.ts'
 import { DatabaseError } from '../../database-error.ts'
-import { DEFAULT_DATABASE_URL, repositoryRoot } from '../../repository.ts'
 
 /**
  * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
@@ -8,7 +8,7 @@ import { DEFAULT_DATABASE_URL, repositoryRoot } from '../../repository.ts'
  *
  * @throws {DatabaseError} if it names no file
  */
-export function databaseFile(value: string, root: string = repositoryRoot): string {
+export function databaseFile(value: string, root: string = baseFolder): string {
   const written = value.replace(/^file:/, '')
   const reason = whyNotAFile(value, written)
   if (reason) throw new DatabaseError(`DATABASE_URL ${reason}; write for example ${DEFAULT_DATABASE_URL}`)

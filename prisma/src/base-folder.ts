@@ -1,0 +1,15 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The default of DATABASE_URL, relative to {@link baseFolder}. */
+export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
+
+// The same folder from `src/` and from the compiled `dist/`.
+const parent = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Whether this runs from a checkout of the repository, and not from an installed package. */
+export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.yaml'))
+
+/** What relative paths are relative to: the repository root, or the current folder of an installed package. */
+export const baseFolder = runsFromRepository ? parent : process.cwd()
