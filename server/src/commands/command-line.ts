@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { type Environment, readSettings, type Settings, SettingsError } from '../settings/settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
+import { readVersion } from '../version.ts'
 import { backup } from './backup.ts'
 import { hideUrls } from './console/hide-urls.ts'
 import { OutputError, print } from './console/output.ts'
@@ -118,10 +118,6 @@ try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = report(error)
-}
-
-function readVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }
 
 /** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
