@@ -1,5 +1,6 @@
 /** An open database: what the server knows of storage, the same for every engine. */
 export interface Database {
+  readonly engine: 'sqlite' | 'postgresql'
   readonly plants: Plants
   readonly tokens: Tokens
   /** Returns a secret of 32 random bytes, created at its first use and shared by all servers of the database. */
@@ -12,10 +13,35 @@ export interface Database {
   failure(error: unknown): TemporaryFailure | undefined
   /** Counts requests for all servers of the database; absent where an engine has no such count. */
   readonly requestCounts?: RequestCounts
-  /** Returns the size of the write-ahead log, in bytes; absent where it is not this process that writes it. */
-  logSize?: () => Promise<number>
+  /** Reads what an operator watches of the database. */
+  state(): Promise<DatabaseState>
+  /** Returns how the connections to the server of the database are used; absent without such a server. */
+  connections?: () => ConnectionCounts
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
+}
+
+/** What an operator watches of a database. What cannot be read now, or does not exist for its engine, is undefined. */
+export interface DatabaseState {
+  /** The size of the database without the log, in bytes. */
+  readonly size: number | undefined
+  /** The size of SQLite's write-ahead log, in bytes. */
+  readonly logSize: number | undefined
+  /** What is free on the database's disk for this user, in bytes; undefined where it may be on another machine. */
+  readonly freeSpace: number | undefined
+  /** When the last backup that succeeded ended, in seconds since 1970; 0: there was none. */
+  readonly lastBackup: number | undefined
+  /** How often PostgreSQL could not archive its write-ahead log, since its statistics were reset. */
+  readonly archiveFailures: number | undefined
+}
+
+/** How the connections of a pool are used. */
+export interface ConnectionCounts {
+  readonly used: number
+  readonly idle: number
+  /** How many statements wait for a connection. */
+  readonly waiting: number
+  readonly max: number
 }
 
 /** Counts requests per key. Each key has a window of its own, which begins with its first request. */
@@ -58,8 +84,15 @@ export interface MigrateOptions {
   signal?: AbortSignal | undefined
 }
 
+/** Why storage fails; `unavailable`: the server of the database does not respond, or rejects this one. */
+export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'unavailable'] as const
+
+/** Why storage fails. */
+export type StorageFault = (typeof storageFaults)[number]
+
 /** Why a request failed that may succeed later. */
 export interface TemporaryFailure {
+  readonly fault: StorageFault
   /** A sentence for the client. */
   readonly message: string
   /** When to retry, in seconds. */

@@ -59,15 +59,17 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
 
 /**
  * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on
- * disk before it gets its name, and only its owner may read it. The event loop stays free.
+ * disk before it gets its name, and only its owner may read it. The event loop stays free. The time of the last backup is
+ * part of the database's state.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
  * @param signal aborts the copy and removes what is there of it
+ * @returns whether the time could be recorded, for which this user must be allowed to write to the database's folder
  * @throws {DatabaseError} if `copy` exists or its folder does not, one of the two files cannot be used, or the engine is
  *   another; the signal's reason
  */
-export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<void> {
+export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<{ recorded: boolean }> {
   return (await load(url)).backupDatabase(url, copy, signal)
 }
 

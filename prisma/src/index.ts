@@ -1,20 +1,24 @@
 export { DEFAULT_DATABASE_URL, runsFromRepository } from './base-folder.ts'
 export { type CopyAddress, copyDatabase } from './copy/copy-database.ts'
 export type { CopyProgress } from './copy/progress.ts'
-export type {
-  Database,
-  KnownList,
-  ListChange,
-  ListRange,
-  MigrateOptions,
-  OpenOptions,
-  PlantList,
-  PlantRow,
-  Plants,
-  RequestCount,
-  RequestCounts,
-  TokenRow,
-  Tokens,
+export {
+  type ConnectionCounts,
+  type Database,
+  type DatabaseState,
+  type KnownList,
+  type ListChange,
+  type ListRange,
+  type MigrateOptions,
+  type OpenOptions,
+  type PlantList,
+  type PlantRow,
+  type Plants,
+  type RequestCount,
+  type RequestCounts,
+  type StorageFault,
+  storageFaults,
+  type TokenRow,
+  type Tokens,
 } from './database.ts'
 export { DatabaseError } from './database-error.ts'
 export { databaseUrl, hasPassword } from './database-url.ts'

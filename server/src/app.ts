@@ -14,9 +14,10 @@ import { allowOrigins } from './http/response/cross-origin.ts'
 import { errorHandler } from './http/response/error-handler.ts'
 import { overrideJson } from './http/response/send-json.ts'
 import type { SlowReaders } from './http/response/slow-readers.ts'
+import type { FairShare } from './limits/fair-share.ts'
 import type { LoadShedding } from './limits/load-shedding.ts'
 import { limitRate } from './limits/rate-limit.ts'
-import { createResponseMemory } from './limits/response-memory.ts'
+import type { ResponseMemory } from './limits/response-memory.ts'
 import type { Cursors } from './plants/cursor.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
@@ -31,6 +32,9 @@ export interface AppDependencies {
   requestCounts: RequestCounts | undefined
   loadShedding: LoadShedding
   slowReaders: SlowReaders
+  /** The memory of all bodies being received. */
+  bodyMemory: FairShare
+  responseMemory: ResponseMemory
   /** Recognizes an error of the database that may go away. */
   failure: Database['failure']
   logger: Logger
@@ -50,6 +54,8 @@ export function createApp(
     requestCounts,
     loadShedding,
     slowReaders,
+    bodyMemory,
+    responseMemory,
     failure,
     logger,
     traceRequest,
@@ -73,7 +79,6 @@ export function createApp(
     ),
   )
 
-  const responseMemory = createResponseMemory(settings.maxResponseMemory)
   const router = createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
@@ -82,7 +87,7 @@ export function createApp(
         authenticate(findToken, settings.authFailureLimit),
         loadShedding.shedByAccount,
         ...(settings.rateLimit ? [limitRate(settings.rateLimit, requestCounts)] : []),
-        readBody(settings),
+        readBody(settings.bodyLimit, bodyMemory),
       ),
     ],
     requestValidationErrorHandler: (error) => {

@@ -10,13 +10,15 @@ import { type AdminServer, startAdminServer } from './http/listen/admin-server.t
 import { createHttpServer } from './http/listen/http-server.ts'
 import type { InheritedSockets } from './http/listen/inherited-sockets.ts'
 import { listen, stop, stopAccepting } from './http/listen/ports.ts'
+import { createFairShare, SCARCE } from './limits/fair-share.ts'
 import { createLoadShedding, type LoadShedding } from './limits/load-shedding.ts'
+import { createResponseMemory } from './limits/response-memory.ts'
 import { migrateAtStartup } from './migrate-at-startup.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import { readSettings, type Settings } from './settings/settings.ts'
 import { busyRetried } from './telemetry/events.ts'
-import type { Gauges, Metrics } from './telemetry/metrics.ts'
+import type { MetricSources, Metrics } from './telemetry/metrics/metrics.ts'
 
 /** A server that handles requests. */
 export interface RunningServer {
@@ -53,6 +55,8 @@ export interface StartOptions {
 const MAX_SOCKET_WAIT = 10_000
 /** How long the state of the database is cached, in milliseconds: probes may come as often as they like. */
 const READINESS_TTL = 1_000
+/** How long what metrics show of the database is cached, in milliseconds: scrapes may come as often as they like. */
+const DATABASE_STATE_TTL = 5_000
 
 /**
  * Starts the server: ports, migrations, database, app. The ports come first, so that a startup that fails because of them
@@ -69,7 +73,7 @@ export async function startServer(
   const complete = { ...readSettings({}), ...settings }
   const { databaseUrl, host, port, adminHost, adminPort, shutdownDelay, shutdownTimeout } = complete
   const { logger = pino({ level: 'silent' }), traceRequest } = observers
-  const { server, slowReaders, use, drain } = createHttpServer(complete)
+  const { server, slowReaders, use, openConnections, drain } = createHttpServer(complete)
   let admin: AdminServer | undefined
   let database: Database | undefined
   let loadShedding: LoadShedding | undefined
@@ -95,7 +99,7 @@ export async function startServer(
     })
     const opened = await openDatabase(databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
     database = opened
-    const { isEmpty, failure, whyUnavailable, logSize } = opened
+    const { isEmpty, failure, whyUnavailable } = opened
     const requestCounts = complete.rateLimitShared ? opened.requestCounts : undefined
     const shedding = createLoadShedding(complete)
     loadShedding = shedding
@@ -104,8 +108,24 @@ export async function startServer(
     const cursors = createCursors(() => opened.secret('cursor'))
     const findToken = await createFindToken(complete, tokens, logger)
     whyDatabaseNotReady = cacheFor(READINESS_TTL, whyUnavailable)
-    const gauges = { requestsInFlight: shedding.inFlight, waitingWrites: plants.waitingWrites, logSize }
-    if (admin) metrics = await startMetrics(gauges)
+    const bodyMemory = createFairShare(complete.maxBodyMemory, SCARCE)
+    const responseMemory = createResponseMemory(complete.maxResponseMemory)
+    if (admin) {
+      metrics = await startMetrics({
+        engine: opened.engine,
+        scheme: complete.publicUrl?.startsWith('https:') ? 'https' : 'http',
+        limits: complete,
+        isReady: async () => (await whyNotReady()) === undefined,
+        openConnections,
+        requestsInFlight: shedding.inFlight,
+        bodyMemory: bodyMemory.used,
+        responseMemory: responseMemory.used,
+        waitingWrites: plants.waitingWrites,
+        databaseState: cacheFor(DATABASE_STATE_TTL, opened.state),
+        databaseConnections: opened.connections,
+        failure,
+      })
+    }
     signal?.throwIfAborted()
     use(
       createApp(
@@ -116,6 +136,8 @@ export async function startServer(
           requestCounts,
           loadShedding: shedding,
           slowReaders,
+          bodyMemory,
+          responseMemory,
           failure,
           logger,
           traceRequest,
@@ -177,9 +199,9 @@ async function createFindToken(
 }
 
 /** Loads metrics only if a port shows them. */
-async function startMetrics(gauges: Gauges): Promise<Metrics> {
-  const { createMetrics } = await import('./telemetry/metrics.ts')
-  return createMetrics(gauges)
+async function startMetrics(sources: MetricSources): Promise<Metrics> {
+  const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
+  return createMetrics(sources)
 }
 
 /** Caches the result of a function, from its end, for a time in milliseconds. */

@@ -4,6 +4,7 @@ import type { PrismaClient } from '../generated/postgresql/client.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
 import { createTokens } from '../shared/tokens.ts'
+import { readState } from './connection/database-state.ts'
 import { isTemporary, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
 import { checkPromises } from './connection/promises.ts'
@@ -34,6 +35,7 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
   const { adapter: connection, sql, whyUnwritable } = watchWrites(pool)
   let prisma: Promise<PrismaClient> | undefined
   return {
+    engine: 'postgresql',
     plants: createPlants(sql, retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
     requestCounts: createRequestCounts(sql),
@@ -48,6 +50,8 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
       }),
 
     whyUnavailable: whyUnwritable,
+    state: () => readState(sql),
+    connections: pool.counts,
     failure: toTemporaryFailure,
     close: pool.close,
   }

@@ -3,12 +3,13 @@ import path from 'node:path'
 import { DatabaseError } from '../database-error.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
+import { recordBackup } from './last-backup.ts'
 import { removeStaleDrafts } from './new-file/drafts.ts'
 import { createNewFile } from './new-file/new-file.ts'
 import { runTask } from './task/run-task.ts'
 
-/** Copies a SQLite file, in a process of its own. */
-export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<void> {
+/** Copies a SQLite file, in a process of its own, and records when. */
+export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<{ recorded: boolean }> {
   const file = databaseFile(url)
   const taken = new DatabaseError(`${copy} already exists: choose another name for the copy`)
   if (!existsSync(file)) {
@@ -27,6 +28,7 @@ export async function backupDatabase(url: string, copy: string, signal?: AbortSi
       return true
     })
     if (!created) throw taken
+    return { recorded: recordBackup(file) }
   } catch (error) {
     signal?.throwIfAborted()
     throw toDatabaseError(error, copy)

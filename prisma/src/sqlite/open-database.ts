@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type { Database, OpenOptions } from '../database.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
@@ -8,6 +7,7 @@ import { connectClient, type SqliteClient } from './connection/client.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { readState } from './database-state.ts'
 import { dialect } from './dialect.ts'
 import { createPlants } from './plants.ts'
 
@@ -30,6 +30,7 @@ function createDatabase(
 ): Database {
   const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })
   return {
+    engine: 'sqlite',
     plants: createPlants(sql, retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
     secret: (name) => retry(() => readSecret(sql, dialect, name)),
@@ -49,16 +50,7 @@ function createDatabase(
     },
 
     failure: toTemporaryFailure,
-    logSize: () => sizeOf(`${file}-wal`),
+    state: () => readState(file),
     close,
-  }
-}
-
-/** Returns the size of a file in bytes; 0 if it does not exist. */
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size
-  } catch {
-    return 0
   }
 }

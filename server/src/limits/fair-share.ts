@@ -15,6 +15,8 @@ export interface FairShare {
   /** Takes it, even beyond the capacity if it is in use already. */
   take(client: string, amount: number): void
   release(client: string, amount: number): void
+  /** How much all clients hold. */
+  used(): number
 }
 
 /** The factor for capacities of many equal parts. */
@@ -55,6 +57,8 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
       if (rest > 0) held.set(client, rest)
       else held.delete(client)
     },
+
+    used: () => used,
   }
 }
 

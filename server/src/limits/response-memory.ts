@@ -32,6 +32,8 @@ export interface ResponseMemory {
    * @returns a function that releases it, to be called once
    */
   hold(account: string, content: Buffer | number): () => void
+  /** How much all responses hold, in bytes. */
+  used(): number
 }
 
 /**
@@ -103,6 +105,8 @@ export function createResponseMemory(capacity: number): ResponseMemory {
 
     hold: (account, content) =>
       typeof content === 'number' ? holdBytes(account, content) : holdBuffer(account, content),
+
+    used: share.used,
   }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../failure.ts'
-import { batchCommitted, requestRejected } from '../telemetry/events.ts'
+import { batchCommitted, requestRejected, writesRejected } from '../telemetry/events.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
@@ -75,6 +75,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
         resolve(results[index] as Result)
       })
     } catch (error) {
+      writesRejected.publish({ count: batch.length, error })
       for (const { reject } of batch) reject(error)
     }
   }

@@ -8,6 +8,9 @@ export interface Event<Message> {
   unsubscribe(listener: (message: Message) => void): void
 }
 
+/** nginx's status for a client that disconnects before its response; only logs and metrics see it. */
+export const CLIENT_CLOSED_REQUEST = 499
+
 /** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
   method: string
@@ -26,24 +29,44 @@ export interface AuthenticationFailed {
 }
 
 /** Why a request or connection was rejected without being handled. */
-export type Rejection =
-  | 'in-flight'
-  | 'event-loop-delay'
-  | 'write-queue'
-  | 'body-memory'
-  | 'response-memory'
-  | 'connections'
-  | 'rate-limit'
-  | 'auth-failures'
-  | 'issuer-keys'
+export const rejections = [
+  'in-flight',
+  'event-loop-delay',
+  'write-queue',
+  'body-memory',
+  'response-memory',
+  'connections',
+  'rate-limit',
+  'auth-failures',
+  'issuer-keys',
+] as const
 
+/** Why a request or connection was rejected without being handled. */
+export type Rejection = (typeof rejections)[number]
+
+/** New plants that the database did not store, and why. */
+export interface WritesRejected {
+  count: number
+  error: unknown
+}
+
+/** A request that is handled has arrived; the message is its method. */
+export const requestBegan = event<string>('plant-store.request-began')
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
 export const authenticationFailed = event<AuthenticationFailed>('plant-store.authentication-failed')
 /** A batch of new plants was committed; the message is its size. */
 export const batchCommitted = event<number>('plant-store.batch-committed')
+/** A batch of new plants could not be committed. */
+export const writesRejected = event<WritesRejected>('plant-store.writes-rejected')
 /** A statement found the database locked by another process and is retried. */
 export const busyRetried = event<undefined>('plant-store.busy-retried')
+
+/** Subscribes to an event, and returns a function that ends that. */
+export function subscribe<Message>(event: Event<Message>, listener: (message: Message) => void): () => void {
+  event.subscribe(listener)
+  return () => event.unsubscribe(listener)
+}
 
 function event<Message>(name: string): Event<Message> {
   return channel(name) as unknown as Event<Message>

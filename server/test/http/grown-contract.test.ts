@@ -12,6 +12,7 @@ import { toValidationFailure } from '../../src/http/request/validation-failure.t
 import { errorHandler } from '../../src/http/response/error-handler.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
 import { writeJson } from '../../src/http/response/write-json.ts'
+import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 
 const c = initContract()
 const pathParams = z.object({ id: z.string().regex(/^-?\d+$/, { error: 'must be an integer' }) })
@@ -34,7 +35,7 @@ const router = initServer().router(grown, {
 
 const app = express()
 overrideJson(app)
-const read = readBody({ bodyLimit: 1_000, maxBodyMemory: 1_000 })
+const read = readBody(1_000, createFairShare(1_000, SCARCE))
 createExpressEndpoints(grown, router, app, {
   logInitialization: false,
   globalMiddleware: [

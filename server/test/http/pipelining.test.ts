@@ -142,7 +142,7 @@ test('requests of a connection that closes are not in flight and do not begin', 
     socket.write(requests.join('').repeat(10), () => socket.destroy())
     await once(socket, 'close')
   }
-  await until(async () => (await readMetric(limited, 'http_server_active_requests')) === 0)
+  await until(async () => (await readMetric(limited, 'plant_store_requests_in_flight')) === 0)
   for (let count = 0; count < 20; count++) expect((await limited.call('/plants')).status).toBe(200)
 })
 

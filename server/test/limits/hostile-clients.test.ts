@@ -13,7 +13,7 @@ import { readResponses } from '../helpers/wire/responses.ts'
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
 const GET_BUNDLE = get('/docs/swagger-ui-bundle.js', OPEN)
 const MEBIBYTE = 2 ** 20
-const IN_FLIGHT = 'http_server_active_requests'
+const IN_FLIGHT = 'plant_store_requests_in_flight'
 
 const folder = temporaryFolder()
 

@@ -121,7 +121,9 @@ describe('slow and silent clients', () => {
     const socket = await openSocket(server.url)
     socket.pause()
     socket.write(listPlants(server.token))
-    const ended = 'http_server_request_duration_seconds_count{method="GET",route="/plants",status_code="499"}'
+    const labels =
+      'http_request_method="GET",url_scheme="http",http_route="/plants",http_response_status_code="",error_type="client_disconnected"'
+    const ended = `http_server_request_duration_seconds_count{${labels}}`
     await until(async () => {
       most = Math.max(most, memory())
       return (await readMetric(server, ended)) === 1

@@ -1,4 +1,4 @@
-import type { TemporaryFailure } from '../../database.ts'
+import type { StorageFault, TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorKind, errorReason } from '../../database-error.ts'
 import { describeDatabase, readServerAddress } from './server-address.ts'
 
@@ -32,6 +32,13 @@ const LATER = /^(57P0[1-5]|25P0[34]|08\w{3}|25006|53\w{3}|58030|NETWORK)$/
 const NO_ROOM = /^(53100|53200|53400|58030)$/
 /** What an operator has to fix, without a restart: a password, a certificate, a database that was dropped or renamed. */
 const UNTIL_FIXED = /^(28\w{3}|3D000|TLS)$/
+
+const FAULTS: readonly (readonly [state: RegExp, fault: StorageFault])[] = [
+  [/^(40001|40P01|55P03|57014)$/, 'locked'],
+  [/^53100$/, 'disk-full'],
+  [/^25006$/, 'read-only'],
+  [/^58030$/, 'io-error'],
+]
 
 /** For the operator, after the description of the database. */
 const STARTUP_SENTENCES: Sentences = [
@@ -95,11 +102,12 @@ export function isSilence(error: unknown): boolean {
 /** Recognizes an error that may go away without a restart. */
 export function toTemporaryFailure(error: unknown): TemporaryFailure | undefined {
   const state = sqlState(error)
+  const fault = FAULTS.find(([pattern]) => pattern.test(state))?.[1] ?? 'unavailable'
   if (SOON.test(state) || isStalePlan(error)) {
-    return { message: 'The database is busy. Retry the request.', retryAfter: 1 }
+    return { fault, message: 'The database is busy. Retry the request.', retryAfter: 1 }
   }
   if (LATER.test(state) || UNTIL_FIXED.test(state) || error instanceof DatabaseError) {
-    return { message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
+    return { fault, message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
   }
   return undefined
 }

@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
+import type { ConnectionCounts } from '../../database.ts'
 import type { Sql, SqlValue } from '../../shared/sql.ts'
 import { isSilence } from './errors.ts'
 import { findPassword } from './password-file.ts'
@@ -45,6 +46,7 @@ export interface Pool {
   readonly adapter: SqlDriverAdapter
   /** All of them, past the adapter, which takes a tenth of the CPU time of listing plants. */
   readonly sql: Sql
+  counts(): ConnectionCounts
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
@@ -114,6 +116,11 @@ async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement
     for (const socket of sockets) socket.destroy()
   }
 
+  function counts(): ConnectionCounts {
+    const { totalCount, idleCount, waitingCount, options } = connections
+    return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: options.max }
+  }
+
   async function close(): Promise<void> {
     setTimeout(disconnect, CLOSE_TIMEOUT).unref()
     await adapter.dispose()
@@ -125,7 +132,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement
   connections.on('release', (error: unknown) => {
     if (isSilence(error)) disconnect()
   })
-  return { connections, adapter, sql: createPoolSql(connections, nameStatement), disconnect, close }
+  return { connections, adapter, sql: createPoolSql(connections, nameStatement), counts, disconnect, close }
 }
 
 function createPoolSql(connections: pg.Pool, nameStatement?: NameStatement): Sql {

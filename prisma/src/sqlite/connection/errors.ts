@@ -1,4 +1,4 @@
-import type { TemporaryFailure } from '../../database.ts'
+import type { StorageFault, TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorReason } from '../../database-error.ts'
 import { databaseFile } from './database-file.ts'
 
@@ -6,6 +6,12 @@ const BUSY = /^SQLITE_(BUSY|LOCKED)/
 const DISK_FAILURE = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/
 
 type Sentences = readonly (readonly [code: RegExp, sentence: string])[]
+
+const FAULTS: readonly (readonly [code: RegExp, fault: StorageFault])[] = [
+  [/^SQLITE_FULL/, 'disk-full'],
+  // Also where the file was moved, deleted or replaced.
+  [/^SQLITE_READONLY/, 'read-only'],
+]
 
 /** For the operator, after the name of the file. */
 const STARTUP_SENTENCES: Sentences = [
@@ -40,11 +46,10 @@ export function isDiskFailure(error: unknown): boolean {
 
 /** Recognizes an error that may go away without a restart. */
 export function toTemporaryFailure(error: unknown): TemporaryFailure | undefined {
-  if (isBusy(error)) return { message: 'The database is busy. Retry the request.', retryAfter: 1 }
-  if (isDiskFailure(error)) {
-    return { message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
-  }
-  return undefined
+  if (isBusy(error)) return { fault: 'locked', message: 'The database is busy. Retry the request.', retryAfter: 1 }
+  if (!isDiskFailure(error)) return undefined
+  const fault = FAULTS.find(([pattern]) => pattern.test(errorCode(error)))?.[1] ?? 'io-error'
+  return { fault, message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
 }
 
 /** Explains for `/readyz` why a write failed. */

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Metrics } from '../../telemetry/metrics/metrics.ts'
 import { listen, type Port, stop } from './ports.ts'
 
 /** What the admin server reports. */

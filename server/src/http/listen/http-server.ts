@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server, type ServerOptions, ty
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
 import { Failure } from '../../failure.ts'
-import { addressKey, createFairShare } from '../../limits/fair-share.ts'
+import { addressKey, createFairShare, type FairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { sendFailure } from '../response/send-failure.ts'
@@ -27,6 +27,7 @@ export interface HttpServer {
    * @param onEnd called with the connection of each response that has been handed over whole
    */
   use(app: Express, onEnd: (socket: Socket) => void): void
+  openConnections(): number
   /** Makes every response the last one of its connection. */
   drain(): void
 }
@@ -74,7 +75,8 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.on('checkExpectation', receive)
   server.on('clientError', rejectUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
-  server.on('connection', shareConnections(limits.maxConnections))
+  const connections = createFairShare(limits.maxConnections)
+  server.on('connection', shareConnections(connections))
   server.on('connect', (_request, socket) => rejectTunnel(socket))
   return {
     server,
@@ -84,6 +86,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
       release = onEnd
       listener = (request, response) => app(request as Request, response as Response, neverCalled)
     },
+    openConnections: connections.used,
     drain() {
       draining = true
     },
@@ -91,8 +94,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
 }
 
 /** Keeps one address from taking all connections. */
-function shareConnections(max: number): (socket: Socket) => void {
-  const share = createFairShare(max)
+function shareConnections(share: FairShare): (socket: Socket) => void {
   return (socket) => {
     const address = addressKey(socket.remoteAddress ?? '')
     if (!share.hasRoom(address, 1)) {

@@ -4,8 +4,7 @@ import type { contract } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { Failure } from '../../failure.ts'
-import { createFairShare, type FairShare, SCARCE } from '../../limits/fair-share.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { FairShare } from '../../limits/fair-share.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
 
@@ -28,15 +27,14 @@ const EMPTY = Buffer.alloc(0)
 /**
  * Reads the JSON body of an operation that takes one. The order of the checks: size 413, media type 415, memory 503, JSON
  * 400. A body that is declared too large is rejected before it is read.
+ *
+ * @param limit the largest body, in bytes
+ * @param memory what all bodies may take, in bytes
  */
-export function readBody({
-  bodyLimit: limit,
-  maxBodyMemory,
-}: Pick<Settings, 'bodyLimit' | 'maxBodyMemory'>): (
-  request: TsRestRequest<typeof contract>,
-  response: ServerResponse,
-) => Promise<void> {
-  const memory = createFairShare(maxBodyMemory, SCARCE)
+export function readBody(
+  limit: number,
+  memory: FairShare,
+): (request: TsRestRequest<typeof contract>, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const { body } = request.tsRestRoute as { body?: unknown }
     if (body === undefined || body === ContractNoBody) return

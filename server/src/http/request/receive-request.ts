@@ -4,7 +4,7 @@ import type { ErrorName } from '@plant-store/contract'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
-import { requestEnded } from '../../telemetry/events.ts'
+import { CLIENT_CLOSED_REQUEST, requestBegan, requestEnded } from '../../telemetry/events.ts'
 
 declare global {
   namespace Express {
@@ -15,8 +15,6 @@ declare global {
   }
 }
 
-/** nginx's status for a client that disconnects before its response; only logs and metrics see it. */
-const CLIENT_CLOSED_REQUEST = 499
 const VALID_ID = /^[\w.-]{1,64}$/
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
@@ -35,6 +33,7 @@ export function receiveRequest(logger: Logger): RequestHandler {
 
 function reportEnd(logger: Logger, request: Request, response: Response): void {
   const begin = performance.now()
+  requestBegan.publish(request.method)
   response.once('close', () => {
     const { method, path, requestId } = request
     const milliseconds = Math.round((performance.now() - begin) * 10) / 10

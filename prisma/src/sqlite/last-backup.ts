@@ -1,0 +1,37 @@
+import { realpathSync, renameSync, writeFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { errorCode } from '../database-error.ts'
+
+/**
+ * Records that a backup of a database file has just succeeded, for the servers of the file: the time of an empty file next
+ * to it. It needs no room in a full disk, no lock and no table, and a restored copy has none.
+ *
+ * @returns whether it could be recorded
+ */
+export function recordBackup(file: string): boolean {
+  try {
+    const record = recordOf(file)
+    const draft = `${record}.new`
+    writeFileSync(draft, '')
+    // Another user may own the last record: it is replaced, not written.
+    renameSync(draft, record)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Reads when the last backup of a database file succeeded, in seconds since 1970; 0: there was none. */
+export async function readLastBackup(file: string): Promise<number> {
+  const record = recordOf(file)
+  try {
+    return (await stat(record)).mtimeMs / 1_000
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return 0
+    throw error
+  }
+}
+
+function recordOf(file: string): string {
+  return `${realpathSync(file)}-last-backup`
+}

@@ -1,0 +1,213 @@
+import { rmSync } from 'node:fs'
+import path from 'node:path'
+import { contract } from '@plant-store/contract'
+import { expect, onTestFinished, test } from 'vitest'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { runCommand } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { rejections } from '../../src/telemetry/events.ts'
+import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
+import { openSocket } from '../helpers/wire/connection.ts'
+import { listPlants } from '../helpers/wire/requests.ts'
+
+const DURATION_COUNT = 'http_server_request_duration_seconds_count'
+const whyNoDisk = whyNoSmallDisk()
+if (whyNoDisk) console.log(`Metrics of a full disk are not tested, since none can be mounted here: ${whyNoDisk}`)
+
+/** Names the series of requests that one combination of labels has. */
+function requests(method: string, route: string, status: number | '', errorType: number | string = ''): string {
+  const labels = { http_request_method: method, url_scheme: 'http', http_route: route }
+  const all = { ...labels, http_response_status_code: status, error_type: errorType }
+  return `${DURATION_COUNT}{${Object.entries(all).map(([name, value]) => `${name}="${value}"`)}}`
+}
+
+/** Writes a request whose body of 1,000 bytes has only begun. */
+function beginOfPost(token: string): string {
+  const headers = {
+    Host: 'x',
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    'Content-Length': 1_000,
+  }
+  return `POST /plants HTTP/1.1\r\n${Object.entries(headers)
+    .map((header) => header.join(': '))
+    .join('\r\n')}\r\n\r\n{`
+}
+
+test('the metrics count requests by method, route and status, batches, rejections and waiting writes', async () => {
+  await using server = await startTestServer({ adminPort: 0, rateLimit: { requests: 4, seconds: 60 } })
+  await server.post('{"id": 1, "name": "Ficus"}')
+  await server.call('/plants')
+  await server.call('/plants?limit=0')
+  await server.call('/plants/../secret?token=x')
+  await server.call('/plants', { method: 'PROPFIND' })
+  await server.call('/plants')
+  await server.call('/plants')
+  await server.call('/plants', { token: null })
+  await server.call('/plants', { token: 'pst_unknown' })
+
+  const metrics = await readMetrics(server)
+  expect(metrics.get(requests('POST', '/plants', 200))).toBe(1)
+  expect(metrics.get(requests('GET', '/plants', 200))).toBe(2)
+  expect(metrics.get(requests('GET', '/plants', 400))).toBe(1)
+  expect(metrics.get(requests('GET', '/plants', 429))).toBe(1)
+  expect(metrics.get(requests('GET', '', 404))).toBe(1)
+  expect(metrics.get(requests('_OTHER', '/plants', 405))).toBe(1)
+  expect(metrics.get('plant_store_batch_size_count')).toBe(1)
+  expect(metrics.get('plant_store_rejected_total{reason="rate-limit"}')).toBe(1)
+  expect(metrics.get('plant_store_authentication_failures_total{code="40101"}')).toBe(1)
+  expect(metrics.get('plant_store_authentication_failures_total{code="40102"}')).toBe(1)
+  expect(metrics.get('plant_store_authentication_failures_total{code="40103"}')).toBe(0)
+  expect(metrics.get('plant_store_waiting_writes')).toBe(0)
+  expect([...metrics.keys()].join('\n')).not.toContain('secret')
+})
+
+test('a client that disconnects before its response has no status but an error type, and is not active', async () => {
+  await using server = await startTestServer({ adminPort: 0 })
+  const active = 'http_server_active_requests{http_request_method="POST",url_scheme="http"}'
+  const socket = await openSocket(server.url)
+  socket.write(beginOfPost(server.token))
+  await until(async () => (await readMetric(server, active)) === 1)
+  socket.destroy()
+  await until(async () => (await readMetric(server, active)) === 0)
+  expect(await readMetric(server, requests('POST', '/plants', '', 'client_disconnected'))).toBe(1)
+})
+
+test('every counter of a fresh server is there and 0, with every value of its labels', async () => {
+  await using server = await startTestServer({ adminPort: 0 })
+  const metrics = await readMetrics(server)
+  for (const { method, path, responses } of Object.values(contract)) {
+    for (const status of Object.keys(responses).map(Number)) {
+      expect(metrics.get(requests(method, path, status, status >= 500 ? status : '')), `${method} ${status}`).toBe(0)
+    }
+    expect(metrics.get(`http_server_active_requests{http_request_method="${method}",url_scheme="http"}`)).toBe(0)
+  }
+  for (const reason of rejections) expect(metrics.get(`plant_store_rejected_total{reason="${reason}"}`)).toBe(0)
+  for (const reason of ['locked', 'disk-full', 'read-only', 'io-error', 'unavailable', 'internal']) {
+    expect(metrics.get(`plant_store_writes_rejected_total{reason="${reason}"}`)).toBe(0)
+  }
+  for (const code of [40101, 40102, 40103]) {
+    expect(metrics.get(`plant_store_authentication_failures_total{code="${code}"}`)).toBe(0)
+  }
+  expect(metrics.get('plant_store_busy_retries_total')).toBe(0)
+})
+
+test('the metrics name the scheme of PUBLIC_URL', async () => {
+  await using server = await startTestServer({ adminPort: 0, publicUrl: 'https://plants.example.com' })
+  await server.call('/plants')
+  const series = requests('GET', '/plants', 200).replace('url_scheme="http"', 'url_scheme="https"')
+  expect(await readMetric(server, series)).toBe(1)
+})
+
+test.each(Object.values(contract))(
+  'the metrics name the method $method, which the contract has',
+  async ({ method }) => {
+    await using server = await startTestServer({ adminPort: 0 })
+    await server.call('/nothing', { method })
+    expect(await readMetric(server, requests(method, '', 404))).toBe(1)
+  },
+)
+
+test('a flood of odd methods, paths, tokens and addresses adds no series beyond the first of each kind', async () => {
+  await using server = await startTestServer({ adminPort: 0, trustProxy: 1 })
+  const flood = async (from: number) => {
+    for (let index = from; index < from + 50; index++) {
+      const headers = { 'x-forwarded-for': `192.0.2.${index}` }
+      await server.call(`/plants/${index}?q=${index}`, { headers })
+      await server.call(`/${index}`, { method: `ODD${index}`, headers })
+      await server.call('/plants', { method: `ODD${index}`, headers })
+      await server.call('/plants', { token: `pst_${index}`, headers })
+      const { token } = await server.createToken({ account: `account ${index}` })
+      await server.call('/plants', { token, headers })
+    }
+  }
+  await flood(0)
+  const before = (await readMetrics(server)).size
+  await flood(100)
+  expect((await readMetrics(server)).size).toBe(before)
+  expect(before).toBeLessThan(1_000)
+})
+
+test('the metrics show the build, the limits and what of them is in use', async () => {
+  const limits = { maxConnections: 100, maxRequestsInFlight: 50, maxBodyMemory: 2e6, maxResponseMemory: 3e6 }
+  await using server = await startTestServer({ adminPort: 0, ...limits })
+  const socket = await openSocket(server.url)
+  // A buffer of its whole length waits for the rest.
+  socket.write(beginOfPost(server.token))
+  await until(async () => (await readMetric(server, 'plant_store_request_body_memory_bytes')) === 1_000)
+
+  const metrics = await readMetrics(server)
+  const [build = ''] = [...metrics.keys()].filter((name) => name.startsWith('plant_store_build_info{'))
+  expect(build).toMatch(/version="\d+\.\d+\.\d+",node_version="\d+\.\d+\.\d+",engine="sqlite"/)
+  expect(metrics.get('plant_store_ready')).toBe(1)
+  expect(metrics.get('plant_store_open_connections')).toBeGreaterThanOrEqual(1)
+  expect(metrics.get('plant_store_open_connections_limit')).toBe(100)
+  expect(metrics.get('plant_store_requests_in_flight')).toBe(1)
+  expect(metrics.get('plant_store_requests_in_flight_limit')).toBe(50)
+  expect(metrics.get('plant_store_request_body_memory_limit_bytes')).toBe(2e6)
+  expect(metrics.get('plant_store_response_memory_bytes')).toBe(0)
+  expect(metrics.get('plant_store_response_memory_limit_bytes')).toBe(3e6)
+  expect(metrics.get('plant_store_memory_limit_bytes')).toBeGreaterThan(1e8)
+  expect(metrics.get('plant_store_heap_limit_bytes')).toBeGreaterThan(metrics.get('nodejs_heap_size_used_bytes') ?? 0)
+  expect(metrics.get('plant_store_database_size_bytes')).toBeGreaterThan(0)
+  expect(metrics.get('plant_store_wal_bytes')).toBeGreaterThan(0)
+  expect(metrics.get('plant_store_disk_free_bytes')).toBeGreaterThan(0)
+  socket.destroy()
+  await until(async () => (await readMetric(server, 'plant_store_request_body_memory_bytes')) === 0)
+})
+
+test('a response that waits to be read is in the memory of responses', async () => {
+  await using server = await startTestServer({ adminPort: 0, bodyLimit: 20_000_000 })
+  const name = 'x'.repeat(8_000_000)
+  expect((await server.post(JSON.stringify({ id: 1, name }))).status).toBe(200)
+  const socket = await openSocket(server.url)
+  socket.pause()
+  socket.write(listPlants(server.token))
+  await until(async () => (await readMetric(server, 'plant_store_response_memory_bytes')) > 1_000_000)
+  socket.destroy()
+  await until(async () => (await readMetric(server, 'plant_store_response_memory_bytes')) === 0)
+})
+
+test('a backup by another process is in the metrics, also after a restart', async () => {
+  const { url } = temporaryDatabase()
+  const name = 'plant_store_last_backup_timestamp_seconds'
+  const before = Date.now() / 1_000
+  {
+    await using server = await startTestServer({ adminPort: 0, databaseUrl: url })
+    expect(await readMetric(server, name)).toBe(0)
+    const copy = path.join(temporaryFolder(), 'copy.db')
+    const { exitCode, stderr } = await runCommand(['backup', copy], { DATABASE_URL: url })
+    expect(stderr).not.toContain('metrics')
+    expect(exitCode).toBe(0)
+    await expect.poll(() => readMetric(server, name)).toBeGreaterThan(before - 1)
+  }
+  await using again = await startTestServer({ adminPort: 0, databaseUrl: url })
+  expect(await readMetric(again, name)).toBeGreaterThan(before - 1)
+})
+
+test('a database that is gone leaves its own metrics out of a scrape, which has all others', async () => {
+  const { file, url } = temporaryDatabase()
+  await using server = await startTestServer({ adminPort: 0, databaseUrl: url })
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix)
+  await expect.poll(() => readMetric(server, 'plant_store_ready')).toBe(0)
+  expect((await server.post('{"id": 1, "name": "Ficus"}')).status).toBe(503)
+  const metrics = await readMetrics(server)
+  for (const name of ['database_size_bytes', 'wal_bytes', 'disk_free_bytes', 'last_backup_timestamp_seconds']) {
+    expect(metrics.has(`plant_store_${name}`), name).toBe(false)
+  }
+  expect(metrics.get('plant_store_writes_rejected_total{reason="read-only"}')).toBe(1)
+  expect(metrics.get(requests('POST', '/plants', 503, 503))).toBe(1)
+  expect(metrics.get('plant_store_open_connections')).toBeGreaterThanOrEqual(1)
+})
+
+test.skipIf(whyNoDisk)('plants that a full disk rejects are counted, and its free space is shown', async () => {
+  const folder = mountSmallDisk()
+  onTestFinished(() => unmount(folder))
+  const file = path.join(folder, 'plants.db')
+  await using server = await startTestServer({ adminPort: 0, databaseUrl: `file:${file}`, bodyLimit: 20_000_000 })
+  expect(await readMetric(server, 'plant_store_disk_free_bytes')).toBeLessThan(8 * 2 ** 20)
+  expect((await server.post(JSON.stringify({ id: 1, name: 'x'.repeat(9_000_000) }))).status).toBe(503)
+  expect(await readMetric(server, 'plant_store_writes_rejected_total{reason="disk-full"}')).toBe(1)
+})
