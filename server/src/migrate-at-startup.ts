@@ -1,5 +1,6 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
+import { migrationsPending } from './telemetry/events.ts'
 
 /** How to migrate at startup. */
 export interface StartupMigrationOptions {
@@ -26,6 +27,7 @@ export async function migrateAtStartup(
     onPending(migrations) {
       begin = performance.now()
       logger.info({ migrations }, 'migrating the database; this can take minutes')
+      migrationsPending.publish(migrations)
       onPending()
     },
     signal,

@@ -1,9 +1,10 @@
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
-import { takeInheritedSockets } from '../http/listen/inherited-sockets.ts'
 import { type RunningServer, startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
+import { takeInheritedSockets } from '../systemd/inherited-sockets.ts'
+import type { StateReports } from '../systemd/report-state.ts'
 import { logRejections } from '../telemetry/log-rejections.ts'
 import { startTracing } from '../telemetry/tracing.ts'
 import { greet } from './greet.ts'
@@ -39,15 +40,18 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 
 /** Starts everything and returns a function that closes it. */
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
+  const systemd = await connectToSystemd(logger)
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const tracing = await startTracing(settings, logger)
   const stopLoggingRejections = logRejections(logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
   const close = async () => {
+    const reported = systemd?.stopping()
     await server.close()
     stopLoggingRejections()
     await tracing?.close()
+    await reported
   }
   try {
     await Promise.race([greetIfEmpty(server, settings, logger), rejectOnAbort(signal)])
@@ -56,7 +60,15 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     throw error
   }
   logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
+  systemd?.ready(server.url)
   return close
+}
+
+/** Loads what reports the state of the server to systemd only if systemd waits for it. */
+async function connectToSystemd(logger: Logger): Promise<StateReports | undefined> {
+  if (!process.env['NOTIFY_SOCKET']) return undefined
+  const { reportState } = await import('../systemd/report-state.ts')
+  return reportState(process.env, process.pid, logger)
 }
 
 async function greetIfEmpty(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {

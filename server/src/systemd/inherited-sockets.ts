@@ -1,5 +1,5 @@
 import { fstatSync } from 'node:fs'
-import { socketError } from './ports.ts'
+import { socketError } from '../http/listen/ports.ts'
 
 /** File descriptors of sockets that another program has opened and keeps open during a restart. */
 export interface InheritedSockets {
