@@ -162,6 +162,10 @@ export interface Tokens {
   list(account?: string): Promise<TokenRow[]>
   /** Revokes a token; undefined where no token has this id. Revoking it again keeps the first time. */
   revoke(id: string): Promise<TokenRow | undefined>
+  /** Returns the tokens that expired or were revoked before a time, oldest first. */
+  listEnded(before: Date): Promise<TokenRow[]>
+  /** Deletes tokens. */
+  delete(ids: readonly string[]): Promise<void>
   /** Returns the token with this hash, even if it is expired or revoked. */
   find(hash: string): Promise<TokenRow | undefined>
 }

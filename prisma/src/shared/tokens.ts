@@ -12,6 +12,7 @@ interface TokenTable {
   }): PromiseLike<StoredToken[]>
   findUnique(args: { where: { id: string } | { hash: string } }): PromiseLike<StoredToken | null>
   updateMany(args: { where: { id: string; revokedAt: null }; data: { revokedAt: Date } }): PromiseLike<unknown>
+  deleteMany(args: { where: { id: { in: string[] } } }): PromiseLike<unknown>
 }
 
 type StoredToken = Omit<TokenRow, 'scopes'> & { readonly scopes: string }
@@ -37,7 +38,7 @@ type FoundToken = [
 
 /** Creates the tokens of a database. Only the lookup is on the way of a request, which needs no Prisma Client. */
 export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): Tokens {
-  const selectByHash = writeSelectByHash(dialect)
+  const selectByHash = `${writeSelect(dialect)} WHERE "hash" = ${dialect.parameter(1)}`
   return {
     async create({ scopes, ...token }) {
       const data = { ...token, scopes: scopes.join(' '), createdAt: new Date() }
@@ -61,6 +62,17 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): 
       return row ? toTokenRow(row) : undefined
     },
 
+    async listEnded(before) {
+      const time = before.getTime()
+      const rows = await retry(() => sql.query<FoundToken>(writeSelectEnded(dialect), time, time))
+      return rows.map(toFoundRow)
+    },
+
+    async delete(ids) {
+      const { token: table } = await loadPrisma()
+      await retry(async () => table.deleteMany({ where: { id: { in: [...ids] } } }))
+    },
+
     // Once it is stale in the cache, all requests with a busy token look it up.
     find: shareReads(async (hash) => {
       const [row] = await retry(() => sql.query<FoundToken>(selectByHash, hash))
@@ -73,12 +85,20 @@ function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedA
   return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
 }
 
-function writeSelectByHash({ parameter, readTime }: Dialect): string {
+function writeSelect({ readTime }: Dialect): string {
   // A value that is not a time reads as 1970: a token that has expired rather than one that never does.
   const times = ['"createdAt"', '"expiresAt"', '"revokedAt"'].map(
     (column) => `CASE WHEN ${column} IS NOT NULL THEN coalesce(${readTime(column)}, 0) END`,
   )
-  return `SELECT "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token" WHERE "hash" = ${parameter(1)}`
+  return `SELECT "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token"`
+}
+
+/** Compares times as numbers: SQLite compares a time that was written by hand as a number as less than any text. */
+function writeSelectEnded(dialect: Dialect): string {
+  const { parameter, readTime } = dialect
+  return `${writeSelect(dialect)}
+    WHERE ${readTime('"expiresAt"')} < ${parameter(1)} OR ${readTime('"revokedAt"')} < ${parameter(2)}
+    ORDER BY ${readTime('"createdAt"')}, "id"`
 }
 
 function toFoundRow([id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {

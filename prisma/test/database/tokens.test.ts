@@ -50,3 +50,33 @@ test.runIf(engine === 'sqlite')('times that were written by hand are read as UTC
   expect(await expiryOf(`'tomorrow'`)).toBe('1970-01-01T00:00:00.000Z')
   expect(await expiryOf('NULL')).toBeUndefined()
 })
+
+test('tokens that ended before a time are listed, oldest first, and deleted by their ids', async () => {
+  const { tokens } = database
+  const before = new Date('2011-01-01T00:00:00.000Z')
+  await tokens.create(newToken('ended', new Date('2010-12-31T23:59:59.999Z')))
+  await tokens.create(newToken('ended later', before))
+  const [token] = await tokens.listEnded(before)
+  const ids = (await tokens.listEnded(before)).map(({ id }) => id)
+  expect(token).toEqual(await tokens.find(`hash of ${token?.id}`))
+  expect(ids).toContain('ended')
+  expect(ids).not.toContain('ended later')
+  await tokens.delete(['ended', 'unknown'])
+  await tokens.delete([])
+  expect(await tokens.find('hash of ended')).toBeUndefined()
+  expect((await tokens.listEnded(before)).map(({ id }) => id)).toEqual(ids.filter((id) => id !== 'ended'))
+})
+
+test.runIf(engine === 'sqlite')('a time that was written by hand decides whether a token has ended', async () => {
+  const before = new Date('2011-01-01T00:00:00.000Z')
+  await database.tokens.create(newToken('number'))
+  const isEnded = async (value: string) => {
+    await runSql(url, `UPDATE "Token" SET "expiresAt" = ${value} WHERE "id" = 'number'`)
+    return (await database.tokens.listEnded(before)).some(({ id }) => id === 'number')
+  }
+  expect(await isEnded(String(before.getTime() - 1))).toBe(true)
+  expect(await isEnded(String(before.getTime()))).toBe(false)
+  expect(await isEnded(`'2010-12-31 23:59:59'`)).toBe(true)
+  expect(await isEnded(`'tomorrow'`)).toBe(false)
+  expect(await isEnded('NULL')).toBe(false)
+})
