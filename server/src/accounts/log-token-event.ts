@@ -3,12 +3,12 @@ import { auditLogger } from '../telemetry/logger.ts'
 import type { Token } from './token-store.ts'
 
 /**
- * Logs that a token was created or revoked, for audits, unless the log is silent: its id and what it may do, never the
+ * Logs that a token was created, revoked or deleted, for audits, unless the log is silent: its id and what it may do, never the
  * token or its hash.
  */
 export function logTokenEvent(
   logger: Logger,
-  event: 'token created' | 'token revoked',
+  event: 'token created' | 'token revoked' | 'token pruned',
   { id, account, scopes, expiresAt }: Token,
 ): void {
   auditLogger(logger).info({ event, tokenId: id, account, scopes, expiresAt }, event)

@@ -27,6 +27,10 @@ export interface TokenStore {
   list(account?: string): Promise<Token[]>
   /** Revokes a token for good; undefined where no token has this id. */
   revoke(id: string): Promise<Token | undefined>
+  /** Returns the tokens that expired or were revoked before a time, oldest first. */
+  listEnded(before: Date): Promise<Token[]>
+  /** Deletes tokens, which are then unknown. */
+  delete(ids: readonly string[]): Promise<void>
   /** Returns the token with this hash, even if it is expired or revoked. */
   find(hash: string): Promise<Token | undefined>
 }
@@ -43,6 +47,8 @@ export function createTokenStore(tokens: Tokens): TokenStore {
 
     list: async (account) => (await tokens.list(account)).map(toToken),
     revoke: async (id) => optional(await tokens.revoke(id)),
+    listEnded: async (before) => (await tokens.listEnded(before)).map(toToken),
+    delete: (ids) => tokens.delete(ids),
     find: async (hash) => optional(await tokens.find(hash)),
   }
 }

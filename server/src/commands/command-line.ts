@@ -1,20 +1,24 @@
-import { DatabaseError, explainDatabaseError, loadSettingsFile } from '@plant-store/prisma'
+import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
-import { type Environment, readSettings, type Settings, SettingsError } from '../settings/settings.ts'
+import { SettingsError } from '../settings/settings.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { readVersion } from '../version.ts'
 import { backup } from './backup.ts'
+import { CommandError, UsageError } from './console/errors.ts'
+import { examples } from './console/help.ts'
 import { hideUrls } from './console/hide-urls.ts'
 import { OutputError, print } from './console/output.ts'
-import { UsageError } from './console/usage-error.ts'
 import { type CopyOptions, copy } from './copy.ts'
 import { migrate } from './migrate.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
-import { type CreateTokenOptions, createToken, listTokens, revokeToken } from './token.ts'
+import { addTokenCommand } from './token/token-command.ts'
+import { withSettings } from './with-settings.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
+/** Errors whose message is for the operator; others are faults, and show where. */
+const EXPECTED = [CommandError, DatabaseError, OutputError, StartError]
 
 const program = new Command('plant-store')
   .description('Runs the plant store and manages its tokens and its database.')
@@ -44,38 +48,7 @@ program
     }, process.env)
   })
 
-const token = program
-  .command('token')
-  .description('create, list and revoke the tokens of accounts')
-  .addHelpText('after', examples('plant-store token create --account me', 'plant-store token list'))
-token
-  .command('create')
-  .description('create a token; standard output is the token alone')
-  .requiredOption('--account <name>', 'the account that the token belongs to')
-  .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
-  .option('--expires <time>', 'when it expires: 30s, 15m, 12h, 90d (default: never)')
-  .option('--label <text>', 'a note for people')
-  .addHelpText(
-    'after',
-    examples(
-      'TOKEN=$(plant-store token create --account me)',
-      'plant-store token create --account shop --scope read --expires 90d --label "price list"',
-    ),
-  )
-  .action((options: CreateTokenOptions) => withSettings((settings) => createToken(settings, options)))
-token
-  .command('list')
-  .description('list tokens, without their secrets, which are not stored')
-  .option('--account <name>', 'only those of this account')
-  .option('--json', 'as JSON, for programs')
-  .addHelpText('after', examples('plant-store token list', 'plant-store token list --account me --json'))
-  .action((options: { account?: string; json?: boolean }) => withSettings((settings) => listTokens(settings, options)))
-token
-  .command('revoke')
-  .argument('<id>', 'the id that "token list" shows')
-  .description('revoke a token; it is rejected within one second')
-  .addHelpText('after', examples('plant-store token revoke ID'))
-  .action((id: string) => withSettings((settings) => revokeToken(settings, id)))
+addTokenCommand(program)
 
 program
   .command('migrate')
@@ -120,25 +93,6 @@ try {
   process.exitCode = report(error)
 }
 
-/** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
-async function withSettings(
-  run: (settings: Settings) => Promise<void>,
-  // Only `serve` sends traces.
-  environment: Environment = { ...process.env, OTEL_SDK_DISABLED: 'true' },
-): Promise<void> {
-  const settings = readSettings(environment)
-  try {
-    await run(settings)
-  } catch (error) {
-    throw await explainDatabaseError(error, settings.databaseUrl)
-  }
-}
-
-/** Formats the examples at the end of a command's help. */
-function examples(...lines: string[]): string {
-  return `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}\n`
-}
-
 /** Prints an error and returns the exit code. */
 function report(error: unknown): number {
   // Commander has printed its own errors.
@@ -148,7 +102,7 @@ function report(error: unknown): number {
     return EXIT_USAGE
   }
   if (error instanceof OutputError && error.isReaderGone) return 0
-  const expected = error instanceof DatabaseError || error instanceof StartError || error instanceof OutputError
-  console.error(expected ? `plant-store: ${error.message}` : error)
+  const isExpected = EXPECTED.some((type) => error instanceof type)
+  console.error(isExpected ? `plant-store: ${(error as Error).message}` : error)
   return EXIT_FAILURE
 }

@@ -2,9 +2,9 @@ import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
 import { type CopyAddress, copyDatabase, DatabaseError, databaseUrl } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
+import { UsageError } from './console/errors.ts'
 import { announce } from './console/output.ts'
 import { createProgressDisplay } from './console/progress.ts'
-import { UsageError } from './console/usage-error.ts'
 
 /** The options of `copy`, as typed in. */
 export interface CopyOptions {

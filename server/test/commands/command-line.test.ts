@@ -53,6 +53,41 @@ test('--help lists the commands and exits with 0', async () => {
   for (const command of ['serve', 'token', 'migrate', 'backup', 'copy']) expect(stdout).toContain(command)
 })
 
+test('the README lists every command, with the arguments and options of its help', async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const [, rows = ''] = /^\| command \| what it does \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(readme) ?? []
+  const usages = [...rows.matchAll(/^\| `([^`]+)`/gm)].map(([, usage = '']) => usage)
+  const nameOf = (usage: string) => usage.replace(/ +(?:\[?--|[A-Z]).*/, '')
+  expect(usages.map(nameOf)).toEqual(await listCommands())
+  for (const usage of usages) {
+    const { stdout: help } = await runCommand([...nameOf(usage).split(' '), '--help'])
+    const options = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option)
+    expect(
+      [...usage.matchAll(/--[a-z-]+/g)].map(([option]) => option),
+      usage,
+    ).toEqual(options)
+    expect(/^Usage: .*<\w+>/m.test(help), usage).toBe(/ [A-Z]+$/.test(usage.replace(/\[?--.*/, '')))
+    const defaults = [...help.matchAll(/\(default: "(.*)"\)/g)].map(([, value]) => ` ${value}]`)
+    for (const value of defaults) expect(usage).toContain(value)
+  }
+})
+
+/** Returns the commands that the help lists, such as `token create`. */
+async function listCommands(...parents: string[]): Promise<string[]> {
+  const { stdout } = await runCommand([...parents, '--help'])
+  const [, section = ''] = /\nCommands:\n((?: .*\n)+)/.exec(stdout) ?? []
+  const names = [...section.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
+  const found = await Promise.all(
+    names.map(async (name) => (name === 'token' ? listCommands(name) : [[...parents, name].join(' ')])),
+  )
+  return found.flat()
+}
+
+test('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(await runCommand(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
+})
+
 test.skipIf(!isLong)(
   'the help of every command has examples, and each of them works as pasted',
   { timeout: 180_000 },
@@ -74,8 +109,7 @@ test.skipIf(!isLong)(
       `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
     )
 
-    const commands = ['', 'serve', 'token', 'token create', 'token list', 'token revoke', 'migrate', 'backup', 'copy']
-    for (const command of commands) {
+    for (const command of ['', 'token', ...(await listCommands())]) {
       const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
       const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
       expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)

@@ -1,21 +1,23 @@
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { Logger } from 'pino'
-import { isAccountName } from '../accounts/account-name.ts'
-import { logTokenEvent } from '../accounts/log-token-event.ts'
-import type { Token, TokenStore } from '../accounts/token-store.ts'
-import { parseDuration } from '../settings/duration.ts'
-import type { Settings } from '../settings/settings.ts'
-import { createLogger, STANDARD_ERROR } from '../telemetry/logger.ts'
-import { announce, OutputError, print } from './console/output.ts'
-import { UsageError } from './console/usage-error.ts'
+import { isAccountName } from '../../accounts/account-name.ts'
+import { logTokenEvent } from '../../accounts/log-token-event.ts'
+import type { Token, TokenStore } from '../../accounts/token-store.ts'
+import { parseDuration } from '../../settings/duration.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { createLogger, STANDARD_ERROR } from '../../telemetry/logger.ts'
+import { UsageError } from '../console/errors.ts'
+import { OutputError, print } from '../console/output.ts'
+import { formatJson } from '../console/printable.ts'
 import { withTokens } from './with-tokens.ts'
 
 /** The options of `token create`, as typed in. */
 export interface CreateTokenOptions {
-  account: string
+  account?: string
   scope?: string
   expires?: string
   label?: string
+  json?: boolean
 }
 
 /** Keeps the year at four digits, which databases and JSON agree on. */
@@ -28,8 +30,9 @@ const MAX_EXPIRY = '999999d'
  */
 export async function createToken(
   settings: Settings,
-  { account, scope, expires, label }: CreateTokenOptions,
+  { account, scope, expires, label, json }: CreateTokenOptions,
 ): Promise<void> {
+  if (account === undefined) throw new UsageError('name the account that the token belongs to with --account')
   if (!isAccountName(account)) throw new UsageError('--account must be 1 to 200 visible characters')
   const token = {
     account,
@@ -42,11 +45,15 @@ export async function createToken(
     const created = await tokens.create(token)
     logTokenEvent(logger, 'token created', created)
     try {
-      print(created.token)
+      print(json ? formatCreated(created) : created.token)
     } catch (error) {
       throw await revokeUnprinted(tokens, created, error as Error, logger)
     }
   })
+}
+
+function formatCreated({ token, id, account, scopes, expiresAt, label }: Token & { token: string }): string {
+  return formatJson({ token, id, account, scopes, expiresAt, label })
 }
 
 /** Revokes a token that could not be printed, and returns the error that says so. */
@@ -58,29 +65,6 @@ async function revokeUnprinted(tokens: TokenStore, { id }: Token, { message }: E
   } catch {
     return new OutputError(`revoke the token with "plant-store token revoke ${id}", since ${message}`)
   }
-}
-
-/** Prints the tokens, as a table for people or as JSON for programs. */
-export async function listTokens(
-  settings: Settings,
-  { account, json }: { account?: string; json?: boolean },
-): Promise<void> {
-  await withTokens(settings.databaseUrl, async (store) => {
-    const tokens = await store.list(account)
-    print(json ? JSON.stringify(tokens, null, 2) : formatTable(tokens))
-  })
-}
-
-/** Revokes a token. */
-export async function revokeToken(settings: Settings, id: string): Promise<void> {
-  const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
-  await withTokens(settings.databaseUrl, async (tokens) => {
-    const token = await tokens.revoke(id)
-    if (!token)
-      throw new UsageError(`token ${JSON.stringify(id)} does not exist; list them with: plant-store token list`)
-    logTokenEvent(logger, 'token revoked', token)
-    announce(`revoked ${token.id} of the account ${JSON.stringify(token.account)}`)
-  })
 }
 
 function parseScopes(text: string): Scope[] {
@@ -96,30 +80,4 @@ function parseExpiry(text: string): Date {
     throw new UsageError(`--expires must be a time between 1ms and ${MAX_EXPIRY}, such as 30s, 15m, 12h or 90d`)
   }
   return new Date(Date.now() + duration)
-}
-
-function formatTable(tokens: readonly Token[]): string {
-  const header = ['ID', 'ACCOUNT', 'SCOPES', 'CREATED', 'EXPIRES', 'REVOKED', 'LABEL']
-  const rows = tokens.map(({ id, account, scopes, createdAt, expiresAt, revokedAt, label }) => [
-    id,
-    account,
-    scopes.join(','),
-    formatTime(createdAt),
-    formatTime(expiresAt),
-    formatTime(revokedAt),
-    label ?? '',
-  ])
-  const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column]?.length ?? 0)))
-  return [header, ...rows]
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
-
-function formatTime(time: Date | null): string {
-  return time === null ? '-' : time.toISOString().slice(0, 19).replace('T', ' ')
 }

@@ -1,5 +1,5 @@
 import { checkMigrated, openDatabase } from '@plant-store/prisma'
-import { createTokenStore, type TokenStore } from '../accounts/token-store.ts'
+import { createTokenStore, type TokenStore } from '../../accounts/token-store.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */
 const PATIENCE = 30_000
