@@ -2,7 +2,6 @@ import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { SettingsError } from '../settings/settings.ts'
-import { createLogger } from '../telemetry/logger.ts'
 import { readVersion } from '../version.ts'
 import { backup } from './backup.ts'
 import { CommandError, UsageError } from './console/errors.ts'
@@ -13,7 +12,7 @@ import { type CopyOptions, copy } from './copy.ts'
 import { migrate } from './migrate.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
 import { addTokenCommand } from './token/token-command.ts'
-import { withSettings } from './with-settings.ts'
+import { withSettings, withSettingsAndLog } from './with-settings.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -41,11 +40,11 @@ program
   .action(() => {
     // Exit code 0 as in a later shutdown: stopping a server during startup is not a failure.
     onEndingSignal(() => process.exit(0))
-    return withSettings(async (settings) => {
+    return withSettingsAndLog(async (settings, logger) => {
       // The other commands do not load the server.
       const { serve } = await import('./serve.ts')
-      await serve(settings, await createLogger(settings.logLevel))
-    }, process.env)
+      await serve(settings, logger)
+    })
   })
 
 addTokenCommand(program)

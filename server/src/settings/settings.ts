@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { formatDuration } from './duration.ts'
+import { describeMistyped, findMistypedSettings } from './mistyped-settings.ts'
 import { type SettingEntry, settingsTable } from './table.ts'
 
 type Table = typeof settingsTable
@@ -46,6 +47,7 @@ export function readSettings(environment: Environment): Settings {
   if (mistakes.length === 0) mistakes.push(...findContradictions(environment, values))
   mistakes.push(...findMissing(environment))
   if (mistakes.length > 0) {
+    mistakes.push(...findMistypedSettings(environment).map(describeMistyped))
     throw new SettingsError(`Fix these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
   }
   const maxBodyMemory = values.maxBodyMemory ?? Math.max(DEFAULT_BODY_MEMORY, BODIES * values.bodyLimit)
