@@ -6,7 +6,7 @@ import { announce } from '../console/output.ts'
 import { toPrintable } from '../console/printable.ts'
 import { withTokens } from './with-tokens.ts'
 
-/** Revokes a token. One that is revoked already keeps its time, and is no event for audits. */
+/** Revokes a token. One that is revoked already keeps its time, and is not logged again. */
 export async function revokeToken(settings: Settings, id: string): Promise<void> {
   const logger = await createLogger(settings.logLevel, STANDARD_ERROR)
   const begin = new Date()
