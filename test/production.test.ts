@@ -84,7 +84,7 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     TRUST_PROXY: '127.0.0.1',
     AUTH_FAILURE_LIMIT: '1/1m',
     BODY_LIMIT: '100kb',
-    LOG_LEVEL: 'debug',
+    ACCESS_LOG: 'on',
   })
   const port = await freePort()
   const nginx = await startNginx(inFrontOf(server.url), port)

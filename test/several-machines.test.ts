@@ -135,7 +135,7 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     KEEP_ALIVE_TIMEOUT: '75s',
     SHUTDOWN_DELAY: '200ms',
     MAX_EVENT_LOOP_DELAY: '0',
-    LOG_LEVEL: 'debug',
+    ACCESS_LOG: 'on',
   }
   const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
   const token = stdout.trim()

@@ -72,7 +72,7 @@ export function createApp(
 
   app.use(
     combine(
-      receiveRequest(logger),
+      receiveRequest,
       ...(traceRequest ? [traceRequest] : []),
       ...(settings.corsOrigins?.length ? [allowOrigins(settings.corsOrigins)] : []),
       loadShedding.shedByAddress,

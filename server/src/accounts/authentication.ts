@@ -11,8 +11,8 @@ import { authenticationFailed } from '../telemetry/events.ts'
 export interface Identity {
   /** The account whose plants it sees and creates. */
   account: string
-  /** What its requests are counted under: the id of an own token, or the issuer and subject of a JSON Web Token. */
-  rateLimitKey: string
+  /** Names its token in rate limits and in the log: an own token's id, or a JSON Web Token's issuer and subject. */
+  tokenId: string
   scopes: readonly Scope[]
 }
 

@@ -50,7 +50,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     if (typeof claims === 'string') return claims
     const { sub, exp = 0 } = claims
     if (typeof sub !== 'string' || !isAccountName(sub)) return 'tokenInvalid'
-    const identity = { account: sub, rateLimitKey: `${issuer} ${sub}`, scopes: readScopes(claims) }
+    const identity = { account: sub, tokenId: `${issuer} ${sub}`, scopes: readScopes(claims) }
     return { identity, expiresAt: exp * 1000 }
   }
 }

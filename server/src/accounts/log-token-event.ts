@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { auditLogger } from '../telemetry/logger.ts'
+import { auditLogger } from '../telemetry/log/logger.ts'
 import type { Token } from './token-store.ts'
 
 /**

@@ -10,6 +10,6 @@ export function findOwnToken(tokens: TokenStore): FindToken {
     if (!token) return 'tokenInvalid'
     if (tokenState(token) !== 'active') return 'tokenEnded'
     const expiresAt = token.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
-    return { identity: { account: token.account, rateLimitKey: token.id, scopes: token.scopes }, expiresAt }
+    return { identity: { account: token.account, tokenId: token.id, scopes: token.scopes }, expiresAt }
   }
 }

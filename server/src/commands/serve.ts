@@ -5,8 +5,10 @@ import { type RunningServer, startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { takeInheritedSockets } from '../systemd/inherited-sockets.ts'
 import type { StateReports } from '../systemd/report-state.ts'
-import { logRejections } from '../telemetry/log-rejections.ts'
-import { startTracing } from '../telemetry/tracing.ts'
+import { logAuthenticationFailures } from '../telemetry/log/log-authentication-failures.ts'
+import { logRejections } from '../telemetry/log/log-rejections.ts'
+import { collectingLogger } from '../telemetry/log/logger.ts'
+import { startTracing } from '../telemetry/traces/tracing.ts'
 import { greet } from './greet.ts'
 import { onEndingSignal } from './signals.ts'
 
@@ -44,12 +46,12 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const tracing = await startTracing(settings, logger)
-  const stopLoggingRejections = logRejections(logger)
+  const stopLogs = await startLogs(settings, logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
   const close = async () => {
     const reported = systemd?.stopping()
     await server.close()
-    stopLoggingRejections()
+    stopLogs()
     await tracing?.close()
     await reported
   }
@@ -69,6 +71,18 @@ async function connectToSystemd(logger: Logger): Promise<StateReports | undefine
   if (!process.env['NOTIFY_SOCKET']) return undefined
   const { reportState } = await import('../systemd/report-state.ts')
   return reportState(process.env, process.pid, logger)
+}
+
+/** Starts the logs of what happens to requests, and returns a function that ends them. */
+async function startLogs({ accessLog }: Settings, logger: Logger): Promise<() => void> {
+  const ends = [logRejections(logger), logAuthenticationFailures(logger)]
+  if (accessLog) {
+    const { startAccessLog } = await import('../telemetry/log/access-log.ts')
+    ends.push(startAccessLog(collectingLogger(logger)))
+  }
+  return () => {
+    for (const end of ends) end()
+  }
 }
 
 async function greetIfEmpty(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {

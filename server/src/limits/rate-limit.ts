@@ -24,7 +24,7 @@ export function limitRate(
   const window = limit.seconds * 1_000
   const counter = counts ? createSharedCounter({ counts, window, countAlone }) : countAlone
   const countRequest = createRateLimit('rate-limit', limit, counter)
-  return ({ identity }, response) => countRequest(identity.rateLimitKey, response)
+  return ({ identity }, response) => countRequest(identity.tokenId, response)
 }
 
 /**

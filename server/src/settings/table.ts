@@ -62,7 +62,13 @@ export const settingsTable = {
       error: 'must be one of fatal, error, warn, info, debug, trace, silent',
     }),
     default: 'info',
-    description: 'Log level: fatal, error, warn, info, debug (one line per request), trace or silent.',
+    description:
+      'Log level: fatal, error, warn, info, debug, trace or silent. Only silent turns audit events and ACCESS_LOG off.',
+  },
+  ACCESS_LOG: {
+    format: OnOffSchema,
+    default: 'off',
+    description: 'Whether the log has a line for each request: on or off.',
   },
   NODE_ENV: {
     format: TextSchema,

@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import type { Request } from 'express'
 
 /** An event that logs and metrics may subscribe to. Publishing costs next to nothing without subscribers. */
 export interface Event<Message> {
@@ -13,11 +14,23 @@ export const CLIENT_CLOSED_REQUEST = 499
 
 /** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
+  request: Request
   method: string
   /** The path of the operation; undefined if there is none. */
   route: string | undefined
   status: number
   seconds: number
+  /** The response on the wire, with its headers. */
+  bytesSent: number
+}
+
+/** A request that the parser rejected, so that the app has never seen it. */
+export interface RequestUnparsed {
+  /** As in the header of the response. */
+  requestId: string
+  status: number
+  /** The other end of the connection. */
+  address: string | undefined
 }
 
 /** A request without a valid token; its response is a 401, or a 429 beyond `AUTH_FAILURE_LIMIT`. */
@@ -30,6 +43,7 @@ export interface AuthenticationFailed {
 
 /** Why a request or connection was rejected without being handled. */
 export const rejections = [
+  'startup',
   'in-flight',
   'event-loop-delay',
   'write-queue',
@@ -53,6 +67,7 @@ export interface WritesRejected {
 /** A request that is handled has arrived; the message is its method. */
 export const requestBegan = event<string>('plant-store.request-began')
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
+export const requestUnparsed = event<RequestUnparsed>('plant-store.request-unparsed')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
 export const authenticationFailed = event<AuthenticationFailed>('plant-store.authentication-failed')
 /** A batch of new plants was committed; the message is its size. */

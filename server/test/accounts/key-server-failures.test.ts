@@ -6,7 +6,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { logRejections } from '../../src/telemetry/log-rejections.ts'
+import { logRejections } from '../../src/telemetry/log/log-rejections.ts'
 import {
   advanceClock,
   COOL_DOWN,

@@ -12,7 +12,7 @@ test('a client that disconnects in the middle of a request or response stores no
   await using storage = await startTestServer()
   const { token } = storage
   // A process, so that its log is what an operator reads.
-  const server = await startServerProcess({ DATABASE_URL: storage.databaseUrl, LOG_LEVEL: 'debug' })
+  const server = await startServerProcess({ DATABASE_URL: storage.databaseUrl, LOG_LEVEL: 'debug', ACCESS_LOG: 'on' })
   const target = { url: server.url, token }
   const expectLogged = (requestId: string) =>
     expect.poll(server.output, { timeout: 10_000 }).toContain(`"${requestId}"`)

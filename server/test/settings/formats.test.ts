@@ -27,6 +27,7 @@ test('an empty environment gives the defaults', () => {
     databaseUrl: expect.stringMatching(/^file:\/\/\/.*\/data\/plant-store\.db$/),
     publicUrl: undefined,
     logLevel: 'info',
+    accessLog: false,
     nodeEnv: undefined,
     docs: true,
     bodyLimit: 2 ** 20,

@@ -1,6 +1,13 @@
-import { expect, test } from 'vitest'
+/** Who fails to authenticate, as an event and in the log. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type AuthenticationFailed, authenticationFailed } from '../../src/telemetry/events.ts'
+import { logAuthenticationFailures } from '../../src/telemetry/log/log-authentication-failures.ts'
+import { createFileLog, eventLines } from '../helpers/telemetry/log-lines.ts'
 
 test('a failed authentication is an event with its number and address, also beyond AUTH_FAILURE_LIMIT', async () => {
   const seen: AuthenticationFailed[] = []
@@ -30,4 +37,65 @@ test('a failed authentication is an event with its number and address, also beyo
   } finally {
     authenticationFailed.unsubscribe(listen)
   }
+})
+
+describe('the log', () => {
+  test('says which addresses failed to authenticate, why and how often', async () => {
+    const log = await createFileLog('error')
+    const end = logAuthenticationFailures(log.logger)
+    await using server = await startTestServer({ trustProxy: 1 })
+    const fail = (address: string, token: string | null) =>
+      server.call('/plants', { token, headers: { 'x-forwarded-for': address } })
+    await fail('192.0.2.1', 'pst_unknown')
+    await fail('192.0.2.2', null)
+    await fail('192.0.2.2', 'pst_unknown')
+    await fail('192.0.2.2', 'pst_unknown')
+    await fail('no address, pst_0123', null)
+    end()
+    const [line, ...others] = log.lines()
+    expect(JSON.parse(line ?? '')).toMatchObject({
+      level: 'info',
+      event: 'authentication failed',
+      failed: 5,
+      addresses: [
+        { address: '192.0.2.2', failed: 3, codes: { 40101: 1, 40102: 2 } },
+        { address: '192.0.2.1', failed: 1, codes: { 40102: 1 } },
+        { address: 'unknown', failed: 1, codes: { 40101: 1 } },
+      ],
+    })
+    expect(others).toEqual([])
+    expect(line).not.toContain('pst_')
+  })
+
+  test('names ten addresses and counts the others, of any number, in little memory', async () => {
+    const log = await createFileLog()
+    const end = logAuthenticationFailures(log.logger)
+    setFlagsFromString('--expose-gc')
+    const collectGarbage = runInNewContext('gc') as () => void
+    const used = () => {
+      collectGarbage()
+      return process.memoryUsage().heapUsed
+    }
+    const before = used()
+    const flood = 1_000_000
+    for (let count = 0; count < 20; count++) authenticationFailed.publish({ code: 40102, address: '192.0.2.1' })
+    for (let index = 0; index < flood; index++) {
+      authenticationFailed.publish({ code: 40102, address: `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}` })
+    }
+    expect(used() - before).toBeLessThan(20 * 2 ** 20)
+    end()
+    const lines = log.eventLines('authentication failed')
+    expect(lines.reduce((sum, { failed }) => sum + Number(failed), 0)).toBe(flood + 20)
+    const [line] = lines
+    expect(line).toMatchObject({ addresses: [{ address: '192.0.2.1', failed: 20 }, ...Array(9).fill({ failed: 1 })] })
+    expect(line?.['others']).toBe(Number(line?.['failed']) - 29)
+  })
+
+  test('of a server has the line before the process exits', async () => {
+    const server = await startServerProcess({ DATABASE_URL: await newDatabase() })
+    await fetch(`${server.url}/plants`)
+    expect(await server.end()).toBe(0)
+    const addresses = [{ address: '127.0.0.1', failed: 1, codes: { 40101: 1 } }]
+    expect(eventLines(server.output(), 'authentication failed')).toMatchObject([{ failed: 1, addresses }])
+  })
 })

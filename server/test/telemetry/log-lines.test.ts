@@ -1,24 +1,16 @@
 /** What a line of the log looks like. */
-import { spawn } from 'node:child_process'
-import { openSync, readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { commandLine } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { auditLogger, createLogger } from '../../src/telemetry/logger.ts'
-
-const LINE_SEPARATORS = /[\n\r\u0085\u2028\u2029]/
-
-/** Creates a logger over a file, and reads the lines that are in it. */
-async function createFileLogger(level: string) {
-  const file = path.join(temporaryFolder(), 'log')
-  const logger = await createLogger(level, openSync(file, 'a'))
-  return { logger, lines: () => readFileSync(file, 'utf8').split(LINE_SEPARATORS).slice(0, -1) }
-}
+import { auditLogger } from '../../src/telemetry/log/logger.ts'
+import { createFileLog } from '../helpers/telemetry/log-lines.ts'
 
 test('a line has its level as a word and its time in ISO 8601', async () => {
-  const { logger, lines } = await createFileLogger('trace')
+  const { logger, lines } = await createFileLog('trace')
   for (const level of ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const) logger[level]('said')
   expect(lines().map((line) => JSON.parse(line).level)).toEqual(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
   for (const line of lines()) {
@@ -32,7 +24,7 @@ test.each([
   ['control characters', 'a\u0000\u001b[31m\u007f\u009b31m'],
   ['quotes and backslashes', '"},{"\\'],
 ])('%s in a value stays within one line of JSON without control characters', async (_what, value) => {
-  const { logger, lines } = await createFileLogger('info')
+  const { logger, lines } = await createFileLog('info')
   logger.info({ account: value, err: new Error(value) }, value)
   expect(lines()).toHaveLength(1)
   const [line = ''] = lines()
@@ -41,7 +33,7 @@ test.each([
 })
 
 test('very long values are cut, so that a line stays short', async () => {
-  const { logger, lines } = await createFileLogger('info')
+  const { logger, lines } = await createFileLog('info')
   const long = '"é\n'.repeat(100_000)
   logger.info({ err: Object.assign(new Error(long), { detail: long }) }, 'failed')
   const [line = '', ...others] = lines()
@@ -51,15 +43,40 @@ test('very long values are cut, so that a line stays short', async () => {
 })
 
 test.each(['fatal', 'error', 'warn', 'info'])('LOG_LEVEL=%s does not hide audit events', async (level) => {
-  const { logger, lines } = await createFileLogger(level)
+  const { logger, lines } = await createFileLog(level)
   auditLogger(logger).info('audited')
   expect(lines().map((line) => JSON.parse(line))).toMatchObject([{ level: 'info', msg: 'audited' }])
 })
 
 test('LOG_LEVEL=silent turns audit events off', async () => {
-  const { logger, lines } = await createFileLogger('silent')
+  const { logger, lines } = await createFileLog('silent')
   auditLogger(logger).info('audited')
   expect(lines()).toEqual([])
+})
+
+test('a line that a full disk has cut does not spoil the next one', () => {
+  const file = path.join(temporaryFolder(), 'log')
+  const module = fileURLToPath(new URL('../../dist/telemetry/log/log-output.js', import.meta.url))
+  // A file larger than the limit of a process fails like a full disk.
+  const code = `
+    import { openSync, readFileSync, truncateSync } from 'node:fs'
+    import { createLogOutput } from ${JSON.stringify(module)}
+    process.on('SIGXFSZ', () => {})
+    const file = ${JSON.stringify(file)}
+    const output = createLogOutput(openSync(file, 'a'))
+    const line = JSON.stringify({ text: 'x'.repeat(2_000) }) + '\\n'
+    for (let count = 0; count < 5; count++) output(line)
+    truncateSync(file, 1_000)
+    output('{"text":"next"}\\n')
+    process.stdout.write(readFileSync(file, 'utf8'))`
+  const { stdout, stderr } = spawnSync('sh', [
+    '-c',
+    'ulimit -f 8 && exec "$0" --input-type=module --eval "$1"',
+    process.execPath,
+    code,
+  ])
+  expect(String(stderr)).toBe('')
+  expect(String(stdout).split('\n').slice(1)).toEqual(['{"text":"next"}', ''])
 })
 
 // On other systems, `script` takes other arguments.

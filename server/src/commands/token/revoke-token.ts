@@ -1,6 +1,6 @@
 import { logTokenEvent } from '../../accounts/log-token-event.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { createLogger, STANDARD_ERROR } from '../../telemetry/logger.ts'
+import { createLogger, STANDARD_ERROR } from '../../telemetry/log/logger.ts'
 import { CommandError } from '../console/errors.ts'
 import { announce } from '../console/output.ts'
 import { toPrintable } from '../console/printable.ts'

@@ -125,5 +125,6 @@ function neverCalled(): void {}
 const rejectStarting: RequestListener = (request, response) => {
   ;(request as Request).requestId = randomUUID()
   const headers = { 'Retry-After': '1', Connection: 'close' }
+  requestRejected.publish('startup')
   sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
 }

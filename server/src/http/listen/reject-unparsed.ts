@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Request } from 'express'
 import { Failure } from '../../failure.ts'
+import { requestUnparsed } from '../../telemetry/events.ts'
+import { replaceStatus } from '../../telemetry/final-status.ts'
 import { COMMON_HEADERS } from '../response/common-headers.ts'
 import { closeLater } from '../response/lingering-close.ts'
 import { JSON_CONTENT_TYPE } from '../response/send-json.ts'
@@ -34,8 +38,20 @@ function reject(socket: Duplex, failure: Failure): void {
   rejectedSockets.add(socket)
   afterEarlierResponses(socket, () => {
     // Otherwise it is closing already, after a response with `Connection: close`.
-    if (socket.writable) socket.end(toHttp(failure), () => closeLater(socket))
+    if (socket.writable) socket.end(toHttp(failure, report(socket, failure)), () => closeLater(socket))
   })
+}
+
+/** Reports the failure, unless it ends a request that the app has begun to handle, and returns the request's id. */
+function report(socket: Duplex, { status }: Failure): string {
+  const incomplete = (socket as HttpSocket)._httpMessage
+  if (incomplete) {
+    replaceStatus(incomplete, status)
+    return (incomplete.req as Request).requestId
+  }
+  const requestId = randomUUID()
+  requestUnparsed.publish({ requestId, status, address: (socket as Socket).remoteAddress })
+  return requestId
 }
 
 /**
@@ -49,11 +65,11 @@ function afterEarlierResponses(socket: Duplex, proceed: () => void): void {
   else proceed()
 }
 
-function toHttp({ status, body }: Failure): string {
+function toHttp({ status, body }: Failure, requestId: string): string {
   const text = JSON.stringify(body)
   const head = [
     ['Date', new Date().toUTCString()],
-    ['X-Request-Id', randomUUID()],
+    ['X-Request-Id', requestId],
     ...COMMON_HEADERS,
     ['Content-Type', JSON_CONTENT_TYPE],
     ['Content-Length', Buffer.byteLength(text)],

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, RequestHandler, Response } from 'express'
-import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
-import { CLIENT_CLOSED_REQUEST, requestBegan, requestEnded } from '../../telemetry/events.ts'
+import { requestBegan, requestEnded } from '../../telemetry/events.ts'
+import { finalStatus } from '../../telemetry/final-status.ts'
 
 declare global {
   namespace Express {
@@ -15,31 +15,35 @@ declare global {
   }
 }
 
-const VALID_ID = /^[\w.-]{1,64}$/
+/** A token that is sent as an id must not appear in the log. */
+const VALID_ID = /^(?!pst_)[\w.-]{1,64}$/
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
 
-/** Gives a request its id, logs its end, and rejects it if it is malformed. */
-export function receiveRequest(logger: Logger): RequestHandler {
-  return (request, response, next) => {
-    const id = request.headers['x-request-id']
-    request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-    if (requestEnded.hasSubscribers || logger.isLevelEnabled('debug')) reportEnd(logger, request, response)
-    rejectMalformed(request)
-    next()
-  }
+/** Gives a request its id, reports its end, and rejects it if it is malformed. */
+export const receiveRequest: RequestHandler = (request, response, next) => {
+  const id = request.headers['x-request-id']
+  request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
+  if (requestEnded.hasSubscribers) reportEnd(request, response)
+  rejectMalformed(request)
+  next()
 }
 
-function reportEnd(logger: Logger, request: Request, response: Response): void {
+function reportEnd(request: Request, response: Response): void {
+  const { method, socket } = request
   const begin = performance.now()
-  requestBegan.publish(request.method)
+  const sentBefore = socket.bytesWritten
+  requestBegan.publish(method)
   response.once('close', () => {
-    const { method, path, requestId } = request
-    const milliseconds = Math.round((performance.now() - begin) * 10) / 10
-    const status = response.writableFinished ? response.statusCode : CLIENT_CLOSED_REQUEST
-    requestEnded.publish({ method, route: request.route?.path, status, seconds: milliseconds / 1000 })
-    logger.debug({ requestId, status, milliseconds }, `${method} ${path}`)
+    requestEnded.publish({
+      request,
+      method,
+      route: request.route?.path,
+      status: finalStatus(response),
+      seconds: (performance.now() - begin) / 1000,
+      bytesSent: socket.bytesWritten - sentBefore,
+    })
   })
 }
 

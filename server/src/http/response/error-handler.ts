@@ -13,7 +13,7 @@ export function errorHandler(logger: Logger, databaseFailure: Database['failure'
       logger[levelOf(failure)]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
     }
     if (response.headersSent) {
-      response.destroy()
+      response.destroy(failure)
       return
     }
     sendFailure(response, failure)

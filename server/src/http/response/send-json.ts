@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Express } from 'express'
+import type { Express, Response } from 'express'
 import type { Reader, ResponseMemory } from '../../limits/response-memory.ts'
 import type { SlowReaders } from './slow-readers.ts'
 import { writeJson } from './write-json.ts'
@@ -68,7 +68,7 @@ function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMe
  * Sends one piece after the other, each once the client has read the one before and there is room for it. A failure
  * midway breaks the connection rather than ending in a valid shorter list; a client that disconnects ends it.
  */
-async function sendPieces(response: ServerResponse, pieces: JsonPieces, options: SendOptions): Promise<void> {
+async function sendPieces(response: Response, pieces: JsonPieces, options: SendOptions): Promise<void> {
   const { reader, responseMemory, slowReaders } = options
   const readNext = () => responseMemory.read(reader, () => pieces.next(), Number.POSITIVE_INFINITY)
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
@@ -79,7 +79,8 @@ async function sendPieces(response: ServerResponse, pieces: JsonPieces, options:
     // The first piece has been read already.
     else for (let piece = await pieces.next(); await sendPiece(response, piece, options); piece = await readNext());
   } catch (error) {
-    response.destroy(error as Error)
+    // The error handler logs it and breaks the connection.
+    response.req.next?.(error)
   } finally {
     await pieces.return?.()
   }

@@ -9,13 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import express from 'express'
 import fc from 'fast-check'
-import pino from 'pino'
 import { createHttpServer } from '../../../src/http/listen/http-server.ts'
 import { listen } from '../../../src/http/listen/ports.ts'
 import { receiveRequest } from '../../../src/http/request/receive-request.ts'
 import { createLoadShedding } from '../../../src/limits/load-shedding.ts'
 import { requestEnded } from '../../../src/telemetry/events.ts'
-import { traceRequest } from '../../../src/telemetry/trace-request.ts'
+import { traceRequest } from '../../../src/telemetry/traces/trace-request.ts'
 
 type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end' | 'reset' | 'destroy' | 'wait' }
 
@@ -42,7 +41,7 @@ requestEnded.subscribe(() => {
 })
 
 const app = express()
-app.use(receiveRequest(pino({ level: 'silent' })), (_request, _response, next) => {
+app.use(receiveRequest, (_request, _response, next) => {
   started++
   next()
 })

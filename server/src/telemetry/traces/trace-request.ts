@@ -1,6 +1,15 @@
 import { context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { NextFunction, Request, Response } from 'express'
 
+declare global {
+  namespace Express {
+    interface Request {
+      /** The trace that the request belongs to, if requests are traced. */
+      traceId?: string
+    }
+  }
+}
+
 /** Makes a span per request, a child of the client's span if it sends `traceparent`. */
 export function traceRequest(request: Request, response: Response, next: NextFunction): void {
   const parent = propagation.extract(context.active(), request.headers)
@@ -9,6 +18,7 @@ export function traceRequest(request: Request, response: Response, next: NextFun
     attributes: { 'http.request.method': request.method, 'url.path': request.path },
   }
   const span = trace.getTracer('plant-store').startSpan(request.method, options, parent)
+  request.traceId = span.spanContext().traceId
   response.once('close', () => endSpan(span, request, response))
   context.with(trace.setSpan(parent, span), next)
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import { type Rejection, requestRejected } from './events.ts'
+import { type Rejection, requestRejected, subscribe } from '../events.ts'
+import { createInterval } from './interval.ts'
 
 /** The period that one line covers, in milliseconds. */
 const INTERVAL = 1_000
@@ -12,24 +13,17 @@ const INTERVAL = 1_000
  */
 export function logRejections(logger: Logger): () => void {
   let counts: Partial<Record<Rejection, number>> = {}
-  let timer: NodeJS.Timeout | undefined
-
-  function count(reason: Rejection): void {
-    counts[reason] = (counts[reason] ?? 0) + 1
-    timer ??= setTimeout(write, INTERVAL).unref()
-  }
-
-  function write(): void {
-    timer = undefined
+  const interval = createInterval(INTERVAL, () => {
     logger.info({ event: 'requests rejected', rejected: counts }, 'requests rejected')
     counts = {}
-  }
+  })
 
-  requestRejected.subscribe(count)
+  const unsubscribe = subscribe(requestRejected, (reason) => {
+    counts[reason] = (counts[reason] ?? 0) + 1
+    interval.begin()
+  })
   return () => {
-    requestRejected.unsubscribe(count)
-    if (!timer) return
-    clearTimeout(timer)
-    write()
+    unsubscribe()
+    interval.end()
   }
 }

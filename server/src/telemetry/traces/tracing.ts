@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
-import type { Settings } from '../settings/settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 /** Sends traces of requests to a collector. */
 export interface Tracing {

@@ -1,0 +1,60 @@
+import type { Logger } from 'pino'
+import { authenticationFailed, subscribe } from '../events.ts'
+import { createInterval } from './interval.ts'
+import { loggedAddress } from './logged-address.ts'
+import { auditLogger } from './logger.ts'
+
+/** The period that one line covers, in milliseconds. */
+const INTERVAL = 10_000
+/** How many addresses are counted in a period; an attacker may have any number. */
+const MAX_COUNTED = 1_000
+/** How many addresses a line names: those with the most failures. */
+const MAX_NAMED = 10
+
+/** The failures of one address. */
+interface Failures {
+  address: string
+  failed: number
+  /** How many by the number of the `Error` body. */
+  codes: Record<number, number>
+}
+
+/**
+ * Logs who fails to authenticate, why and how often, at most one line per ten seconds.
+ *
+ * @returns a function that writes the last line and unsubscribes
+ */
+export function logAuthenticationFailures(logger: Logger): () => void {
+  let total = 0
+  const byAddress = new Map<string, Failures>()
+  const interval = createInterval(INTERVAL, () => {
+    const named = [...byAddress.values()].sort((one, other) => other.failed - one.failed).slice(0, MAX_NAMED)
+    const others = named.reduce((rest, { failed }) => rest - failed, total)
+    const fields = { event: 'authentication failed', failed: total, addresses: named, ...(others > 0 && { others }) }
+    auditLogger(logger).info(fields, 'authentication failed')
+    total = 0
+    byAddress.clear()
+  })
+
+  function find(address: string): Failures | undefined {
+    const known = byAddress.get(address)
+    if (known || byAddress.size >= MAX_COUNTED) return known
+    const failures = { address, failed: 0, codes: {} }
+    byAddress.set(address, failures)
+    return failures
+  }
+
+  const unsubscribe = subscribe(authenticationFailed, ({ code, address }) => {
+    total++
+    const failures = find(loggedAddress(address) ?? 'unknown')
+    if (failures) {
+      failures.failed++
+      failures.codes[code] = (failures.codes[code] ?? 0) + 1
+    }
+    interval.begin()
+  })
+  return () => {
+    unsubscribe()
+    interval.end()
+  }
+}
