@@ -53,10 +53,8 @@ export interface StartOptions {
 
 /** How long a startup leaves connections waiting in an inherited socket, in milliseconds; then it responds 503. */
 const MAX_SOCKET_WAIT = 10_000
-/** How long the state of the database is cached, in milliseconds: probes may come as often as they like. */
-const READINESS_TTL = 1_000
-/** How long what metrics show of the database is cached, in milliseconds: scrapes may come as often as they like. */
-const DATABASE_STATE_TTL = 5_000
+/** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
+const DATABASE_STATE_TTL = 1_000
 
 /**
  * Starts the server: ports, migrations, database, app. The ports come first, so that a startup that fails because of them
@@ -107,7 +105,7 @@ export async function startServer(
     const plants = createPlantStore(opened.plants)
     const cursors = createCursors(() => opened.secret('cursor'))
     const findToken = await createFindToken(complete, tokens, logger)
-    whyDatabaseNotReady = cacheFor(READINESS_TTL, whyUnavailable)
+    whyDatabaseNotReady = cacheFor(DATABASE_STATE_TTL, whyUnavailable)
     const bodyMemory = createFairShare(complete.maxBodyMemory, SCARCE)
     const responseMemory = createResponseMemory(complete.maxResponseMemory)
     if (admin) {

@@ -33,9 +33,10 @@ const POOL = { db_client_connection_pool_name: 'plant-store' }
 export function addGauges(registry: Registry, sources: GaugeSources): void {
   const registers = [registry]
   addBuildInfo(registry, sources.engine)
+  // They are read in this order: the pool before what the scrape itself asks PostgreSQL.
+  if (sources.databaseConnections) addPool(registers, sources.databaseConnections)
   addLoad(registry, sources)
   addDatabase(registry, sources)
-  if (sources.databaseConnections) addPool(registers, sources.databaseConnections)
 }
 
 function addBuildInfo(registry: Registry, engine: string): void {
