@@ -13,10 +13,14 @@ export function readGuide(name: string): string {
 /** Finds the text of a code block of a section. */
 export function codeBlock(guide: string, section: string, block: number, language = 'sh'): string {
   const [, text = ''] = guide.split(`\n## ${section}\n`)
-  const blocks = (text.split('\n## ')[0] ?? '').matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))
-  const found = [...blocks][block]?.[1]
+  const found = codeBlocks(text.split('\n## ')[0] ?? '', language)[block]
   if (found === undefined) throw new Error(`no block ${block} of ${language} under ${section}`)
   return found
+}
+
+/** Lists the code blocks of a text. */
+export function codeBlocks(text: string, language = 'sh'): string[] {
+  return [...text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code = '']) => code)
 }
 
 /** Where and how to run commands. */
@@ -43,9 +47,9 @@ export function isInstalled(program: string): boolean {
   }
 }
 
-/** Lists the settings of the server that a text in the format of a systemd unit or of an environment file sets. */
+/** Lists the settings of the server that a text in the format of an environment file sets. */
 export function settingsIn(text: string): string[] {
-  return [...text.matchAll(/^(?:Environment=)?([A-Z][A-Z_]+)=/gm)].map(([, name]) => name ?? '')
+  return [...text.matchAll(/^([A-Z][A-Z_]+)=/gm)].map(([, name]) => name ?? '')
 }
 
 /** Returns whether the server has a setting of this name. */

@@ -1,10 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+/** Runs docs/production/nginx.conf with a real nginx. */
+import { expect, test } from 'vitest'
 import { freePort } from './helpers/free-port.ts'
-import { codeBlock, isInstalled, isSetting, readGuide, settingsIn, shell } from './helpers/production/guide.ts'
+import { isInstalled, readGuide } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
 import { openSocket } from './helpers/server/passed-socket.ts'
 import { startServerProcess } from './helpers/server/run-command.ts'
@@ -12,30 +9,7 @@ import { startWriting } from './helpers/server/start-writing.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { until } from './helpers/until.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
-const unit = readGuide('plant-store.service')
-const guide = readGuide('README.md')
-
 const folder = temporaryFolder()
-
-test('the systemd unit sets only known settings, and systemd accepts it', ({ skip }) => {
-  const settings = settingsIn(unit)
-  expect(settings).toContain('DATABASE_URL')
-  expect(settings.filter((name) => !isSetting(name))).toEqual([])
-  expect(unit).toContain('ExecStart=/usr/bin/node server/dist/main.js serve')
-
-  if (!isInstalled('systemd-analyze')) {
-    console.log('The unit is not verified: systemd is not installed.')
-    skip()
-  }
-  // This machine has another user and another path to Node.js.
-  const here = unit.replace('/usr/bin/node', process.execPath).replace('User=plant-store', 'User=root')
-  const file = path.join(folder, 'plant-store.service')
-  const socket = path.join(folder, 'plant-store.socket')
-  writeFileSync(file, here.replace('/opt/plant-store', root))
-  copyFileSync(`${root}docs/production/plant-store.socket`, socket)
-  execFileSync('systemd-analyze', ['verify', '--man=no', file, socket], { stdio: 'pipe' })
-})
 
 test('behind nginx, restarts fail no request while another process holds the socket open', {
   timeout: 300_000,
@@ -114,38 +88,6 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     await nginx.stop()
     await server.end()
   }
-})
-
-describe('the commands of the guide', () => {
-  test('a restored backup has what was backed up', { timeout: 60_000 }, async () => {
-    const state = path.join(folder, 'state')
-    const backups = path.join(folder, 'backups')
-    mkdirSync(state)
-    mkdirSync(backups)
-    const inFolder = (text: string) =>
-      text
-        .replaceAll('/var/lib/plant-store', state)
-        .replaceAll('/var/backups', backups)
-        .replaceAll('plants-2026-11-21.db', 'plants-$(date +%F).db')
-        .replace('-o plant-store ', '')
-    const environment = { DATABASE_URL: `file:${state}/plants.db` }
-    const server = await startServerProcess(environment)
-    const token = (await shell(inFolder(codeBlock(guide, 'Install', 2)))).trim()
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const create = (id: number) =>
-      fetch(`${server.url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name: `plant ${id}` }) })
-    await create(1)
-    await shell(inFolder(codeBlock(guide, 'Back up', 0)))
-    await create(2)
-    await server.end()
-    // The test starts and stops the server, which is systemd's part.
-    await shell(inFolder(codeBlock(guide, 'Restore', 0)).replace(/^systemctl .*$/gm, ''))
-
-    const restored = await startServerProcess(environment)
-    const plants = await fetch(`${restored.url}/plants`, { headers })
-    expect(await plants.json()).toEqual([{ name: 'plant 1' }])
-    await restored.end()
-  })
 })
 
 /** Returns the guide's configuration of nginx in front of a server. */

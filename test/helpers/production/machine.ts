@@ -1,0 +1,146 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../temporary-folder.ts'
+import { until } from '../until.ts'
+import { isInstalled } from './guide.ts'
+
+const repository = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** A machine of its own: this one's programs, with another file system on top, other processes and another network. */
+export interface Machine {
+  /** Runs commands as root until one fails, and returns what they print. */
+  run(script: string): Promise<string>
+  /** Copies a file of this machine to the other one. */
+  copy(file: string, target: string): Promise<void>
+  /** Ends all its processes; nothing that they have written remains. */
+  remove(): Promise<void>
+}
+
+/**
+ * Boots systemd as the first process of an overlay over this machine's files. Changes go to memory, and the settings of the
+ * kernel cannot be changed. Only what is in basic.target starts: the services that this machine has enabled do not. The
+ * repository is hidden, and the network has only a loopback device, so that nothing but what a test copies can run.
+ */
+const BOOT = `
+folder=$1 node=$2 repository=$3
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$folder"
+machine=$folder/machine
+mkdir "$machine" "$folder/changes" "$folder/work"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/changes,workdir=$folder/work" "$machine"
+mount -t proc proc "$machine/proc"
+mount -t sysfs -o ro sysfs "$machine/sys"
+mount -t tmpfs -o mode=755 tmpfs "$machine/sys/fs/cgroup"
+mount --bind /proc/sys "$machine/proc/sys"
+mount -o remount,bind,ro "$machine/proc/sys"
+for path in run dev; do mount -t tmpfs -o mode=755 tmpfs "$machine/$path"; done
+mount -t tmpfs tmpfs "$machine/tmp"
+mkdir -p "$machine/dev/pts" "$machine/dev/shm" "$machine/$repository"
+for device in null zero full random urandom tty; do
+  touch "$machine/dev/$device"
+  mount --bind "/dev/$device" "$machine/dev/$device"
+done
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$machine/dev/pts"
+ln -s pts/ptmx "$machine/dev/ptmx"
+mount -t tmpfs tmpfs "$machine/dev/shm"
+mount -t tmpfs tmpfs "$machine/$repository"
+rm -rf "$machine"/etc/systemd/system/*.wants
+ln -s /dev/null "$machine/etc/systemd/system/systemd-modules-load.service"
+touch -a "$machine/usr/bin/node"
+mount --bind "$node" "$machine/usr/bin/node"
+mkdir "$machine/run/outside"
+cd "$machine"
+pivot_root . run/outside
+umount --lazy run/outside
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+own="/sys/fs/cgroup$(sed --quiet s/^0:://p /proc/self/cgroup)/$(basename "$folder")"
+mkdir "$own"
+echo 0 >"$own/cgroup.procs"
+umount /sys/fs/cgroup
+exec unshare --cgroup env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c '
+  mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  exec /lib/systemd/systemd --system --unit=basic.target --log-target=journal'
+`
+
+/** Removes the control groups of a machine. */
+const REMOVE_GROUPS = `
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+find "/sys/fs/cgroup$(sed --quiet s/^0:://p /proc/self/cgroup)/$1" -depth -type d -delete
+`
+
+const NAMESPACES = ['--mount', '--pid', '--net', '--uts', '--ipc']
+const ISOLATION = [...NAMESPACES, '--fork', '--kill-child']
+
+/** Returns why no machine can be started here; undefined if one can. */
+export function whyNoMachine(programs: readonly string[]): string | undefined {
+  const missing = ['unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
+  if (missing.length > 0) return `${missing.join(', ')}: not installed`
+  try {
+    execFileSync('unshare', [...ISOLATION, 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup'], { stdio: 'pipe' })
+    return undefined
+  } catch (error) {
+    return (error as Error).message.trim()
+  }
+}
+
+/** Starts a machine and waits until systemd has started. */
+export async function startMachine(): Promise<Machine> {
+  const folder = temporaryFolder()
+  const parameters = [...ISOLATION, 'bash', '-euc', BOOT, 'boot', folder, process.execPath, repository]
+  const outside = spawn('unshare', parameters, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = once(outside, 'close')
+  let errors = ''
+  outside.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const firstProcess = () => readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
+  const execute = async (script: string, input?: string) => {
+    const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
+    const parameters = [
+      '--target',
+      firstProcess(),
+      ...NAMESPACES,
+      '--cgroup',
+      '--root',
+      '--wd',
+      'bash',
+      '--norc',
+      '-euc',
+      script,
+    ]
+    const child = spawn('nsenter', parameters, { env: environment })
+    if (input === undefined) child.stdin.end()
+    else createReadStream(input).pipe(child.stdin)
+    const output = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        output[name] += text
+      })
+    }
+    const [exitCode] = await once(child, 'close')
+    if (exitCode !== 0) throw new Error(`exit code ${exitCode} of:\n${script}\n${output.stdout}${output.stderr}`)
+    return output.stdout
+  }
+  const isRunning = () =>
+    execute('systemctl is-system-running --wait || test "$(systemctl is-system-running)" = degraded').then(
+      () => true,
+      () => false,
+    )
+  await Promise.race([
+    until(isRunning, 60_000),
+    closed.then(() => Promise.reject(new Error(`the machine ended:\n${errors}`))),
+  ])
+  return {
+    run: (script) => execute(script),
+    copy: async (file, target) => void (await execute(`cat >'${target}'`, file)),
+    async remove() {
+      // The kernel kills all others with the first one, and waits for their end.
+      process.kill(Number(firstProcess()), 'SIGKILL')
+      await closed
+      execFileSync('unshare', ['--mount', 'bash', '-euc', REMOVE_GROUPS, 'remove', path.basename(folder)])
+    },
+  }
+}

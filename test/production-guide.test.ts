@@ -1,0 +1,182 @@
+/**
+ * Runs every command of docs/production/README.md, in order, on a machine of its own with a real systemd, nginx and sudo.
+ * What is not real: the build machine is this one, the network is a loopback device, and limits of memory hold only if the
+ * control groups of this machine have a controller for it.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isLong } from './helpers/long-tests.ts'
+import { codeBlock, codeBlocks, readGuide, shell } from './helpers/production/guide.ts'
+import { type Machine, startMachine, whyNoMachine } from './helpers/production/machine.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+
+const guide = readGuide('README.md')
+const MINUTES = 60_000
+
+const why = isLong ? whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl']) : 'set PLANT_STORE_LONG_TESTS=1 for that'
+if (why) console.log(`The guide for one machine is not run: ${why}.`)
+
+describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and sudo', { timeout: 2 * MINUTES }, () => {
+  let machine: Machine
+  let releases: string
+  let token: string
+  const done: string[] = []
+
+  beforeAll(async () => {
+    releases = temporaryFolder()
+    machine = await startMachine()
+  }, 2 * MINUTES)
+  afterAll(() => machine?.remove())
+
+  /** Returns a block of the guide, and marks it as run. */
+  function block(section: string, index = 0): string {
+    const text = codeBlock(guide, section, index)
+    done.push(text)
+    return text
+  }
+
+  /** Runs a block of the guide in the folder with the archives. */
+  const run = (section: string, index = 0, change = (text: string) => text) =>
+    machine.run(`cd /root\n${change(block(section, index))}`)
+
+  const show = async (property: string, unit = 'plant-store') =>
+    (await machine.run(`systemctl show --value --property=${property} ${unit}`)).trim()
+
+  /** Returns the names of all plants, read through nginx. */
+  async function plants(): Promise<string[]> {
+    const output = await machine.run(`curl -sSf -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`)
+    return (JSON.parse(output) as { name: string }[]).map(({ name }) => name)
+  }
+
+  const create = (id: number) =>
+    machine.run(
+      `curl -sSf -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id": ${id}, "name": "plant ${id}"}' http://127.0.0.1/plants`,
+    )
+
+  test('a release is built and copied', { timeout: 10 * MINUTES }, async () => {
+    const commands = block('Build a release')
+      .replace('deploy -- ', `deploy -- ${releases}/`)
+      .replace(' plant-store-1.0.0/production', ` ${releases}/plant-store-1.0.0/production`)
+      .replace('tar ', `cd ${releases} && tar `)
+    await shell(commands)
+    await machine.copy(`${releases}/plant-store-1.0.0.tar.gz`, '/root/plant-store-1.0.0.tar.gz')
+  })
+
+  test('it is installed, starts, and serves behind nginx', async () => {
+    await run('Install', 0)
+    await run('Install', 1)
+    expect(await show('ActiveState')).toBe('active')
+    expect(await show('StatusText')).toBe('Serving http://127.0.0.1:3000')
+    expect(await machine.run('curl -sSf http://127.0.0.1:3001/readyz')).toBe('ready\n')
+    token = (await run('Install', 2)).trim()
+    expect(token).toMatch(/^pst_\w+$/)
+    await machine.run('rm -f /etc/nginx/sites-enabled/default')
+    await run('Behind nginx')
+    await create(1)
+    expect(await plants()).toEqual(['plant 1'])
+  })
+
+  test('the code belongs to root, the data to the service, and its process has no privileges', async () => {
+    const notOfRoot = await machine.run('find /opt/plant-store /etc/plant-store ! -user root -o -perm /o+w ! -type l')
+    expect(notOfRoot).toBe('')
+    expect(await machine.run('find /var/lib/plant-store ! -user plant-store -o -perm /go+rwx')).toBe('')
+    expect(await machine.run('stat -c "%a %U %G" /etc/plant-store/plant-store.env')).toBe('640 root plant-store\n')
+    const status = await machine.run(`cat /proc/${await show('MainPID')}/status`)
+    expect(status).toMatch(/^CapEff:\s0+$/m)
+    expect(status).toMatch(/^NoNewPrivs:\s1$/m)
+    expect(status).toMatch(/^Seccomp:\s2$/m)
+    await expect(
+      machine.run('sudo -u plant-store sh -c "echo >/opt/plant-store/current/dist/main.js"'),
+    ).rejects.toThrow(/ermission denied/)
+  })
+
+  test('its log in the journal is JSON, apart from what systemd writes', async () => {
+    const log = await machine.run('journalctl --unit=plant-store --output=cat _COMM=node | grep "^{"')
+    const lines = log.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).msg)).toContain('ready')
+  })
+
+  test('a process that is killed or hangs is started again', async () => {
+    const first = await show('MainPID')
+    await machine.run('systemctl kill --signal=SIGKILL plant-store')
+    expect(await plants()).toEqual(['plant 1'])
+    const second = await show('MainPID')
+    expect(second).not.toBe(first)
+
+    const drop = '/run/systemd/system/plant-store.service.d'
+    await machine.run(`mkdir -p ${drop}; printf '[Service]\\nWatchdogSec=3s\\n' >${drop}/watchdog.conf
+      systemctl daemon-reload; systemctl restart plant-store`)
+    await machine.run('systemctl kill --kill-whom=main --signal=SIGSTOP plant-store')
+    await expect.poll(() => show('NRestarts'), { timeout: MINUTES }).toBe('1')
+    await expect.poll(() => show('ActiveState'), { timeout: MINUTES }).toBe('active')
+    expect(await plants()).toEqual(['plant 1'])
+    await machine.run(`rm -r ${drop}; systemctl daemon-reload; systemctl restart plant-store`)
+  })
+
+  test('with invalid settings it stops and stays stopped, also if requests come, until they are fixed', async () => {
+    const file = '/etc/plant-store/plant-store.env'
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=many/' ${file}`)
+    await expect(machine.run('systemctl restart plant-store')).rejects.toThrow(/exit code 1/)
+    expect([await show('ExecMainStatus'), await show('NRestarts')]).toEqual(['2', '0'])
+    // Requests start it through the socket, until systemd closes that too.
+    await machine.run('for i in $(seq 100); do curl -s --max-time 1 http://127.0.0.1:3000/ || true; done')
+    await expect.poll(() => show('ActiveState'), { timeout: MINUTES }).toBe('failed')
+    expect(await machine.run('journalctl --unit=plant-store --output=cat')).toContain('ADMIN_PORT must be')
+
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}`)
+    await expect
+      .poll(() => machine.run('systemctl restart plant-store && echo restarted').catch(String), { timeout: MINUTES })
+      .toBe('restarted\n')
+    expect(await plants()).toEqual(['plant 1'])
+  })
+
+  test('a backup is made, and those older than two weeks are deleted', async () => {
+    expect(await show('ActiveState', 'plant-store-backup.timer')).toBe('active')
+    await machine.run('sudo -u plant-store touch -d "15 days ago" /var/backups/plant-store/plants-old.db')
+    await machine.run('sudo -u plant-store touch -d "13 days ago" /var/backups/plant-store/plants-recent.db')
+    const list = await run('Back up')
+    expect(list).toMatch(/^-rw-------\S* \d+ plant-store plant-store .* plants-\d{4}-\d\d-\d\d-\d{6}\.db$/m)
+    expect(list).toContain('plants-recent.db')
+    expect(list).not.toContain('plants-old.db')
+    const metrics = await machine.run('curl -sSf http://127.0.0.1:3001/metrics')
+    const [, last] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
+    expect(Number(last)).toBeGreaterThan(Date.now() / 1_000 - 60 * 60)
+  })
+
+  test('an upgrade changes the version, and no request fails', async () => {
+    const [from, to] = ['plant-store-1.0.0', 'plant-store-1.1.0']
+    const manifest = path.join(releases, from, 'package.json')
+    const { version, ...others } = JSON.parse(readFileSync(manifest, 'utf8'))
+    expect(version).toBe('1.0.0')
+    writeFileSync(manifest, JSON.stringify({ ...others, version: '1.1.0' }))
+    await shell(`cd ${releases} && mv ${from} ${to} && tar --create --owner=0 --group=0 --file=${to}.tar.gz ${to}`)
+    await machine.copy(`${releases}/${to}.tar.gz`, `/root/${to}.tar.gz`)
+
+    const requests = machine.run(`for id in $(seq 100 400); do
+      curl -sS -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' \\
+        -d "{\\"id\\": $id, \\"name\\": \\"plant $id\\"}" http://127.0.0.1/plants
+      sleep 0.01
+    done | sort | uniq --count`)
+    await run('Upgrade', 0)
+    expect(await machine.run('plant-store --version')).toBe('1.1.0\n')
+    expect((await requests).trim()).toBe('301 200')
+    expect(await plants()).toHaveLength(302)
+
+    await run('Upgrade', 1)
+    expect(await machine.run('plant-store --version')).toBe('1.0.0\n')
+    expect(await plants()).toHaveLength(302)
+  })
+
+  test('a restored backup has what was backed up', async () => {
+    const file = (await machine.run('ls /var/backups/plant-store/plants-20*.db')).trim()
+    await run('Restore', 0, (text) => text.replace(/\S+2026-11-21\S+\.db/, file))
+    expect(await plants()).toEqual(['plant 1'])
+    await create(2)
+    expect(await plants()).toEqual(['plant 1', 'plant 2'])
+  })
+
+  test('every command of the page was run', () => {
+    expect(codeBlocks(guide).filter((text) => !done.includes(text))).toEqual([])
+  })
+})

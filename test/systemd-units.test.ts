@@ -1,0 +1,46 @@
+/** Checks the units of docs/production. test/production-guide.test.ts runs them. */
+import { describe, expect, test } from 'vitest'
+import { isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
+import { analyzeUnits, unitNames, writeUnits } from './helpers/production/units.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+
+/** What systemd computes, from 0, safe, to 10. */
+const MAX_EXPOSURE = { 'plant-store.service': 1.5, 'plant-store-backup.service': 0.5 }
+
+const hasSystemd = isInstalled('systemd-analyze')
+if (!hasSystemd) console.log('The units are not verified: systemd is not installed.')
+
+test('only known settings are in plant-store.env, and none in the units', () => {
+  const settings = settingsIn(readGuide('plant-store.env'))
+  expect(settings).toContain('DATABASE_URL')
+  expect(settings.filter((name) => !isSetting(name))).toEqual([])
+  for (const unit of unitNames) expect(readGuide(unit)).not.toMatch(/^Environment=/m)
+})
+
+test('the units leave the server enough time to shut down, and more memory than its heap may take', () => {
+  const unit = readGuide('plant-store.service')
+  const read = (pattern: RegExp) => Number(pattern.exec(unit)?.[1])
+  const [, timeout] = /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)s$/m.exec(readGuide('../../.env.example')) ?? []
+  expect(read(/^TimeoutStopSec=(\d+)s$/m)).toBeGreaterThan(Number(timeout))
+  expect(read(/^MemoryMax=(\d+)G$/m) * 1024).toBeGreaterThanOrEqual(2 * read(/--max-old-space-size=(\d+) /))
+})
+
+describe.runIf(hasSystemd)('systemd', () => {
+  test('knows every directive', () => {
+    expect(analyzeUnits('verify', '--man=no', ...writeUnits(temporaryFolder()))).toBe('')
+  })
+
+  test('knows every directive of the drop-ins for several machines', () => {
+    const dropIns = {
+      'plant-store.service': 'several-machines/server.conf',
+      'plant-store.socket': 'several-machines/socket.conf',
+    }
+    expect(analyzeUnits('verify', '--man=no', ...writeUnits(temporaryFolder(), dropIns))).toBe('')
+  })
+
+  test.each(Object.entries(MAX_EXPOSURE))('rates the exposure of %s at most %d', (name, max) => {
+    const file = writeUnits(temporaryFolder()).find((unit) => unit.endsWith(`/${name}`)) ?? ''
+    const [, exposure] = /exposure level for \S+ ([\d.]+)/.exec(analyzeUnits('security', '--offline=true', file)) ?? []
+    expect(Number(exposure)).toBeLessThanOrEqual(max)
+  })
+})
