@@ -90,6 +90,23 @@ export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'u
 /** Why storage fails. */
 export type StorageFault = (typeof storageFaults)[number]
 
+/** How to back up. */
+export interface BackupOptions {
+  /** Called when a phase begins, and ten times a second. */
+  onProgress?: (progress: BackupProgress) => void
+  /** Aborts the copy and removes what is there of it. */
+  signal?: AbortSignal | undefined
+}
+
+/** How far a backup is: of the check, which takes longer, that is unknown. */
+export type BackupProgress =
+  | {
+      readonly phase: 'copying' /** The size of the copy. */
+      readonly bytes: number /** About, from 0 to 1. */
+      readonly fraction: number
+    }
+  | { readonly phase: 'checking' }
+
 /** Why a request failed that may succeed later. */
 export interface TemporaryFailure {
   readonly fault: StorageFault

@@ -1,5 +1,5 @@
 import type { Role, Side } from './copy/tables.ts'
-import type { Database, MigrateOptions, OpenOptions } from './database.ts'
+import type { BackupOptions, Database, MigrateOptions, OpenOptions } from './database.ts'
 import { isPostgresqlUrl } from './postgresql/connection/server-address.ts'
 
 /** What an engine does. Each is loaded only when a DATABASE_URL names it. */
@@ -64,13 +64,16 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
- * @param signal aborts the copy and removes what is there of it
  * @returns whether the time could be recorded, for which this user must be allowed to write to the database's folder
  * @throws {DatabaseError} if `copy` exists or its folder does not, one of the two files cannot be used, or the engine is
  *   another; the signal's reason
  */
-export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<{ recorded: boolean }> {
-  return (await load(url)).backupDatabase(url, copy, signal)
+export async function backupDatabase(
+  url: string,
+  copy: string,
+  options?: BackupOptions,
+): Promise<{ recorded: boolean }> {
+  return (await load(url)).backupDatabase(url, copy, options)
 }
 
 /**

@@ -2,6 +2,8 @@ export { DEFAULT_DATABASE_URL, runsFromRepository } from './base-folder.ts'
 export { type CopyAddress, copyDatabase } from './copy/copy-database.ts'
 export type { CopyProgress } from './copy/progress.ts'
 export {
+  type BackupOptions,
+  type BackupProgress,
   type ConnectionCounts,
   type Database,
   type DatabaseState,

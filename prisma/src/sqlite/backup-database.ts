@@ -1,15 +1,24 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
+import type { BackupOptions, BackupProgress } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
 import { recordBackup } from './last-backup.ts'
 import { removeStaleDrafts } from './new-file/drafts.ts'
 import { createNewFile } from './new-file/new-file.ts'
+import type { CopyStep } from './task/copy-file.ts'
 import { runTask } from './task/run-task.ts'
 
+/** How often progress is reported, in milliseconds. */
+const REPORT_INTERVAL = 100
+
 /** Copies a SQLite file, in a process of its own, and records when. */
-export async function backupDatabase(url: string, copy: string, signal?: AbortSignal): Promise<{ recorded: boolean }> {
+export async function backupDatabase(
+  url: string,
+  copy: string,
+  { onProgress = () => {}, signal }: BackupOptions = {},
+): Promise<{ recorded: boolean }> {
   const file = databaseFile(url)
   const taken = new DatabaseError(`${copy} already exists: choose another name for the copy`)
   if (!existsSync(file)) {
@@ -24,7 +33,12 @@ export async function backupDatabase(url: string, copy: string, signal?: AbortSi
   try {
     await removeStaleDrafts(copy)
     const created = await createNewFile(copy, async (draft) => {
-      await runTask('copyFile', { file, draft, copy }, signal)
+      const progress = createProgress(draft, onProgress)
+      try {
+        await runTask('copyFile', { file, draft, copy }, { onStep: progress.begin, signal })
+      } finally {
+        progress.end()
+      }
       return true
     })
     if (!created) throw taken
@@ -32,5 +46,24 @@ export async function backupDatabase(url: string, copy: string, signal?: AbortSi
   } catch (error) {
     signal?.throwIfAborted()
     throw toDatabaseError(error, copy)
+  }
+}
+
+/** Reports the size of a draft while a statement writes it, since SQLite does not say how far it is. */
+function createProgress(draft: string, onProgress: (progress: BackupProgress) => void) {
+  let step: CopyStep | undefined
+  const report = () => {
+    if (step?.phase === 'checking') onProgress({ phase: 'checking' })
+    if (step?.phase !== 'copying') return
+    const { size } = statSync(draft)
+    onProgress({ phase: 'copying', bytes: size, fraction: Math.min(1, size / step.bytes) })
+  }
+  const timer = setInterval(report, REPORT_INTERVAL)
+  return {
+    begin(next: CopyStep) {
+      step = next
+      report()
+    },
+    end: () => clearInterval(timer),
   }
 }

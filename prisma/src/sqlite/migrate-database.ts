@@ -23,7 +23,7 @@ export async function migrateDatabase(
     const pending = await findPending(target, signal)
     if (pending.length === 0) return []
     onPending(pending.map(({ name }) => name))
-    return runTask('migrateFile', target, signal)
+    return runTask('migrateFile', target, { signal })
   }
   try {
     await removeStaleDrafts(file)

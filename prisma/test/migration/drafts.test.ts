@@ -77,7 +77,7 @@ test('an aborted backup leaves nothing, and the next one removes the draft of a 
   const folder = temporaryFolder()
   const copy = path.join(folder, 'copy.db')
   const ending = new AbortController()
-  const ended = expect(backupDatabase(url, copy, ending.signal)).rejects.toThrow('the end')
+  const ended = expect(backupDatabase(url, copy, { signal: ending.signal })).rejects.toThrow('the end')
   await until(() => readdirSync(folder).some((name) => name.endsWith('.new')))
   ending.abort(new Error('the end'))
   await ended

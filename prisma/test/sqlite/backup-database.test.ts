@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
+import { type BackupProgress, backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { contentsOf } from '../helpers/contents.ts'
 
 async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
@@ -27,6 +27,25 @@ test('a backup of an open database contains what was committed, and opens as a d
   expect(Object.keys(contentsOf(path.dirname(copy)))).toHaveLength(1)
   expect(query(copy, 'SELECT id FROM Plant ORDER BY seq')).toEqual([{ id: '9223372036854775807' }, { id: '2' }])
   expect(await migrateDatabase(`file:${copy}`)).toEqual({ applied: [] })
+})
+
+test('a backup reports how much of the copy is written, then that it is checked', async () => {
+  const { file, url } = await databaseWithOnePlant()
+  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
+  runSql(file, `INSERT INTO Plant (account, id, name) SELECT 'alice', '3', hex(zeroblob(8000000))`)
+  runSql(file, `DELETE FROM Plant WHERE id = '3'`)
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  const progress: BackupProgress[] = []
+  await backupDatabase(url, copy, { onProgress: (each) => progress.push(each) })
+  const phases = progress.map(({ phase }) => phase)
+  expect([...new Set(phases)]).toEqual(['copying', 'checking'])
+  expect(phases).toEqual(phases.toSorted().reverse())
+  expect(progress[0]).toEqual({ phase: 'copying', bytes: 0, fraction: 0 })
+  // What was deleted is not copied, so the expected size is that of the copy.
+  const { size } = statSync(copy)
+  for (const each of progress) {
+    if (each.phase === 'copying') expect(each.fraction * size).toBeCloseTo(each.bytes, -5)
+  }
 })
 
 test.skipIf(process.platform === 'win32')('only the owner may read a backup', async () => {

@@ -1,15 +1,27 @@
 import path from 'node:path'
-import { backupDatabase } from '@plant-store/prisma'
+import { type BackupProgress, backupDatabase } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
 import { announce } from './console/output.ts'
+import { type Progress, withProgress } from './console/progress.ts'
 
-/** Copies the database to a file, relative to the current folder. */
+const MEGABYTE = 1_000_000
+
+/** Copies the database to a file, relative to the current folder, and shows the progress on standard error. */
 export async function backup({ databaseUrl }: Settings, file: string, signal: AbortSignal): Promise<void> {
   const target = path.resolve(file)
-  const { recorded } = await backupDatabase(databaseUrl, target, signal)
+  const { recorded } = await withProgress((show) => {
+    const onProgress = (progress: BackupProgress) => show(toProgress(progress))
+    return backupDatabase(databaseUrl, target, { onProgress, signal })
+  })
   announce(`The database is copied to ${target}.`)
   if (recorded) return
   console.error(
     'plant-store: the metrics do not show this backup: let this user write to the folder of the database, then repeat it',
   )
+}
+
+function toProgress(progress: BackupProgress): Progress {
+  if (progress.phase === 'checking') return { phase: 'checking the copy' }
+  const { phase, bytes, fraction } = progress
+  return { phase, done: Math.round(bytes / MEGABYTE), unit: 'MB', fraction, begin: 0 }
 }

@@ -1,10 +1,9 @@
-import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
-import { type CopyAddress, copyDatabase, DatabaseError, databaseUrl } from '@plant-store/prisma'
+import { type CopyAddress, type CopyProgress, copyDatabase, DatabaseError, databaseUrl } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
 import { UsageError } from './console/errors.ts'
 import { announce } from './console/output.ts'
-import { createProgressDisplay } from './console/progress.ts'
+import { withProgress } from './console/progress.ts'
 
 /** The options of `copy`, as typed in. */
 export interface CopyOptions {
@@ -12,7 +11,6 @@ export interface CopyOptions {
   to?: string
 }
 
-const STANDARD_ERROR = 2
 /**
  * Keeps V8 from letting the heap grow before it collects garbage: batches live briefly. A copy takes 30 to 40 MB over idle
  * with this, and up to 90 MB without (Node.js 20).
@@ -26,15 +24,16 @@ export async function copy(settings: Settings, { from, to }: CopyOptions, signal
   }
   const [source, target] = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)]
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
-  const display = createProgressDisplay({ isTerminal: isatty(STANDARD_ERROR) })
   try {
-    const result = await copyDatabase(source, target, { onProgress: display.show, signal })
-    display.clear()
+    const result = await withProgress((show) => {
+      const onProgress = ({ phase, plants, fraction, begin }: CopyProgress) =>
+        show({ phase, done: plants, unit: 'plants', fraction, begin })
+      return copyDatabase(source, target, { onProgress, signal })
+    })
     const rows = `${count(result.plants, 'plant')} and ${count(result.tokens, 'token')}`
     const what = result.changed === 0 ? 'is already a complete copy of' : 'is now a complete copy of'
     announce(`${capitalize(result.target)} ${what} ${result.source}: ${rows}, SHA-256 ${result.sha256}`)
   } catch (error) {
-    display.clear()
     if (signal.aborted) console.error('plant-store: stopped; run the same command again to continue')
     throw error
   }

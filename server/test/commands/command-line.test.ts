@@ -5,6 +5,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -46,6 +47,32 @@ test('backup copies the database while the server runs, but never over a file', 
     await server.end()
   }
 })
+
+// On other systems, `script` takes other arguments.
+test.skipIf(process.platform !== 'linux')(
+  'backup shows its progress in a terminal, apart from its result',
+  async () => {
+    await runCommand(['migrate'], environment)
+    const file = environment.DATABASE_URL.replace('file:', '')
+    runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', hex(zeroblob(16000000)))`)
+    const copy = path.join(folder, 'copy.db')
+    const result = path.join(folder, 'result')
+    const command = [...commandLine(['backup', copy]), '>', result].join(' ')
+    const { stdout } = await promisify(execFile)('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+      env: { ...process.env, ...environment },
+    })
+    // Each line replaces the one before, and the last one is removed.
+    const lines = stdout.split('\r').slice(1)
+    expect(lines.pop()).toBe('\x1b[K')
+    expect(lines.length).toBeGreaterThan(0)
+    for (const line of lines) {
+      const [text, end] = line.split('\x1b')
+      expect(text).toMatch(/^(\[#*-*\] copying \d+%: \d+ MB, \d+ MB\/s(, \d+ s left)?|checking the copy: \d+ s)$/)
+      expect(end).toBe('[K')
+    }
+    expect(await readFile(result, 'utf8')).toBe(`The database is copied to ${copy}.\n`)
+  },
+)
 
 test('--help lists the commands and exits with 0', async () => {
   const { exitCode, stdout } = await runCommand(['--help'])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createProgressDisplay, type Progress } from '../../src/commands/console/progress.ts'
 
 /** Shows progress at these times, in milliseconds, and returns what was written at each. */
-function show(isTerminal: boolean, steps: [at: number, progress: Partial<Progress>][]): string[] {
+function show(isTerminal: boolean, steps: [at: number, progress: Partial<Progress & { done: number }>][]): string[] {
   let time = 0
   let written = ''
   const write = (text: string) => {
@@ -12,17 +12,17 @@ function show(isTerminal: boolean, steps: [at: number, progress: Partial<Progres
   return steps.map(([at, progress]) => {
     time = at
     written = ''
-    display.show({ phase: 'copying', plants: 0, fraction: 0, begin: 0, ...progress })
+    display.show({ phase: 'copying', done: 0, unit: 'plants', fraction: 0, begin: 0, ...progress })
     return written
   })
 }
 
 test('without a terminal there is a line every five seconds', () => {
   const lines = show(false, [
-    [4_999, { plants: 400, fraction: 0.2 }],
-    [5_000, { plants: 500, fraction: 0.25 }],
-    [9_999, { plants: 900, fraction: 0.4 }],
-    [10_000, { plants: 1_000, fraction: 0.5 }],
+    [4_999, { done: 400, fraction: 0.2 }],
+    [5_000, { done: 500, fraction: 0.25 }],
+    [9_999, { done: 900, fraction: 0.4 }],
+    [10_000, { done: 1_000, fraction: 0.5 }],
   ])
   expect(lines).toEqual([
     '',
@@ -35,10 +35,10 @@ test('without a terminal there is a line every five seconds', () => {
 test('a terminal gets a bar that replaces itself, at most ten times a second', () => {
   expect(
     show(true, [
-      [99, { plants: 9 }],
-      [1_000, { plants: 5_000, fraction: 0.5 }],
-      [1_099, { plants: 9_000, fraction: 0.9 }],
-      [2_000, { plants: 10_000, fraction: 1 }],
+      [99, { done: 9 }],
+      [1_000, { done: 5_000, fraction: 0.5 }],
+      [1_099, { done: 9_000, fraction: 0.9 }],
+      [2_000, { done: 10_000, fraction: 1 }],
     ]),
   ).toEqual([
     '',
@@ -50,9 +50,23 @@ test('a terminal gets a bar that replaces itself, at most ten times a second', (
 
 test('the rate and the time left are those of the phase, also of a copy that continues', () => {
   const [, , line] = show(false, [
-    [1_000, { phase: 'comparing', plants: 5_000, fraction: 0.5 }],
-    [2_000, { phase: 'copying', plants: 1, fraction: 0.5, begin: 0.5 }],
-    [121_000, { phase: 'copying', plants: 12_000, fraction: 0.6, begin: 0.5 }],
+    [1_000, { phase: 'comparing', done: 5_000, fraction: 0.5 }],
+    [2_000, { phase: 'copying', done: 1, fraction: 0.5, begin: 0.5 }],
+    [121_000, { phase: 'copying', done: 12_000, fraction: 0.6, begin: 0.5 }],
   ])
   expect(line).toBe('plant-store: copying 60%: 12,000 plants, 100 plants/s, 8 min 0 s left\n')
+})
+
+test('a backup is measured in MB, and what has no measure by its time', () => {
+  const steps: [number, object][] = [
+    [6_000, { unit: 'MB', done: 600, fraction: 0.5 }],
+    [12_000, { phase: 'checking the copy', fraction: undefined }],
+    [72_000, { phase: 'checking the copy', fraction: undefined }],
+  ]
+  expect(show(false, steps)).toEqual([
+    'plant-store: copying 50%: 600 MB, 100 MB/s, 6 s left\n',
+    'plant-store: checking the copy: 6 s\n',
+    'plant-store: checking the copy: 1 min 6 s\n',
+  ])
+  expect(show(true, steps)[1]).toBe('\rchecking the copy: 6 s\x1b[K')
 })

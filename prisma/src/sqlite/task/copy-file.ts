@@ -1,4 +1,5 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { createSql, select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
@@ -12,6 +13,13 @@ export interface Copy {
   readonly copy: string
 }
 
+/** What a copy begins to do. */
+export interface CopyStep {
+  readonly phase: 'copying' | 'checking'
+  /** The size of the database without its unused pages: about that of the copy. */
+  readonly bytes: number
+}
+
 /** How long to wait for another process's lock, in milliseconds. Nothing else runs in the process meanwhile. */
 const TIMEOUT = 5_000
 /** SQLite's codes for a file that cannot be written. */
@@ -22,9 +30,12 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
  *
  * @throws {DatabaseError} where one of the two files cannot be used, or the copy is damaged
  */
-export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
+export async function copyFile({ file, draft, copy }: Copy, onStep: (step: CopyStep) => void): Promise<void> {
   try {
+    const bytes = await withConnection(file, measure, TIMEOUT)
+    onStep({ phase: 'copying', bytes })
     await copyInto(file, draft)
+    onStep({ phase: 'checking', bytes })
   } catch (error) {
     // The database is only read, so what cannot be written is the copy.
     throw toDatabaseError(error, WRITE_FAILURE.test(errorCode(error)) ? copy : file)
@@ -35,6 +46,12 @@ export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
   } catch (error) {
     throw toDatabaseError(error, copy)
   }
+}
+
+async function measure(connection: SqlDriverAdapter): Promise<number> {
+  const pragma = async (name: string) => Number((await select(connection, `PRAGMA ${name}`))[0]?.[name])
+  const [pages, unused, size] = [await pragma('page_count'), await pragma('freelist_count'), await pragma('page_size')]
+  return (pages - unused) * size
 }
 
 async function copyInto(file: string, draft: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty'
 import { writeAll } from '../../telemetry/write-all.ts'
 
 const STANDARD_ERROR = 2
@@ -11,10 +12,15 @@ const SECOND = 1_000
 const MINUTE = 60
 
 /** How far something is that takes long. */
-export interface Progress {
+export type Progress =
+  | MeasuredProgress
+  | { /** What is done: `checking`. */ readonly phase: string; readonly fraction?: undefined }
+
+interface MeasuredProgress {
   /** What is done: `copying`. */
   readonly phase: string
-  readonly plants: number
+  readonly done: number
+  readonly unit: 'plants' | 'MB'
   /** How much is done, from 0 to 1, and how much was when the phase began. */
   readonly fraction: number
   readonly begin: number
@@ -56,7 +62,7 @@ export function createProgressDisplay({
       if (time - shownAt < interval) return
       shownAt = time
       const line = describe(progress, time - phase.start)
-      write(isTerminal ? `\r${drawBar(progress.fraction)} ${line}\x1b[K` : `plant-store: ${line}\n`)
+      write(isTerminal ? `\r${drawBar(progress)}${line}\x1b[K` : `plant-store: ${line}\n`)
       isDrawn = isTerminal
     },
 
@@ -67,17 +73,31 @@ export function createProgressDisplay({
   }
 }
 
-function drawBar(fraction: number): string {
-  const full = Math.round(fraction * BAR_WIDTH)
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`
+/** Runs what takes long, with a display of its progress. */
+export async function withProgress<Result>(run: (show: ProgressDisplay['show']) => Promise<Result>): Promise<Result> {
+  const display = createProgressDisplay({ isTerminal: isatty(STANDARD_ERROR) })
+  try {
+    return await run(display.show)
+  } finally {
+    display.clear()
+  }
 }
 
-function describe({ phase, plants, fraction, begin }: Progress, elapsed: number): string {
+function drawBar({ fraction }: Progress): string {
+  if (fraction === undefined) return ''
+  const full = Math.round(fraction * BAR_WIDTH)
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}] `
+}
+
+function describe(progress: Progress, elapsed: number): string {
+  const seconds = elapsed / SECOND
+  if (progress.fraction === undefined) return `${progress.phase}: ${formatSeconds(seconds)}`
+  const { phase, done, unit, fraction, begin } = progress
   const percent = Math.floor(fraction * 100)
-  const rate = Math.round(plants / (elapsed / SECOND))
-  const left = ((1 - fraction) / (fraction - begin)) * (elapsed / SECOND)
+  const rate = Math.round(done / seconds)
+  const left = ((1 - fraction) / (fraction - begin)) * seconds
   const rest = Number.isFinite(left) ? `, ${formatSeconds(left)} left` : ''
-  return `${phase} ${percent}%: ${formatNumber(plants)} plants, ${formatNumber(rate)} plants/s${rest}`
+  return `${phase} ${percent}%: ${formatNumber(done)} ${unit}, ${formatNumber(rate)} ${unit}/s${rest}`
 }
 
 function formatNumber(value: number): string {
