@@ -8,11 +8,11 @@ import { CommandError, UsageError } from './console/errors.ts'
 import { examples } from './console/help.ts'
 import { hideUrls } from './console/hide-urls.ts'
 import { OutputError, print } from './console/output.ts'
+import { withSettings, withSettingsAndLog } from './console/with-settings.ts'
 import { type CopyOptions, copy } from './copy.ts'
 import { migrate } from './migrate.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
 import { addTokenCommand } from './token/token-command.ts'
-import { withSettings, withSettingsAndLog } from './with-settings.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2

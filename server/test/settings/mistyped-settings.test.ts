@@ -61,7 +61,7 @@ test('serve logs a warning, and other commands print one, without the value', as
   const warnings = server
     .output()
     .split('\n')
-    .filter((line) => line.includes('"level":40'))
+    .filter((line) => line.includes('"level":"warn"'))
   expect(warnings.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({ variable: 'PROT', setting: 'PORT', msg: 'PROT is not a setting: did you mean PORT?' }),
   ])

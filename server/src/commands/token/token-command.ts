@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { examples } from '../console/help.ts'
-import { withSettings } from '../with-settings.ts'
+import { withSettings } from '../console/with-settings.ts'
 import { type CreateTokenOptions, createToken } from './create-token.ts'
 import { type ListTokensOptions, listTokens } from './list-tokens.ts'
 import { type PruneTokensOptions, pruneTokens } from './prune-tokens.ts'

@@ -1,8 +1,8 @@
 import { explainDatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { describeMistyped, findMistypedSettings } from '../settings/mistyped-settings.ts'
-import { readSettings, type Settings } from '../settings/settings.ts'
-import { createLogger } from '../telemetry/log/logger.ts'
+import { describeMistyped, findMistypedSettings } from '../../settings/mistyped-settings.ts'
+import { readSettings, type Settings } from '../../settings/settings.ts'
+import { createLogger } from '../../telemetry/log/logger.ts'
 
 /** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
 export async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
