@@ -37,7 +37,7 @@ export default defineConfig({
         test: {
           ...tests,
           name: 'sqlite',
-          include: ['test/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
+          include: ['test/**/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...(isLong ? measuring : [])],
         },
       },

@@ -1,11 +1,12 @@
 /** Runs what README.md says to run, and compares the pages for people with the code. */
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -56,14 +57,31 @@ test('the TypeScript snippet runs as written', async () => {
   expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 POST .*id: is taken by another plant/)
 })
 
-test('npm run pack-client writes the package that the page names', async () => {
-  const [name = ''] = /plant-store-client-[\d.]+\.tgz/.exec(readme) ?? []
-  const file = path.join(root, name)
+test('the commands that install the SDK in an app elsewhere work as written, without a network', async () => {
+  const [commands = ''] = blocks('sh').filter((code) => code.includes('pack-client'))
+  const parent = temporaryFolder()
+  const app = path.join(parent, 'your-app')
+  mkdirSync(app)
+  writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }')
+  symlinkSync(root, path.join(parent, 'plant-store'))
+  const file = path.join(root, 'plant-store-client.tgz')
   const before = existsSync(file) ? readFileSync(file) : undefined
-  await run('npm', ['run', '--silent', 'pack-client'], { cwd: root })
-  expect(existsSync(file)).toBe(true)
-  if (before) writeFileSync(file, before)
-  else rmSync(file)
+  try {
+    // As in a folder next to the app.
+    const offline = environment({ npm_config_offline: 'true' })
+    await run('sh', ['-e', '-c', commands.replace('cd ..', 'cd "$1"'), 'sh', parent], { cwd: root, env: offline })
+  } finally {
+    if (before) writeFileSync(file, before)
+    else rmSync(file, { force: true })
+  }
+  const [snippet = ''] = blocks('ts')
+  const { token } = await server.createToken({ account: 'elsewhere' })
+  const code = snippet.replaceAll('http://127.0.0.1:3000', server.url)
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], {
+    cwd: app,
+    env: environment({ PLANT_STORE_TOKEN: token }),
+  })
+  expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 /)
 })
 
 test('every script that a page names exists', () => {
@@ -71,6 +89,7 @@ test('every script that a page names exists', () => {
   const pages = [
     'README',
     'CONTRIBUTING',
+    'RELEASING',
     'SECURITY',
     'server/README',
     'prisma/README',

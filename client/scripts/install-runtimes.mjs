@@ -1,5 +1,5 @@
 /**
- * Installs what the package is tested with: other versions of Node.js and TypeScript, Bun, Deno, publint and attw.
+ * Installs what the package is tested with: other versions of Node.js and TypeScript, Bun and Deno.
  * Without them those tests are skipped.
  *
  * Usage: node client/scripts/install-runtimes.mjs FOLDER, then PLANT_STORE_RUNTIMES=FOLDER npm test
@@ -21,8 +21,6 @@ const dependencies = {
   'typescript-5.9': 'npm:typescript@5.9',
   'typescript-6.0': 'npm:typescript@6.0',
   'typescript-7.0': 'npm:typescript@7.0',
-  publint: '^0.3.25',
-  '@arethetypeswrong/cli': '^0.18.5',
 }
 
 const [folder] = process.argv.slice(2)

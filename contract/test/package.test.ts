@@ -136,14 +136,4 @@ describe('the packed contract', () => {
   test.skipIf(!newNode)('sends a bigint exactly on Node.js 22', { timeout: TIMEOUT }, async () => {
     expect(await sendBigint(String(newNode))).toEqual(EXACT)
   })
-
-  const publint = findRuntime('.bin/publint')
-  const attw = findRuntime('.bin/attw')
-  noteAbsence('publint and attw', publint && attw)
-  test.skipIf(!publint || !attw)('passes publint and attw', { timeout: TIMEOUT }, async () => {
-    const { folder, installed, tarball } = consumer
-    expect(await run(String(publint), ['--strict', installed], folder)).toContain('All good!')
-    // It fails if it finds a problem that the profile does not ignore.
-    await run(String(attw), [tarball, '--profile', 'esm-only', '--no-color'], folder)
-  })
 })

@@ -1,6 +1,6 @@
 import { reject } from './write-scalar.ts'
 
-/** The version of this package. A test compares it with `package.json`. */
+/** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
 const VERSION = '1.0.0'
 
 /**

@@ -354,8 +354,8 @@ describe('the user agent', () => {
   })
 
   test.each([
-    ['Node.js/24', 'plant-store-client/1.0.0 (Node.js/24)'],
-    ['Cloudflare-Workers', 'plant-store-client/1.0.0 (Cloudflare-Workers)'],
+    ['Node.js/24', `plant-store-client/${manifest.version} (Node.js/24)`],
+    ['Cloudflare-Workers', `plant-store-client/${manifest.version} (Cloudflare-Workers)`],
     ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36', undefined],
   ])('of the runtime %j is %j', async (userAgent, sent) => {
     vi.stubGlobal('navigator', { userAgent })

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../../test/helpers/free-port.ts'
+import { installTools } from '../../../test/helpers/install-tools.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { installTools } from './install-tools.ts'
 
 const tools = fileURLToPath(new URL('../tools', import.meta.url))
 

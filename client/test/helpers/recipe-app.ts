@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { installTools } from './install-tools.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const tools = path.join(client, 'test/recipes')

@@ -3,10 +3,10 @@ import { cp } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, test } from 'vitest'
+import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { INSTALL_TIMEOUT, installTools } from '../helpers/install-tools.ts'
 import { type Consumer, createConsumer, run } from '../helpers/packed-package.ts'
 
 const MINUTE = 60_000

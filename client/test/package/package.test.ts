@@ -265,17 +265,3 @@ describe.each(['5.4', '5.9', '6.0'])('an editor with TypeScript %s shows', (vers
     expect(hover).toContain(description)
   })
 })
-
-describe('linters find no problems', () => {
-  const publint = findRuntime('.bin/publint')
-  const attw = findRuntime('.bin/attw')
-  noteAbsence('publint and attw', publint && attw)
-
-  test.skipIf(!publint)('publint', { timeout: MINUTE }, async () => {
-    expect(await run(String(publint), ['--strict', consumer.installed], consumer.folder)).toContain('All good!')
-  })
-
-  test.skipIf(!attw)('attw', { timeout: MINUTE }, async () => {
-    expect(await run(String(attw), [consumer.tarball, '--no-color'], consumer.folder)).toContain('No problems found')
-  })
-})

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { INSTALL_TIMEOUT } from '../../../test/helpers/install-tools.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { ApiError, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { INSTALL_TIMEOUT } from '../helpers/install-tools.ts'
 import { startServiceBehindPrism } from '../helpers/service-behind-prism.ts'
 import { type ServiceUnderTest, services, startRealService } from '../helpers/service-under-test.ts'
 

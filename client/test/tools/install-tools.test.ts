@@ -2,8 +2,8 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { installTools } from '../../../test/helpers/install-tools.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { installTools } from '../helpers/install-tools.ts'
 
 test('tools that cannot be installed leave no folder', async () => {
   const parent = temporaryFolder()

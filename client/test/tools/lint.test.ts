@@ -5,10 +5,10 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { INSTALL_TIMEOUT, installTools } from '../helpers/install-tools.ts'
 
 const execute = promisify(execFile)
 const tools = fileURLToPath(new URL('.', import.meta.url)).slice(0, -1)

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { isLong } from '../../../test/helpers/long-tests.ts'
+import { isLong } from './long-tests.ts'
 import { run } from './packed-package.ts'
 
 if (!isLong)

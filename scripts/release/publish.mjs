@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { ReleaseError, run } from './run.mjs'
+
+/** Only a workflow of GitHub with the permission `id-token: write` can prove where a package comes from. */
+const hasOrigin = process.env['ACTIONS_ID_TOKEN_REQUEST_URL'] !== undefined
+
+/**
+ * Publishes the packages to the registry of npm's configuration. Skips those that it has, so that a release that failed
+ * midway can be run again.
+ *
+ * @throws ReleaseError if the registry has all of them, or another package of the same version
+ */
+export function publishPackages(packages, { isDryRun }) {
+  const missing = packages.filter((each) => !isPublished(each))
+  if (missing.length === 0) {
+    throw new ReleaseError(
+      `Nothing to release: ${packages[0].manifest.version} is published. Describe what has changed with \`npm run changeset\`.`,
+    )
+  }
+  for (const { tarball, manifest } of missing) {
+    const options = [...(hasOrigin ? ['--provenance'] : []), ...(isDryRun ? ['--dry-run'] : [])]
+    run('npm', ['publish', tarball, '--access', 'public', ...options])
+    console.log(`${isDryRun ? 'Would publish' : 'Published'} ${manifest.name}@${manifest.version}`)
+  }
+}
+
+function isPublished({ tarball, manifest: { name, version } }) {
+  const integrity = readIntegrity(`${name}@${version}`)
+  if (integrity === undefined) return false
+  const sha512 = createHash('sha512').update(readFileSync(tarball)).digest('base64')
+  if (integrity === `sha512-${sha512}`) return true
+  throw new ReleaseError(
+    `The registry has another ${name}@${version}. Describe what has changed with \`npm run changeset\`.`,
+  )
+}
+
+/** Returns the checksum that the registry has of a package; undefined if it does not have the package. */
+function readIntegrity(specifier) {
+  try {
+    return run('npm', ['view', specifier, 'dist.integrity']) || undefined
+  } catch (error) {
+    if (error.message.includes('E404')) return undefined
+    throw error
+  }
+}
