@@ -5,7 +5,7 @@ import path from 'node:path'
 import pino from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { isInstalled } from '../../../test/helpers/production/guide.ts'
-import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { reportState } from '../../src/systemd/report-state.ts'
@@ -38,20 +38,22 @@ async function listenForReports(): Promise<{ socket: string; reports(): string[]
     until(() => output.includes('listening'), PATIENCE),
     once(listener, 'close').then(() => Promise.reject(new Error('the listener ended'))),
   ])
-  // The program ends each delivery with a barrier, which is not a report.
-  return { socket, reports: () => output.split('\n').filter((line) => /=/.test(line) && line !== 'BARRIER=1') }
+  // systemd-notify ends each delivery with a barrier, which is not a report.
+  return { socket, reports: () => output.split('\n').filter((line) => line.includes('=') && line !== 'BARRIER=1') }
 }
 
 test.skipIf(missing.length > 0)('systemd is notified of a migration, of being ready and of the shutdown', async () => {
   const { socket, reports } = await listenForReports()
   const server = await startServerProcess({ DATABASE_URL: temporaryDatabase().url, NOTIFY_SOCKET: socket })
-  await until(() => reports().length >= 2, PATIENCE)
-  expect(await server.end()).toBe(0)
   await until(() => reports().length >= 3, PATIENCE)
+  expect(await server.end()).toBe(0)
+  await until(() => reports().length >= 5, PATIENCE)
   expect(reports()).toEqual([
     expect.stringMatching(/^STATUS=Migrating the database \(\d+ pending\); this can take minutes$/),
-    `READY=1 STATUS=Serving ${server.url}`,
-    'STOPPING=1 STATUS=Shutting down',
+    `STATUS=Serving ${server.url}`,
+    'READY=1',
+    'STATUS=Shutting down',
+    'STOPPING=1',
   ])
   expect(server.output()).not.toContain('not notified')
 })
@@ -72,13 +74,22 @@ test('a server that cannot notify systemd logs it, serves and ends with 0', asyn
   expect(await server.end()).toBe(0)
 })
 
+test('a startup that fails ends although reports could still be sent', async () => {
+  const environment = { DATABASE_URL: 'file:/proc/plants.db', NOTIFY_SOCKET: path.join(temporaryFolder(), 'missing') }
+  expect((await runCommand(['serve'], environment)).exitCode).toBe(1)
+})
+
 test('the variables of the protocol are removed, and the watchdog of another process gets nothing', async () => {
-  vi.useFakeTimers()
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
-  const environment = { NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '600000', WATCHDOG_PID: '1', PORT: '0' }
-  reportState(environment, 2, pino({ level: 'silent' })).ready('http://127.0.0.1:3000')
-  expect(environment).toEqual({ PORT: '0' })
+  const environment: NodeJS.ProcessEnv = { NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '600000', WATCHDOG_PID: '1' }
+  const others = reportState(environment, 2, pino({ level: 'silent' }))
+  others.ready('http://127.0.0.1:3000')
+  expect(environment).toEqual({})
   expect(vi.getTimerCount()).toBe(0)
-  reportState({ ...environment, WATCHDOG_USEC: '600000', WATCHDOG_PID: '2' }, 2, pino({ level: 'silent' })).ready('')
+  const own = reportState({ WATCHDOG_USEC: '600000', WATCHDOG_PID: '2' }, 2, pino({ level: 'silent' }))
+  own.ready('http://127.0.0.1:3000')
   expect(vi.getTimerCount()).toBe(1)
+  await Promise.all([others.stopping(), own.stopping()])
+  expect(vi.getTimerCount()).toBe(0)
 })
