@@ -1,0 +1,86 @@
+/**
+ * Writes what runs in production to a folder that is empty or missing: the built server, its dependencies and nothing else.
+ *
+ * Usage: npm run deploy -- FOLDER
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { setUp } from './setup.mjs'
+
+/** Files that nothing reads in production, each as PACKAGE/PATH. */
+const unused = [
+  {
+    files: /^@prisma\/client\/runtime\/query_compiler_(?!fast_bg\.(?:sqlite|postgresql)\.(?:wasm-base64\.)?mjs$)/,
+    why: 'other databases, and CommonJS, which the generated clients do not load',
+  },
+  { files: /^@prisma\/client\/runtime\/wasm-compiler-edge\./, why: 'runtimes other than Node.js' },
+  { files: /^better-sqlite3\/(?:deps\/|src\/|binding\.gyp)/, why: 'the sources of SQLite' },
+  { files: /^better-sqlite3\/build\/(?!Release\/better_sqlite3\.node$)/, why: 'what compiling it left behind' },
+  { files: /^@opentelemetry\/.*\/esnext\//, why: 'builds for bundlers' },
+  { files: /\.map$/, why: 'source maps, which Node.js ignores by default' },
+  { files: /\.[cm]?ts$/, why: 'types and sources' },
+  { files: /(?<!licen[cs]e)\.(?:md|markdown)$/i, why: 'documentation' },
+  { files: /^(?:@[^/]+\/)?[^/]+\/(?:tests?|bench|benchmarks?|examples?)\//, why: 'tests and examples' },
+  { files: /(?:^|\/)\./, why: 'settings of editors, linters and the compiler; node_modules/.bin' },
+  { files: /^@plant-store\/server\/pnpm-/, why: 'what pnpm has read, with paths of this machine' },
+]
+
+function deploy(folder) {
+  if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
+  setUp()
+  // Another user than the one who installs runs it.
+  process.umask(0o022)
+  const draft = `${folder}.new`
+  rmSync(draft, { recursive: true, force: true })
+  install(draft)
+  prune(draft)
+  renameSync(draft, folder)
+}
+
+/** Installs the server and what it depends on, in the versions of the lockfile. */
+function install(folder) {
+  const pnpm = fileURLToPath(new URL('pnpm.mjs', import.meta.url))
+  // Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store.
+  const options = ['--config.inject-workspace-packages=true', '--config.package-import-method=copy', '--prefer-offline']
+  // `pm`: pnpm's own command, not the script of this name.
+  const parameters = [pnpm, 'pm', '--filter', '@plant-store/server', ...options, 'deploy', '--prod', folder]
+  const { status, stdout, stderr } = spawnSync(process.execPath, parameters, {
+    cwd: fileURLToPath(new URL('../', import.meta.url)),
+    encoding: 'utf8',
+  })
+  if (status !== 0) fail(`${stdout}${stderr}Installing the server in ${folder} failed.`)
+}
+
+/** Removes the unused files of a deployed tree. */
+function prune(root) {
+  for (const entry of readdirSync(root, { withFileTypes: true, recursive: true })) {
+    const file = path.join(entry.parentPath, entry.name)
+    if (!entry.isDirectory() && unused.some(({ files }) => files.test(pathInPackage(file)))) rmSync(file)
+  }
+  removeEmptyFolders(root)
+
+  function pathInPackage(file) {
+    const segments = path.relative(root, file).split(path.sep)
+    const start = segments.lastIndexOf('node_modules')
+    return (start < 0 ? ['@plant-store', 'server', ...segments] : segments.slice(start + 1)).join('/')
+  }
+}
+
+function removeEmptyFolders(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeEmptyFolders(path.join(folder, entry.name))
+  }
+  if (readdirSync(folder).length === 0) rmdirSync(folder)
+}
+
+function fail(message) {
+  console.error(message)
+  process.exit(1)
+}
+
+const [folder] = process.argv.slice(2)
+if (folder === undefined) fail('Usage: npm run deploy -- FOLDER')
+// npm runs scripts at the root of the repository and says here where it was called.
+deploy(path.resolve(process.env['INIT_CWD'] ?? '.', folder))

@@ -1,0 +1,72 @@
+/** Deploys the server as docs/production does and runs what was deployed. */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { isLong } from '../helpers/long-tests.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+if (!isLong) console.log('The server is not deployed: set PLANT_STORE_LONG_TESTS=1 for that.')
+
+function deploy(folder: string): { status: number | null; stderr: string } {
+  return spawnSync('npm', ['run', '--silent', 'deploy', '--', folder], { cwd: root, encoding: 'utf8' })
+}
+
+test('a folder that is not empty is rejected and stays as it is', () => {
+  const folder = temporaryFolder()
+  writeFileSync(path.join(folder, 'mine'), '')
+  expect(deploy(folder)).toMatchObject({ status: 1, stderr: `${folder} is not empty. Name a new folder.\n` })
+  expect(readdirSync(folder)).toEqual(['mine'])
+})
+
+test('without a folder, it says how to call it', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/deploy.mjs'], { cwd: root, encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
+})
+
+describe.runIf(isLong)('what is deployed', () => {
+  test('is small, and has every module that the server can load', { timeout: 300_000 }, () => {
+    const folder = path.join(temporaryFolder(), 'plant-store')
+    expect(deploy(folder)).toMatchObject({ status: 0 })
+    expect(readdirSync(folder).sort()).toEqual(['dist', 'node_modules', 'package.json'])
+    expect(statSync(path.join(folder, 'dist/main.js')).mode & 0o777).toBe(0o755)
+
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const bytes = files.reduce((sum, { name, parentPath }) => sum + statSync(path.join(parentPath, name)).size, 0)
+    console.log(`What is deployed has ${(bytes / 1e6).toFixed(1)} MB.`)
+    expect(bytes).toBeLessThan(80e6)
+    expect(files.filter(({ name }) => /\.(?:map|ts)$|mysql|sqlserver|cockroach|^sqlite3\.c$/.test(name))).toEqual([])
+
+    // Imports every module of our packages, and what they import only when a setting asks for it.
+    const flags = ['--experimental-import-meta-resolve', '--no-warnings', '--input-type=module', '--eval']
+    const script = `
+      import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+      import { pathToFileURL } from 'node:url'
+      const modules = new Set()
+      for (const folder of ['.', 'node_modules/@plant-store/prisma', 'node_modules/@plant-store/contract']) {
+        const dist = realpathSync(folder) + '/dist/'
+        for (const name of readdirSync(dist, { recursive: true })) {
+          // Programs, and what runs in a browser.
+          const skipped = /^(?:main|health-check|.*(?:command-line|-process))\\.js$|^docs.(?:page|swagger-ui)/
+          if (name.endsWith('.js') && !skipped.test(name)) modules.add(pathToFileURL(dist + name).href)
+        }
+      }
+      for (const module of [...modules]) {
+        for (const [, name] of readFileSync(new URL(module), 'utf8').matchAll(/import\\(["']([^"']+)["']\\)/g)) {
+          modules.add(import.meta.resolve(name, module))
+        }
+      }
+      for (const module of modules) await import(module)
+      console.log([...modules].join(' '))
+      process.exit()
+    `
+    const { stdout, stderr } = spawnSync(process.execPath, [...flags, script], { cwd: folder, encoding: 'utf8' })
+    expect(stderr).toBe('')
+    const found = ['exporter-trace-otlp-proto', 'pino-pretty', 'postgresql.wasm'].filter((name) =>
+      stdout.includes(name),
+    )
+    expect(found).toHaveLength(3)
+  })
+})
