@@ -1,0 +1,209 @@
+/** A release to a registry on this machine, and what apps and operators then install from it. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { INSTALL_TIMEOUT } from '../helpers/install-tools.ts'
+import { isLong } from '../helpers/long-tests.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { until } from '../helpers/until.ts'
+import { prebuildSqlite } from './registry/prebuilt-sqlite.ts'
+import { type Registry, startRegistry } from './registry/start-registry.ts'
+
+if (!isLong) console.log('No release is rehearsed: set PLANT_STORE_LONG_TESTS=1 for that.')
+
+const execute = promisify(execFile)
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const TIMEOUT = 300_000
+const names = ['contract', 'prisma', 'server', 'client']
+
+let folder: string
+let clone: string
+let registry: Registry
+/** The version that the rehearsal releases: the next minor one. */
+let version: string
+
+/** Runs a program with a newcomer's environment and the registry. Returns all that it printed. */
+async function run(program: string, parameters: string[], cwd: string, settings: Record<string, string> = {}) {
+  const { PATH = '', HOME = '' } = process.env
+  const env = { PATH, HOME, CI: 'true', ...registry.settings, ...settings }
+  const { stdout, stderr } = await execute(program, parameters, { cwd, env, maxBuffer: 2 ** 24 })
+  return stdout + stderr
+}
+
+const git = async (...parameters: string[]) => (await execute('git', parameters, { cwd: clone })).stdout.trim()
+const release = (...parameters: string[]) => run('npm', ['run', 'release', '--', '--tested', ...parameters], clone)
+
+/** Returns what a release that fails has printed. */
+async function failure(...parameters: string[]): Promise<string> {
+  return await release(...parameters).then(
+    (output) => `It did not fail:\n${output}`,
+    ({ stdout, stderr }) => stdout + stderr,
+  )
+}
+
+/** Returns the versions that the registry has of a package. */
+async function versionsOf(name: string): Promise<string[]> {
+  const response = await fetch(`${registry.url}@plant-store%2f${name}`)
+  if (response.status === 404) return []
+  const { versions } = (await response.json()) as { versions: Record<string, unknown> }
+  return Object.keys(versions)
+}
+
+describe.runIf(isLong)('a release', () => {
+  beforeAll(async () => {
+    folder = temporaryFolder()
+    clone = path.join(folder, 'plant-store')
+    registry = await startRegistry(path.join(folder, 'registry'))
+    const origin = path.join(folder, 'origin.git')
+    await execute('git', ['clone', '--quiet', root, clone])
+    await git('checkout', '--quiet', '-B', 'main')
+    await git('clone', '--quiet', '--bare', clone, origin)
+    await git('remote', 'set-url', 'origin', origin)
+    await git('config', 'user.name', 'Alice')
+    await git('config', 'user.email', 'alice@example.com')
+    // Installs from the store of pnpm, which has everything, and not through the registry.
+    await run('npm', ['run', 'setup'], clone, { npm_config_userconfig: '', npm_config_registry: '' })
+    const [major, minor] = JSON.parse(await readFile(`${root}client/package.json`, 'utf8')).version.split('.')
+    version = `${major}.${Number(minor) + 1}.0`
+  }, INSTALL_TIMEOUT)
+  afterAll(() => registry.close())
+
+  test('as a dry run changes nothing', { timeout: TIMEOUT }, async () => {
+    await addChangeset()
+    const output = await release('--dry-run')
+    for (const name of names) {
+      expect(output).toContain(`Would publish @plant-store/${name}@${version}`)
+      expect(await versionsOf(name)).toEqual([])
+    }
+    expect(await git('status', '--porcelain')).toBe('')
+    expect(await git('rev-parse', 'HEAD')).toBe(await git('rev-parse', 'origin/main'))
+    expect(await git('tag')).toBe('')
+  })
+
+  test('is rejected on another branch, with changes, and where main is not that of origin', {
+    timeout: TIMEOUT,
+  }, async () => {
+    await git('checkout', '--quiet', '-b', 'feature')
+    expect(await failure()).toContain('This is the branch feature: releases are made from main.')
+    await git('checkout', '--quiet', 'main')
+    await writeFile(path.join(clone, 'notes.txt'), 'unfinished')
+    expect(await failure()).toContain('Commit or remove these changes first:\n?? notes.txt')
+    await git('clean', '--quiet', '--force')
+    await git('commit', '--quiet', '--allow-empty', '--message', 'test: not pushed')
+    expect(await failure()).toContain('main differs from origin/main')
+    await git('reset', '--quiet', '--hard', 'origin/main')
+  })
+
+  test('sets the version and the changelog, tags, and publishes every package', { timeout: TIMEOUT }, async () => {
+    await release()
+    for (const name of names) {
+      expect(await versionsOf(name)).toEqual([version])
+      expect(JSON.parse(await readFile(path.join(clone, name, 'package.json'), 'utf8')).version).toBe(version)
+    }
+    const changelog = await readFile(path.join(clone, 'CHANGELOG.md'), 'utf8')
+    expect(changelog).toMatch(
+      new RegExp(`^# Changelog\n\n## ${version} \\(\\d{4}-\\d\\d-\\d\\d\\)\n\n- Plants can be tall\\.\n`),
+    )
+    expect(await readFile(path.join(clone, 'client/src/wire/headers.ts'), 'utf8')).toContain(`'${version}'`)
+    expect(await git('status', '--porcelain')).toBe('')
+    expect(await git('ls-remote', 'origin', 'main')).toContain(await git('rev-parse', 'HEAD'))
+    expect(await git('ls-remote', '--tags', 'origin')).toContain(`refs/tags/v${version}`)
+    expect(await git('ls-files', '.changeset/*.md')).toBe('.changeset/README.md')
+  })
+
+  test('that failed midway publishes what is missing, and then there is nothing to release', {
+    timeout: TIMEOUT,
+  }, async () => {
+    await run('npm', ['unpublish', '--force', '@plant-store/client'], folder)
+    const output = await release()
+    expect(output.match(/^Published .*$/gm)).toEqual([`Published @plant-store/client@${version}`])
+    expect(await versionsOf('client')).toEqual([version])
+    expect(await failure()).toContain(`Nothing to release: ${version} is published.`)
+  })
+
+  async function addChangeset(): Promise<void> {
+    const file = path.join(clone, '.changeset/tall-plants.md')
+    await writeFile(file, '---\n"@plant-store/client": minor\n---\n\nPlants can be tall.\n')
+    await git('add', '.')
+    await git('commit', '--quiet', '--message', 'feat: tall plants')
+    await git('push', '--quiet', 'origin', 'main')
+  }
+
+  describe.each([
+    ['npm', 'npm', ['install', '--no-audit', '--no-fund']],
+    ['pnpm', process.execPath, [`${root}scripts/pnpm.mjs`, 'add', '--allow-build=better-sqlite3']],
+  ])('installed with %s', (name, program, parameters) => {
+    let app: string
+    let output: string
+    beforeAll(async () => {
+      app = path.join(folder, `app-${name}`)
+      await mkdir(app)
+      await writeFile(path.join(app, 'package.json'), '{ "private": true, "type": "module" }')
+      const packages = ['@plant-store/client', '@plant-store/server']
+      const prebuilt = await prebuildSqlite(path.join(folder, 'prebuilt'))
+      output = await run(program, [...parameters, ...packages], app, prebuilt)
+    }, INSTALL_TIMEOUT)
+
+    test('warns of nothing, and has no analytics', async () => {
+      expect(output).not.toMatch(/engine|deprecated|peer|ERESOLVE|vulnerab|ignored build/i)
+      const files = await readdir(path.join(app, 'node_modules'), { recursive: true })
+      expect(files.filter((file) => /@scarf|swagger-ui-dist|@prisma.engines/.test(file))).toEqual([])
+      expect(files.some((file) => file.includes('better_sqlite3.node'))).toBe(true)
+    })
+
+    test('the server runs in the current folder, and the SDK calls it', { timeout: TIMEOUT }, async () => {
+      await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\n')
+      const server = await serve(app)
+      try {
+        expect(existsSync(path.join(app, 'data/plant-store.db'))).toBe(true)
+        const [command = ''] = /^ {2}(npx plant-store token create .*)$/m.exec(server.output())?.slice(1) ?? []
+        const [token = ''] = /pst_\w+/.exec(await run('sh', ['-c', command], app)) ?? []
+        const code = `
+          import { createPlantStoreClient } from '@plant-store/client'
+          const client = createPlantStoreClient({ baseUrl: '${server.url}', token: '${token}' })
+          await client.createPlant({ id: 9007199254740993n, name: 'Monstera', tag: 'aroid' })
+          console.log(JSON.stringify(await client.getPlants()))`
+        const printed = await run(process.execPath, ['--input-type=module', '--eval', code], app)
+        expect(printed).toBe('[{"name":"Monstera","tag":"aroid"}]\n')
+        for (const file of ['', '/page.js', '/swagger-ui.css', '/swagger-ui-bundle.js']) {
+          expect((await fetch(`${server.url}/docs${file}`)).status).toBe(200)
+        }
+      } finally {
+        await server.close()
+      }
+      expect((await run('npx', ['plant-store', '--version'], app)).split('\n')).toContain(version)
+    })
+  })
+})
+
+/** Runs `npx plant-store serve` in a folder until it is ready. */
+async function serve(app: string): Promise<{ url: string; output(): string; close(): Promise<void> }> {
+  const { PATH = '', HOME = '' } = process.env
+  // In a process group of its own, so that npx and the server receive the signal.
+  const child = spawn('npx', ['plant-store', 'serve'], { cwd: app, env: { PATH, HOME }, detached: true })
+  const closed = once(child, 'close')
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const close = async () => {
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+    await closed
+  }
+  try {
+    await until(() => /"msg":"ready"/.test(output) || child.exitCode !== null, TIMEOUT)
+    const [, url] = /"url":"([^"]+)"/.exec(output) ?? []
+    if (url === undefined) throw new Error(`The server did not start:\n${output}`)
+    return { url, output: () => output, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
