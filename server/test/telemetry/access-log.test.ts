@@ -136,6 +136,16 @@ describe('a response that is not complete', () => {
     expect(await find('gone')).toMatchObject({ status: 499, account: 'alice', clientAddress: '127.0.0.1' })
   })
 
+  test('has the status 499 if the client disconnects while it sends the body', async () => {
+    const { server, find } = await startLogged()
+    const socket = await openSocket(server.url)
+    const wire = post('{"id":1,"name":"Ficus"}', { ...withId('gone'), 'Content-Length': '100', Expect: '100-continue' })
+    socket.write(withToken(wire, server.token))
+    await once(socket, 'data')
+    socket.destroy()
+    expect(await find('gone')).toMatchObject({ status: 499, account: 'alice' })
+  })
+
   test('has the status of the failure if the server failed, and the error is logged with the same id', async () => {
     const { server, find, log } = await startLogged()
     await fill(server)

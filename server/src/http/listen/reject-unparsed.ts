@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Request } from 'express'
 import { Failure } from '../../failure.ts'
-import { requestUnparsed } from '../../telemetry/events.ts'
+import { CLIENT_CLOSED_REQUEST, requestUnparsed } from '../../telemetry/events.ts'
 import { replaceStatus } from '../../telemetry/final-status.ts'
 import { COMMON_HEADERS } from '../response/common-headers.ts'
 import { closeLater } from '../response/lingering-close.ts'
@@ -19,6 +19,8 @@ const rejectedSockets = new WeakSet<Duplex>()
 /** Responds with an `Error` body to what is not an HTTP request, or arrives too late, and closes the connection. */
 export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET') socket.destroy()
+  // A client that ends its side in the middle of a request has usually disconnected.
+  else if (error.code === 'HPE_INVALID_EOF_STATE') reject(socket, toFailure(error.code), CLIENT_CLOSED_REQUEST)
   else reject(socket, toFailure(error.code))
 }
 
@@ -33,17 +35,17 @@ export function rejectTunnel(socket: Duplex): void {
   reject(socket, new Failure('badRequest', 'CONNECT is not supported: this is not a proxy. Use another method.'))
 }
 
-function reject(socket: Duplex, failure: Failure): void {
+function reject(socket: Duplex, failure: Failure, reportedStatus: number = failure.status): void {
   if (rejectedSockets.has(socket)) return
   rejectedSockets.add(socket)
   afterEarlierResponses(socket, () => {
     // Otherwise it is closing already, after a response with `Connection: close`.
-    if (socket.writable) socket.end(toHttp(failure, report(socket, failure)), () => closeLater(socket))
+    if (socket.writable) socket.end(toHttp(failure, report(socket, reportedStatus)), () => closeLater(socket))
   })
 }
 
-/** Reports the failure, unless it ends a request that the app has begun to handle, and returns the request's id. */
-function report(socket: Duplex, { status }: Failure): string {
+/** Reports the end of the request, as the end of its own response if the app has begun to handle it, and returns its id. */
+function report(socket: Duplex, status: number): string {
   const incomplete = (socket as HttpSocket)._httpMessage
   if (incomplete) {
     replaceStatus(incomplete, status)
