@@ -47,7 +47,7 @@ test('a failing archive of the write-ahead log is counted', async () => {
   await expect.poll(() => readMetric(server, 'plant_store_archive_failures_total'), PATIENCE).toBeGreaterThan(0)
 })
 
-test('the last backup is what the guide sets; another text is none', async () => {
+test('the last backup is what the guide sets; another text counts as no backup', async () => {
   expect(await readMetric(server, LAST_BACKUP)).toBe(0)
   await runSql(postgresql.url('plants'), `ALTER DATABASE plants SET plant_store.last_backup = '2026-11-21T03:00:00Z'`)
   const time = Date.UTC(2026, 10, 21, 3) / 1_000

@@ -1,0 +1,201 @@
+/** Compares docs/production/monitoring with the metrics of fresh servers, and runs the tests of the alert rules. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startPostgresql } from './helpers/database/postgresql.ts'
+import { codeBlock, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
+import { promtool } from './helpers/production/prometheus.ts'
+import { startTestServer } from './helpers/server/start-test-server.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+
+// After a change of the metrics, `vitest run test/monitoring -u` writes the table again.
+
+const TABLE = /^\| metric \| type \| labels \| meaning \|\n(?:\|.*\n)+/m
+const METRIC = /\b(?:plant_store|http_server|db_client|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
+/** How a dashboard names the value of its variable `datasource`. */
+const DATA_SOURCE = '$' + '{datasource}'
+const README = fileURLToPath(new URL('../docs/production/monitoring/README.md', import.meta.url))
+
+const alerts = readGuide('monitoring/alerts.yml')
+const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
+const readme = readGuide('monitoring/README.md')
+
+/** The text of /metrics of a fresh server with SQLite, and of one with PostgreSQL. */
+let sqlite: string
+let postgresql: string
+beforeAll(async () => {
+  sqlite = await scrape()
+  const database = await startPostgresql()
+  try {
+    postgresql = await scrape(database.url('plants'))
+  } finally {
+    await database.remove()
+  }
+}, 120_000)
+
+async function scrape(databaseUrl?: string): Promise<string> {
+  await using server = await startTestServer({ adminPort: 0, ...(databaseUrl !== undefined && { databaseUrl }) })
+  return (await fetch(`${server.adminUrl}/metrics`)).text()
+}
+
+/** A metric as a scrape describes it. */
+interface Metric {
+  name: string
+  type: string
+  labels: string[]
+  help: string
+}
+
+function readMetrics(text: string): Metric[] {
+  return text
+    .split(/^# HELP /m)
+    .slice(1)
+    .map((block) => {
+      const [, name = '', help = '', type = ''] = /^(\S+) (.*)\n# TYPE \S+ (\w+)/.exec(block) ?? []
+      const labels = [...block.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label)
+      return { name, type, labels: [...new Set(labels)].filter((label) => label !== 'le'), help }
+    })
+}
+
+/** Lists all names of metrics, series and labels. */
+function namesIn(text: string): Set<string> {
+  const series = text.split('\n').map((line) => /^\w+/.exec(line)?.[0] ?? '')
+  return new Set([...series, ...readMetrics(text).flatMap(({ name, labels }) => [name, ...labels])])
+}
+
+test('the table of metrics has the name, type, labels and meaning of each metric of ours', async () => {
+  const all = new Map([...readMetrics(sqlite), ...readMetrics(postgresql)].map((metric) => [metric.name, metric]))
+  const rows = [...all.values()]
+    .filter(({ name }) => !/^(nodejs|process)_/.test(name))
+    .map(({ name, type, labels, help }) => {
+      return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`
+    })
+  expect(readme).toMatch(TABLE)
+  const expected = ['| metric | type | labels | meaning |', '|---|---|---|---|', ...rows, ''].join('\n')
+  await expect(readme.replace(TABLE, () => expected)).toMatchFileSnapshot(README)
+})
+
+test.each([
+  'monitoring/alerts.yml',
+  'monitoring/dashboard.json',
+  'monitoring/README.md',
+  'several-machines/README.md',
+  'README.md',
+])('every metric that %s names is in the metrics of a fresh server', (file) => {
+  const known = new Set([...namesIn(sqlite), ...namesIn(postgresql)])
+  const named = [...new Set(readGuide(file).match(METRIC))]
+  expect(named.length).toBeGreaterThan(0)
+  // Garbage may not have been collected yet, and the role of the servers is called like a metric.
+  const absent = named.filter((name) => !known.has(name) && !/^nodejs_gc_duration_seconds|_owner$/.test(name))
+  expect(absent).toEqual([])
+})
+
+test('every metric of ours with its labels is in the dashboard or in a rule', () => {
+  const shown = `${readGuide('monitoring/dashboard.json')} ${alerts}`
+  const ours = [...readMetrics(sqlite), ...readMetrics(postgresql)].filter(
+    ({ name }) => !/^(nodejs|process)_/.test(name),
+  )
+  expect(ours.map(({ name }) => name).filter((name) => !shown.includes(name))).toEqual([])
+})
+
+test('every alert has a firing and a quiet case, and a section that says what to do', () => {
+  const tests = readGuide('monitoring/alerts.test.yml')
+  expect(alertNames.length).toBeGreaterThan(15)
+  for (const name of alertNames) {
+    expect(tests).toMatch(new RegExp(`- name: ${name} fires$`, 'm'))
+    expect(tests).toMatch(new RegExp(`- name: ${name} is quiet$`, 'm'))
+    expect(alerts).toContain(`runbook: docs/production/monitoring/README.md#${name.toLowerCase()}`)
+  }
+  expect([...readme.matchAll(/^### (PlantStore\w+)$/gm)].map(([, name]) => name)).toEqual(alertNames)
+  expect(alerts.match(/severity: (critical|warning)/g)).toHaveLength(alertNames.length)
+  for (const key of ['summary', 'description']) expect(alerts.split(` ${key}: `)).toHaveLength(alertNames.length + 1)
+})
+
+test('the reasons in the guide are those of the counters', () => {
+  for (const counter of ['plant_store_rejected_total', 'plant_store_writes_rejected_total']) {
+    const reasons = [...sqlite.matchAll(new RegExp(`^${counter}{reason="([^"]+)"}`, 'gm'))].map(([, reason]) => reason)
+    const [, table = ''] = new RegExp(`^\\| \`reason\` of \`${counter}\` .*\\n((?:\\|.*\\n)+)`, 'm').exec(readme) ?? []
+    const described = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, reason]) => reason)
+    expect(described.sort()).toEqual(reasons.sort())
+  }
+})
+
+/** What the tests need of a panel. */
+interface Panel {
+  id: number
+  type: string
+  title: string
+  datasource?: { uid: string }
+  gridPos: { x: number; y: number; w: number; h: number }
+  targets?: { datasource: { uid: string }; expr: string }[]
+}
+
+test('the dashboard can be imported: unique panels that do not overlap, with a variable for the data source', () => {
+  const dashboard = JSON.parse(readGuide('monitoring/dashboard.json'))
+  const panels: Panel[] = dashboard.panels
+  expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(41)
+  expect(dashboard.templating.list.map(({ name }: { name: string }) => name)).toEqual(['datasource', 'job', 'instance'])
+  const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title)
+  expect(rows).toEqual(['Traffic', 'Errors', 'Latency', 'Storage', 'Process'])
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, index) => `${x + (index % w)} ${y + Math.floor(index / w)}`),
+  )
+  expect(new Set(cells).size).toBe(cells.length)
+  for (const { title, datasource, targets } of panels.filter(({ type }) => type !== 'row')) {
+    expect([title, datasource?.uid]).toEqual([title, DATA_SOURCE])
+    expect(targets?.length).toBeGreaterThan(0)
+    for (const target of targets ?? []) {
+      expect(target.datasource.uid).toBe(DATA_SOURCE)
+      expect(target.expr).toContain('job="$job"')
+    }
+  }
+})
+
+describe('promtool', () => {
+  const isMissing = !isInstalled('promtool')
+  if (isMissing)
+    console.log('The alert rules are not run: promtool is not installed, in the package prometheus of Debian.')
+
+  test.skipIf(isMissing)('accepts the configuration and the rules by the commands of the guide', async () => {
+    const folder = temporaryFolder()
+    const commands = codeBlock(readme, 'Set up', 0)
+    expect(commands).toContain('systemctl reload prometheus')
+    await shell(commands.replaceAll('/etc/prometheus', folder).replace(/^systemctl .*\n/m, ''))
+    expect(readFileSync(`${folder}/alerts.yml`, 'utf8')).toBe(alerts)
+    await shell(codeBlock(readme, 'Set up', 1))
+  })
+
+  test.skipIf(isMissing)('notices a rule that never fires and one that always fires', async () => {
+    for (const [sign, other] of [
+      ['> 26 * 3600', '> 2600 * 3600'],
+      ['plant_store_ready == 0', 'plant_store_ready < 2'],
+    ] as const) {
+      const folder = temporaryFolder()
+      cpSync(path.dirname(README), folder, { recursive: true })
+      expect(alerts).toContain(sign)
+      writeFileSync(path.join(folder, 'alerts.yml'), alerts.replace(sign, other))
+      await expect(shell('promtool test rules alerts.test.yml', { cwd: folder })).rejects.toThrow(/FAILED/)
+    }
+  })
+
+  test.skipIf(isMissing)('finds nothing wrong with the names, types and units of the metrics', () => {
+    for (const text of [sqlite, postgresql]) expect(withoutKnown(lint(text))).toEqual([])
+  })
+})
+
+/** Returns what `promtool check metrics` says about a scrape. */
+function lint(text: string): string[] {
+  try {
+    promtool(['check', 'metrics'], text)
+    return []
+  } catch (error) {
+    return (error as { stderr: string }).stderr.trim().split('\n')
+  }
+}
+
+/** Metrics of prom-client, and OpenTelemetry's names. */
+function withoutKnown(lines: readonly string[]): string[] {
+  return lines.filter((line) => !/^(nodejs|process)_|^db_client_connection_count /.test(line))
+}
