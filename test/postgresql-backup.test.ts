@@ -55,6 +55,8 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
       .replaceAll('2026-11-21.dump', '$(date +%F).dump')
       .replaceAll('base-2026-11-21', 'base-$(date +%F)')
       .replaceAll('10.0.0.20', `127.0.0.1:${postgresql?.port}`)
+      .replaceAll('plant-store-1.0.0/dist', 'server/dist')
+      .replaceAll('plant-store-1.0.0/production', 'docs/production')
   }
 
   /** Runs commands as the user that runs PostgreSQL, on its machine. */
@@ -64,8 +66,8 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
   }
 
   /** Runs commands in the repository. */
-  function asOperator(script: string): Promise<string> {
-    return shell(here(script), { env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` } })
+  function asOperator(script: string, environment: Record<string, string> = {}): Promise<string> {
+    return shell(here(script), { env: { ...process.env, PATH: `${bin}:${process.env['PATH']}`, ...environment } })
   }
 
   async function runSql(sql: string): Promise<pg.QueryResult> {
@@ -90,7 +92,8 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
   }
 
   async function createToken(): Promise<string> {
-    return (await asOperator(codeBlock(guide, 'Install the servers', 0))).trim()
+    const command = codeBlock(guide, 'Install the servers', 1).replace('plant-store ', 'node server/dist/main.js ')
+    return (await asOperator(command, { DATABASE_URL: postgresql.url('plants') })).trim()
   }
 
   test('a restored dump has what was dumped, and takes new plants', async () => {

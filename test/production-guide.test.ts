@@ -3,12 +3,11 @@
  * What is not real: the build machine is this one, the network is a loopback device, and limits of memory hold only if the
  * control groups of this machine have a controller for it.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
-import { codeBlock, codeBlocks, readGuide, shell } from './helpers/production/guide.ts'
+import { codeBlock, codeBlocks, readGuide } from './helpers/production/guide.ts'
 import { type Machine, startMachine, whyNoMachine } from './helpers/production/machine.ts'
+import { buildNextRelease, buildRelease } from './helpers/production/release.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const guide = readGuide('README.md')
@@ -55,12 +54,8 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
     )
 
   test('a release is built and copied', { timeout: 10 * MINUTES }, async () => {
-    const commands = block('Build a release')
-      .replace('deploy -- ', `deploy -- ${releases}/`)
-      .replace(' plant-store-1.0.0/production', ` ${releases}/plant-store-1.0.0/production`)
-      .replace('tar ', `cd ${releases} && tar `)
-    await shell(commands)
-    await machine.copy(`${releases}/plant-store-1.0.0.tar.gz`, '/root/plant-store-1.0.0.tar.gz')
+    const archive = await buildRelease(releases, block('Build a release'))
+    await machine.copy(archive, '/root/plant-store-1.0.0.tar.gz')
   })
 
   test('it is installed, starts, and serves behind nginx', async () => {
@@ -145,13 +140,7 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
   })
 
   test('an upgrade changes the version, and no request fails', async () => {
-    const [from, to] = ['plant-store-1.0.0', 'plant-store-1.1.0']
-    const manifest = path.join(releases, from, 'package.json')
-    const { version, ...others } = JSON.parse(readFileSync(manifest, 'utf8'))
-    expect(version).toBe('1.0.0')
-    writeFileSync(manifest, JSON.stringify({ ...others, version: '1.1.0' }))
-    await shell(`cd ${releases} && mv ${from} ${to} && tar --create --owner=0 --group=0 --file=${to}.tar.gz ${to}`)
-    await machine.copy(`${releases}/${to}.tar.gz`, `/root/${to}.tar.gz`)
+    await machine.copy(await buildNextRelease(releases), '/root/plant-store-1.1.0.tar.gz')
 
     const requests = machine.run(`for id in $(seq 100 400); do
       curl -sS -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' \\
