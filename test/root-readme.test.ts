@@ -95,6 +95,7 @@ test('every script that a page names exists', () => {
     'prisma/README',
     'docs/production/README',
     'docs/production/several-machines/README',
+    'docs/production/container/README',
   ]
   const text = pages.map((page) => readFileSync(`${root}${page}.md`, 'utf8')).join('\n')
   const named = [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, name]) => name)

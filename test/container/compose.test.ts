@@ -1,0 +1,97 @@
+/** Compares compose.yaml and the Dockerfile with each other, with the settings and with the balancer. */
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { isSetting, readGuide } from '../helpers/production/guide.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const read = (name: string) => readFileSync(root + name, 'utf8')
+
+interface Service {
+  image: string
+  profiles?: string[]
+  environment?: Record<string, string>
+  ports?: string[]
+  volumes?: string[]
+  networks?: Record<string, { ipv4_address: string }> | string[]
+  depends_on?: Record<string, { condition: string }>
+  healthcheck?: { test?: string[]; disable?: boolean }
+  [name: string]: unknown
+}
+
+const { services, volumes } = parse(read('compose.yaml'), { merge: true }) as {
+  services: Record<string, Service>
+  volumes: Record<string, unknown>
+}
+const dockerfile = read('Dockerfile')
+const settings = Object.fromEntries(
+  [...dockerfile.replaceAll(/\\\n\s*/g, '').matchAll(/^ENV NODE_ENV.*$/gm)]
+    .flatMap(([line]) => line.split(/\s+/).slice(1))
+    .map((pair) => pair.split('=') as [string, string]),
+)
+
+test('every service is hardened, and no file has a password', () => {
+  for (const [name, service] of Object.entries(services)) {
+    expect(service, name).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    })
+  }
+  const passwords = [...read('compose.yaml').matchAll(/PASSWORD: (.*)$/gm)].map(([, value]) => value)
+  expect(passwords).toHaveLength(2)
+  for (const password of passwords) expect(password).toMatch(/^\$\{POSTGRES_PASSWORD:-\}$/)
+  expect(read('compose.yaml')).not.toMatch(/\/\/[^@/\s]+:[^@/\s]+@/)
+})
+
+test('the image and the services set only known settings', () => {
+  const names = [services['plant-store'], services['server-1'], services['server-2'], services['migrate']]
+  const set = names.flatMap((service) => Object.keys(service?.environment ?? {}))
+  const unknown = [...Object.keys(settings), ...set].filter((name) => !isSetting(name))
+  expect(new Set(unknown)).toEqual(new Set(['SQLITE_TMPDIR', 'PGPASSWORD']))
+})
+
+test('ports, paths, volumes and dependencies lead to what exists', () => {
+  expect(services['plant-store']).toMatchObject({ ports: [`127.0.0.1:${settings['PORT']}:${settings['PORT']}`] })
+  expect(dockerfile).toContain(`\nEXPOSE ${settings['PORT']} ${settings['ADMIN_PORT']}\n`)
+  const folder = settings['DATABASE_URL']?.replace(/^file:|\/[^/]+$/g, '')
+  expect(dockerfile).toContain(`\nVOLUME ${folder}\n`)
+  expect(services['plant-store']?.volumes).toEqual([`data:${folder}`])
+  for (const service of Object.values(services)) {
+    for (const volume of service.volumes ?? []) {
+      const [source = ''] = volume.split(':')
+      expect(source.startsWith('./') ? existsSync(root + source) : source in volumes, volume).toBe(true)
+    }
+    for (const name of Object.keys(service.depends_on ?? {})) expect(services).toHaveProperty(name)
+  }
+})
+
+test('the servers wait for the migration, the balancer for the servers, and each has a health check', () => {
+  for (const name of ['server-1', 'server-2']) {
+    expect(services[name]?.depends_on).toEqual({ migrate: { condition: 'service_completed_successfully' } })
+    expect(services['balancer']?.depends_on).toHaveProperty(name, { condition: 'service_healthy' })
+    expect(services[name]?.healthcheck).toBeUndefined()
+  }
+  expect(dockerfile).toMatch(/^HEALTHCHECK .*CMD \["node", "\/app\/dist\/health-check\.js"\]$/m)
+  expect(services['migrate']?.depends_on).toEqual({ database: { condition: 'service_healthy' } })
+  for (const name of ['database', 'balancer']) expect(services[name]?.healthcheck?.test?.[0]).toBe('CMD')
+})
+
+test('the balancer passes requests on to the addresses of the servers', () => {
+  const configuration = readGuide('container/nginx.conf')
+  const addresses = [...configuration.matchAll(/server ([\d.]+):(\d+) /g)].map(([, address, port]) => [address, port])
+  const expected = ['server-1', 'server-2'].map((name) => {
+    const networks = services[name]?.networks as Record<string, { ipv4_address: string }>
+    return [networks['postgresql']?.ipv4_address, settings['PORT']]
+  })
+  expect(addresses).toEqual(expected)
+  expect(services['balancer']?.ports).toEqual(['127.0.0.1:8080:8080'])
+  expect(configuration).toContain('listen 8080;')
+})
+
+test('the base is the version of Node.js that the tests run on', () => {
+  const version = read('.node-version').trim()
+  expect(dockerfile).toContain(`\nARG NODE_VERSION=${version}\n`)
+  expect(readGuide(`container/README.md`)).toContain(`node:${version}-bookworm-slim`)
+})
