@@ -1,0 +1,143 @@
+/** Builds the image and runs the commands of docs/production/container, with Debian's programs and no registry of images. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildBaseImages } from '../helpers/container/base-image.ts'
+import { createEngine, type Engine, missingPrograms } from '../helpers/container/engine.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { isLong } from '../helpers/long-tests.ts'
+import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { until } from '../helpers/until.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const guide = readGuide('container/README.md')
+const missing = missingPrograms()
+if (!isLong) console.log('No image is built: set PLANT_STORE_LONG_TESTS=1 for that.')
+else if (missing.length > 0) console.log(`No image is built: not installed: ${missing.join(', ')}.`)
+
+describe.runIf(isLong && missing.length === 0)('the image', () => {
+  const folder = temporaryFolder()
+  const backups = path.join(folder, 'backups')
+  const nodeVersion = readFileSync(`${root}.node-version`, 'utf8').trim()
+  let engine: Engine
+  let port: number
+  let adminPort: number
+  let bin: string
+  let token: string
+
+  beforeAll(async () => {
+    engine = await createEngine(folder)
+    await buildBaseImages(engine, temporaryFolder(), nodeVersion)
+    ;[port, adminPort] = [await freePort(), await freePort()]
+    bin = engine.installDocker({ PORT: String(port), ADMIN_PORT: String(adminPort) })
+    await runBlock('Build', 0)
+  }, 900_000)
+  afterAll(() => engine?.remove(), 120_000)
+
+  /** Runs a code block of the guide. */
+  function runBlock(section: string, block: number): Promise<string> {
+    const text = codeBlock(guide, section, block)
+      .replaceAll('/var/backups/plant-store', backups)
+      .replaceAll('plants-2026-11-21.db', 'plants-$(date +%F).db')
+    return shell(text, { env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` } })
+  }
+
+  /** Waits until the server is ready, and returns how long that takes, in milliseconds. */
+  async function waitUntilReady(): Promise<number> {
+    const begin = performance.now()
+    const isReady = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok
+    await until(() => isReady().catch(() => false), 60_000)
+    return performance.now() - begin
+  }
+
+  async function start(): Promise<void> {
+    await runBlock('Run', 0)
+    console.log(`Ready ${Math.round(await waitUntilReady())} ms after \`docker run\` had returned.`)
+  }
+
+  function inspect(format: string, name = 'plant-store'): Promise<string> {
+    return engine.podman(['inspect', '--format', format, name]).then((text) => text.trim())
+  }
+
+  async function create(id: number): Promise<number> {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ id, name: `plant ${id}` })
+    return (await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST', headers, body })).status
+  }
+
+  async function names(): Promise<string[]> {
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await fetch(`http://127.0.0.1:${port}/plants`, { headers })
+    return ((await response.json()) as { name: string }[]).map(({ name }) => name)
+  }
+
+  test('adds at most 80 MB to Node.js, runs as a numeric user, and has labels', async () => {
+    const size = Number(await inspect('{{.Size}}', 'localhost/plant-store'))
+    const base = Number(await inspect('{{.Size}}', `docker.io/library/node:${nodeVersion}-bookworm-slim`))
+    console.log(`The image adds ${((size - base) / 1e6).toFixed(1)} MB to Node.js.`)
+    expect(size - base).toBeLessThan(80e6)
+    expect(await inspect('{{.Config.User}} {{.Config.StopSignal}}', 'localhost/plant-store')).toMatch(
+      /^1000:1000 (?:SIGTERM|15)$/,
+    )
+    const labels = JSON.parse(await inspect('{{json .Config.Labels}}', 'localhost/plant-store'))
+    expect(labels).toMatchObject({
+      'org.opencontainers.image.title': 'Plant Store',
+      'org.opencontainers.image.version': '1.0.0',
+      'org.opencontainers.image.revision': (await shell('git rev-parse HEAD')).trim(),
+    })
+  })
+
+  test('has neither sources, nor a compiler, nor what npm and pnpm have cached, nor the secret of the build', async () => {
+    const find = `find / -xdev \\( -name .npmrc -o -name _cacache -o -name .pnpm-store -o -name '*.tsbuildinfo' \\
+      -o -name g++ -o -name python3 -o -path /source -o -path /root/.local \\) 2>/dev/null || true`
+    expect(await engine.podman(['run', '--rm', '--user=0', '--entrypoint=sh', 'plant-store', '-c', find])).toBe('')
+  })
+
+  test('serves on a new volume, and the commands of the guide create and list tokens', async () => {
+    await start()
+    token = (await runBlock('Create a token', 0)).trim()
+    expect(token).toMatch(/^pst_\w+$/)
+    expect([await create(1), await names()]).toEqual([200, ['plant 1']])
+    expect(await runBlock('Create a token', 1)).toContain('me')
+    expect((await fetch(`http://127.0.0.1:${port}/docs`)).status).toBe(200)
+    expect((await fetch(`http://127.0.0.1:${port}/docs/swagger-ui-bundle.js`)).status).toBe(200)
+  })
+
+  test('Node.js is the first process, without capabilities, and can write to its volume only', async () => {
+    const script = `tr '\\0' ' ' </proc/1/cmdline; grep -h CapEff /proc/1/status; touch /data/x /app/x 2>&1 || rm /data/x`
+    const lines = (await engine.podman(['exec', 'plant-store', 'sh', '-c', script])).split('\n')
+    expect(lines[0]).toBe('node /usr/local/bin/plant-store serve CapEff:\t0000000000000000')
+    expect(lines.slice(1)).toEqual(["touch: cannot touch '/app/x': Read-only file system", ''])
+  })
+
+  test('the health check passes, and fails with a reason', async () => {
+    expect(await runBlock('Watch', 0)).toMatch(/^ready\n/)
+    await engine.podman(['healthcheck', 'run', 'plant-store'])
+    const unreachable = ['exec', '--env=ADMIN_PORT=1', 'plant-store', 'node', '/app/dist/health-check.js']
+    await expect(engine.podman(unreachable)).rejects.toThrow('The server on 127.0.0.1, port 1, is not ready')
+  })
+
+  test('a backup is taken while the server runs, and restored', async () => {
+    await runBlock('Back up', 0)
+    expect([await create(2), await names()]).toEqual([200, ['plant 1', 'plant 2']])
+    const begin = performance.now()
+    await runBlock('Restore', 0)
+    console.log(`Stopped, restored and started in ${Math.round(performance.now() - begin)} ms.`)
+    await waitUntilReady()
+    expect(await names()).toEqual(['plant 1'])
+  })
+
+  test('SIGTERM ends it with exit code 0, and a new container continues with the volume', async () => {
+    const begin = performance.now()
+    await engine.podman(['stop', 'plant-store'])
+    console.log(`Stopped in ${Math.round(performance.now() - begin)} ms.`)
+    // Killed after ten seconds, it would be 137.
+    expect(await inspect('{{.State.ExitCode}}')).toBe('0')
+    await runBlock('Upgrade', 0)
+    await start()
+    expect([await create(3), await names()]).toEqual([200, ['plant 1', 'plant 3']])
+    await engine.podman(['stop', 'plant-store'])
+  })
+})
