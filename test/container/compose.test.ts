@@ -2,28 +2,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { parse } from 'yaml'
+import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { isSetting, readGuide } from '../helpers/production/guide.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(root + name, 'utf8')
 
-interface Service {
-  image: string
-  profiles?: string[]
-  environment?: Record<string, string>
-  ports?: string[]
-  volumes?: string[]
-  networks?: Record<string, { ipv4_address: string }> | string[]
-  depends_on?: Record<string, { condition: string }>
-  healthcheck?: { test?: string[]; disable?: boolean }
-  [name: string]: unknown
-}
-
-const { services, volumes } = parse(read('compose.yaml'), { merge: true }) as {
-  services: Record<string, Service>
-  volumes: Record<string, unknown>
-}
+const { services, volumes } = readComposeFile()
 const dockerfile = read('Dockerfile')
 const settings = Object.fromEntries(
   [...dockerfile.replaceAll(/\\\n\s*/g, '').matchAll(/^ENV NODE_ENV.*$/gm)]
