@@ -27,10 +27,10 @@ let registry: Registry
 /** The version that the rehearsal releases: the next minor one. */
 let version: string
 
-/** Runs a program with a newcomer's environment and the registry. Returns all that it printed. */
+/** Runs a program with a newcomer's environment. Returns all that it printed. */
 async function run(program: string, parameters: string[], cwd: string, settings: Record<string, string> = {}) {
   const { PATH = '', HOME = '' } = process.env
-  const env = { PATH, HOME, CI: 'true', ...registry.settings, ...settings }
+  const env = { PATH, HOME, CI: 'true', ...settings }
   const { stdout, stderr } = await execute(program, parameters, { cwd, env, maxBuffer: 2 ** 24 })
   return stdout + stderr
 }
@@ -66,8 +66,8 @@ describe.runIf(isLong)('a release', () => {
     await git('remote', 'set-url', 'origin', origin)
     await git('config', 'user.name', 'Alice')
     await git('config', 'user.email', 'alice@example.com')
-    // Installs from the store of pnpm, which has everything, and not through the registry.
-    await run('npm', ['run', 'setup'], clone, { npm_config_userconfig: '', npm_config_registry: '' })
+    await writeFile(path.join(clone, '.npmrc'), registry.settings)
+    await writeFile(path.join(clone, '.git/info/exclude'), '.npmrc\n')
     const [major, minor] = JSON.parse(await readFile(`${root}client/package.json`, 'utf8')).version.split('.')
     version = `${major}.${Number(minor) + 1}.0`
   }, INSTALL_TIMEOUT)
@@ -119,7 +119,7 @@ describe.runIf(isLong)('a release', () => {
   test('that failed midway publishes what is missing, and then there is nothing to release', {
     timeout: TIMEOUT,
   }, async () => {
-    await run('npm', ['unpublish', '--force', '@plant-store/client'], folder)
+    await run('npm', ['unpublish', '--force', '@plant-store/client'], clone)
     const output = await release()
     expect(output.match(/^Published .*$/gm)).toEqual([`Published @plant-store/client@${version}`])
     expect(await versionsOf('client')).toEqual([version])
@@ -144,6 +144,7 @@ describe.runIf(isLong)('a release', () => {
       app = path.join(folder, `app-${name}`)
       await mkdir(app)
       await writeFile(path.join(app, 'package.json'), '{ "private": true, "type": "module" }')
+      await writeFile(path.join(app, '.npmrc'), registry.settings)
       const packages = ['@plant-store/client', '@plant-store/server']
       const prebuilt = await prebuildSqlite(path.join(folder, 'prebuilt'))
       output = await run(program, [...parameters, ...packages], app, prebuilt)

@@ -4,14 +4,13 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { freePort } from '../../helpers/free-port.ts'
 import { installTools } from '../../helpers/install-tools.ts'
-import { run } from '../../helpers/packed-package.ts'
 import { until } from '../../helpers/until.ts'
 
-/** A registry of npm on this machine, which gets what it does not have from the one that npm is configured with. */
+/** A registry on this machine, for the packages of the plant store alone. */
 export interface Registry {
   url: string
-  /** Environment variables with which npm and pnpm use it, and may publish to it. */
-  settings: Record<string, string>
+  /** Lines of an `.npmrc`: they use it, and may publish to it. Other packages come from where npm is configured to. */
+  settings: string
   close(): Promise<void>
 }
 
@@ -25,9 +24,8 @@ const STARTUP_TIMEOUT = 60_000
 export async function startRegistry(folder: string): Promise<Registry> {
   const tools = await installTools(import.meta.dirname)
   await mkdir(folder, { recursive: true })
-  const upstream = (await run('npm', ['config', 'get', 'registry'], folder)).trim()
   const file = path.join(folder, 'config.json')
-  await writeFile(file, JSON.stringify(describeRegistry(folder, upstream)))
+  await writeFile(file, JSON.stringify(describeRegistry(folder)))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}/`
   const program = path.join(tools, 'node_modules/verdaccio/bin/verdaccio')
@@ -47,22 +45,19 @@ export async function startRegistry(folder: string): Promise<Registry> {
         ),
       STARTUP_TIMEOUT,
     )
-    return { url, settings: await signUp(url, folder), close }
+    return { url, settings: await signUp(url), close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-function describeRegistry(folder: string, upstream: string) {
+function describeRegistry(folder: string) {
   return {
     storage: path.join(folder, 'storage'),
     auth: { htpasswd: { file: path.join(folder, 'htpasswd') } },
-    uplinks: { upstream: { url: upstream } },
     packages: {
-      // Never asked for elsewhere: only what was published here is installed.
       '@plant-store/*': { access: '$all', publish: '$authenticated', unpublish: '$authenticated' },
-      '**': { access: '$all', proxy: 'upstream' },
     },
     web: { enable: false },
     log: { type: 'stdout', format: 'json', level: 'fatal' },
@@ -70,14 +65,12 @@ function describeRegistry(folder: string, upstream: string) {
 }
 
 /** Creates a user and returns the settings of npm with its token. */
-async function signUp(url: string, folder: string): Promise<Record<string, string>> {
+async function signUp(url: string): Promise<string> {
   const response = await fetch(`${url}-/user/org.couchdb.user:alice`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ name: 'alice', password: 'correct horse battery' }),
   })
   const { token } = (await response.json()) as { token: string }
-  const file = path.join(folder, 'npmrc')
-  await writeFile(file, `registry=${url}\n${url.replace('http:', '')}:_authToken=${token}\n`)
-  return { npm_config_userconfig: file, npm_config_registry: url }
+  return `@plant-store:registry=${url}\n${url.replace('http:', '')}:_authToken=${token}\n`
 }
