@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { setUp } from '../setup.mjs'
 import { addRelease } from './changelog.mjs'
 import { packPackages } from './pack.mjs'
-import { publishPackages } from './publish.mjs'
+import { findUnpublished, publishPackage } from './publish.mjs'
 import { ReleaseError, root, run } from './run.mjs'
 import { verifyPackage } from './verify.mjs'
 
@@ -37,11 +37,11 @@ async function release({ isDryRun, isTested }) {
     step('Setting the version and the changelog')
     const version = setVersion()
     step(`Packing and verifying ${version}`)
-    const packages = packPackages(path.join(CACHE, version))
+    const packages = findUnpublished(packPackages(path.join(CACHE, version)))
     packages.forEach(verifyPackage)
     if (!isDryRun) record(version)
-    step(isDryRun ? 'Asking the registry what it would take' : 'Publishing')
-    publishPackages(packages, { isDryRun })
+    step(isDryRun ? 'Trying to publish' : 'Publishing')
+    for (const each of packages) publishPackage(each, { isDryRun })
   } finally {
     // A failure before the commit leaves main as it was, so that the next run starts from the same place.
     run('git', ['restore', '--staged', '--worktree', '.'])

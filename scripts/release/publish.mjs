@@ -6,23 +6,25 @@ import { ReleaseError, run } from './run.mjs'
 const hasOrigin = process.env['ACTIONS_ID_TOKEN_REQUEST_URL'] !== undefined
 
 /**
- * Publishes the packages to the registry of npm's configuration. Skips those that it has, so that a release that failed
- * midway can be run again.
+ * Returns the packages that the registry of npm's configuration does not have, so that a release that failed midway can be
+ * run again.
  *
  * @throws ReleaseError if the registry has all of them, or another package of the same version
  */
-export function publishPackages(packages, { isDryRun }) {
-  const missing = packages.filter((each) => !isPublished(each))
-  if (missing.length === 0) {
-    throw new ReleaseError(
-      `Nothing to release: ${packages[0].manifest.version} is published. Describe what has changed with \`npm run changeset\`.`,
-    )
-  }
-  for (const { tarball, manifest } of missing) {
-    const options = [...(hasOrigin ? ['--provenance'] : []), ...(isDryRun ? ['--dry-run'] : [])]
-    run('npm', ['publish', tarball, '--access', 'public', ...options])
-    console.log(`${isDryRun ? 'Would publish' : 'Published'} ${manifest.name}@${manifest.version}`)
-  }
+export function findUnpublished(packages) {
+  const unpublished = packages.filter((each) => !isPublished(each))
+  if (unpublished.length > 0) return unpublished
+  const { version } = packages[0].manifest
+  throw new ReleaseError(
+    `Nothing to release: ${version} is published. Describe what has changed with \`npm run changeset\`.`,
+  )
+}
+
+/** Publishes a package, with a proof of its origin if there is one. A dry run uploads nothing. */
+export function publishPackage({ tarball, manifest }, { isDryRun }) {
+  const options = [...(hasOrigin ? ['--provenance'] : []), ...(isDryRun ? ['--dry-run'] : [])]
+  run('npm', ['publish', tarball, '--access', 'public', ...options])
+  console.log(`${isDryRun ? 'Would publish' : 'Published'} ${manifest.name}@${manifest.version}`)
 }
 
 function isPublished({ tarball, manifest: { name, version } }) {

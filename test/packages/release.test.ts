@@ -150,6 +150,11 @@ describe.runIf(isLong)('a release', () => {
       output = await run(program, [...parameters, ...packages], app, prebuilt)
     }, INSTALL_TIMEOUT)
 
+    test('the README of the server has the command', async () => {
+      const command = [name, ...parameters].filter((word) => !/^--no-|\.mjs$/.test(word)).join(' ')
+      expect(await readFile(`${root}server/README.md`, 'utf8')).toContain(`${command} @plant-store/server`)
+    })
+
     test('warns of nothing, and has no analytics', async () => {
       expect(output).not.toMatch(/engine|deprecated|peer|ERESOLVE|vulnerab|ignored build/i)
       const files = await readdir(path.join(app, 'node_modules'), { recursive: true })
