@@ -1,66 +1,100 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { readVersion } from '../../src/version.ts'
+import { eventLines } from '../helpers/telemetry/log-lines.ts'
+import { startTraced } from '../helpers/telemetry/start-traced.ts'
+import { openSocket } from '../helpers/wire/connection.ts'
+import { post, withToken } from '../helpers/wire/requests.ts'
 
-interface Span {
-  name: string
-  traceId: string
-  parentSpanId?: string
-  attributes: { key: string; value: Record<string, unknown> }[]
-}
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = 'b7ad6b7169203331'
+const sampled = { traceparent: `00-${TRACE}-${PARENT}-01` }
 
-test('with the standard variables, each request sends a span, a child of the client’s span', async () => {
-  const spans: Span[] = []
-  const collector = createServer((request, response) => {
-    let text = ''
-    request.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece
-    })
-    request.on('end', () => {
-      const { resourceSpans } = JSON.parse(text)
-      for (const { resource, scopeSpans } of resourceSpans) {
-        expect(JSON.stringify(resource)).toContain('"plant-store"')
-        for (const scope of scopeSpans) spans.push(...scope.spans)
-      }
-      response.setHeader('Content-Type', 'application/json').end('{}')
-    })
-  })
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
-  try {
-    const server = await startServerProcess({
-      DATABASE_URL: temporaryDatabase().url,
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-    })
-    const traceId = '0af7651916cd43dd8448eb211c80319c'
-    await fetch(`${server.url}/plants?access_token=secret`, {
-      headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01`, 'x-request-id': 'my-request' },
-    })
-    await fetch(`${server.url}/nothing`)
-    // Shutdown sends the remaining spans.
-    expect(await server.end()).toBe(0)
-
-    expect(spans.map(({ name }) => name)).toEqual(['GET /plants', 'GET'])
-    const [first] = spans
-    expect(first).toMatchObject({ traceId, parentSpanId: 'b7ad6b7169203331' })
-    const attributes = Object.fromEntries(
-      first?.attributes.map(({ key, value }) => [key, Object.values(value)[0]]) ?? [],
-    )
-    expect(attributes).toEqual({
-      'http.request.method': 'GET',
-      'http.response.status_code': 401,
-      'http.route': '/plants',
-      'plant_store.request_id': 'my-request',
-      'url.path': '/plants',
-    })
-    expect(JSON.stringify(spans)).not.toContain('password')
-  } finally {
-    collector.close()
+test('each request sends a span, a child of the client’s, by the conventions for HTTP', async () => {
+  const { server, call, end } = await startTraced({ TRUST_PROXY: '1', ACCESS_LOG: 'on' })
+  const headers = {
+    ...sampled,
+    'x-request-id': 'my-request',
+    'x-forwarded-for': '192.0.2.7',
+    'x-forwarded-proto': 'https',
+    'x-forwarded-host': 'plants.example.com',
+    'user-agent': 'tests/1',
   }
+  await call('/plants?access_token=secret', { headers })
+  await call('/nothing')
+  const [first, second] = await end()
+  expect(first).toMatchObject({ name: 'GET /plants', kind: 2, traceId: TRACE, parentSpanId: PARENT })
+  expect(first?.attributes).toEqual({
+    'client.address': '192.0.2.7',
+    'http.request.method': 'GET',
+    'http.response.status_code': 200,
+    'http.route': '/plants',
+    'network.peer.address': '127.0.0.1',
+    'network.protocol.version': '1.1',
+    'plant_store.request_id': 'my-request',
+    'server.address': 'plants.example.com',
+    'server.port': 443,
+    'url.path': '/plants',
+    'url.scheme': 'https',
+    'user_agent.original': 'tests/1',
+  })
+  expect(first?.status.code ?? 0).toBe(0)
+  expect(first?.resource).toMatchObject({ 'service.name': 'plant-store', 'service.version': readVersion() })
+  expect(second).toMatchObject({ name: 'GET', attributes: { 'http.response.status_code': 404, 'url.scheme': 'http' } })
+  expect(second?.attributes).toMatchObject({
+    'server.address': '127.0.0.1',
+    'server.port': Number(new URL(server.url).port),
+  })
+  expect(second?.attributes).not.toHaveProperty('error.type')
+  // The access log leads to the trace.
+  expect(eventLines(server.output(), 'request')).toMatchObject([
+    { requestId: 'my-request', traceId: TRACE },
+    { status: 404 },
+  ])
+})
+
+test('a method that the conventions do not know has no name of its own', async () => {
+  const { call, end } = await startTraced()
+  await call('/plants', { method: 'PROPFIND' })
+  expect(await end()).toMatchObject([
+    {
+      name: 'HTTP /plants',
+      attributes: { 'http.request.method': '_OTHER', 'http.request.method_original': 'PROPFIND' },
+    },
+  ])
+})
+
+test('a client that disconnects is an error without a status', async () => {
+  const { server, token, end } = await startTraced({ ACCESS_LOG: 'on' })
+  const socket = await openSocket(server.url)
+  // The server responds once the rest of the body is there, and says that it waits for it.
+  socket.write(withToken(post('{}', { 'Content-Length': '100', Expect: '100-continue' }), token))
+  await once(socket, 'data')
+  socket.destroy()
+  await until(() => server.output().includes('"status":499'), 60_000)
+  const [span] = await end()
+  expect(span).toMatchObject({ attributes: { 'error.type': 'client_disconnected' }, status: { code: 2 } })
+  expect(span?.attributes).not.toHaveProperty('http.response.status_code')
+})
+
+describe('OTEL_TRACES_SAMPLER', () => {
+  test.each([
+    ['always_off', '', [false, false]],
+    ['traceidratio', '0', [false, false]],
+    ['parentbased_traceidratio', '0', [true, false]],
+    ['parentbased_always_on', '', [true, true]],
+  ])('%s decides which requests are sent', async (sampler, argument, [withParent, withoutParent]) => {
+    const { call, end } = await startTraced({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument })
+    await call('/plants', { headers: sampled })
+    await call('/nothing')
+    const names = (await end()).map(({ name }) => name)
+    expect([names.includes('GET /plants'), names.includes('GET')]).toEqual([withParent, withoutParent])
+  })
 })
 
 test('an unavailable collector is logged once a minute without credentials, and when it is available again', {

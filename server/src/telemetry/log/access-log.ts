@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import type { Logger } from 'pino'
 import { type RequestEnded, type RequestUnparsed, requestEnded, requestUnparsed, subscribe } from '../events.ts'
+import { validAddress } from '../valid-address.ts'
 import { createInterval } from './interval.ts'
-import { loggedAddress } from './logged-address.ts'
 
 /** The period in which lines are counted, in milliseconds. */
 const INTERVAL = 1_000
@@ -47,7 +47,7 @@ export function startAccessLog(logger: Logger): () => void {
         bytesSent,
         account: identity?.account,
         tokenId: identity?.tokenId,
-        clientAddress: loggedAddress(request.ip),
+        clientAddress: validAddress(request.ip),
         traceId: request.traceId,
       },
       `${method} ${route ?? 'unknown path'} ${status}`,
@@ -56,7 +56,7 @@ export function startAccessLog(logger: Logger): () => void {
 
   function logUnparsed({ requestId, status, address }: RequestUnparsed): void {
     if (!hasLine()) return
-    const fields = { event: 'request', requestId, status, clientAddress: loggedAddress(address) }
+    const fields = { event: 'request', requestId, status, clientAddress: validAddress(address) }
     logger.info(fields, `malformed request ${status}`)
   }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { authenticationFailed, subscribe } from '../events.ts'
+import { validAddress } from '../valid-address.ts'
 import { createInterval } from './interval.ts'
-import { loggedAddress } from './logged-address.ts'
 import { auditLogger } from './logger.ts'
 
 /** The period that one line covers, in milliseconds. */
@@ -46,7 +46,7 @@ export function logAuthenticationFailures(logger: Logger): () => void {
 
   const unsubscribe = subscribe(authenticationFailed, ({ code, address }) => {
     total++
-    const failures = find(loggedAddress(address) ?? 'unknown')
+    const failures = find(validAddress(address) ?? 'unknown')
     if (failures) {
       failures.failed++
       failures.codes[code] = (failures.codes[code] ?? 0) + 1

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Settings } from '../../settings/settings.ts'
+import { readVersion } from '../../version.ts'
 
 /** Sends traces of requests to a collector. */
 export interface Tracing {
-  /** Makes a span per request. */
+  /** Makes a span per request. Commits have theirs in the traces of their requests. */
   middleware: RequestHandler
   /** Sends what is left, for at most three seconds. */
   close(): Promise<void>
@@ -29,6 +30,7 @@ export async function startTracing(settings: Settings, logger: Logger): Promise<
     { OTLPTraceExporter },
     resources,
     { traceRequest },
+    { traceCommits },
     { watchExport },
   ] = await Promise.all([
     import('@opentelemetry/sdk-trace-node'),
@@ -37,9 +39,10 @@ export async function startTracing(settings: Settings, logger: Logger): Promise<
       : import('@opentelemetry/exporter-trace-otlp-proto'),
     import('@opentelemetry/resources'),
     import('./trace-request.ts'),
+    import('./trace-commits.ts'),
     import('./watch-export.ts'),
   ])
-  const named = resources.resourceFromAttributes({ 'service.name': 'plant-store' })
+  const named = resources.resourceFromAttributes({ 'service.name': 'plant-store', 'service.version': readVersion() })
   const requested = resources.detectResources({ detectors: [resources.envDetector] })
   const watch = watchExport(new OTLPTraceExporter(), {
     logger,
@@ -51,9 +54,11 @@ export async function startTracing(settings: Settings, logger: Logger): Promise<
     spanProcessors: [watch.limit(new BatchSpanProcessor(watch.exporter))],
   })
   provider.register()
+  const stopTracingCommits = traceCommits(settings.databaseUrl)
   return {
     middleware: traceRequest,
     async close() {
+      stopTracingCommits()
       // Spans that cannot be sent are logged as lost.
       const sent = provider.shutdown().catch(() => {})
       await Promise.race([sent, sleep(CLOSE_TIMEOUT, undefined, { ref: false })])
