@@ -17,10 +17,11 @@ declare global {
 const METHODS = new Set(['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'])
 /** The name of the code that makes the spans. */
 export const SCOPE = 'plant-store'
-/** No part of a path of the contract is as long: it may be a token. */
-const LONG_WORD = /[^/]{40,}/g
-const MAX_PATH = 500
-const MAX_USER_AGENT = 200
+/** May be a token: no part of a path of the contract, or of a browser's name, is as long. */
+const LONG_WORD = /[^/\s]{40,}/g
+const MAX_TEXT = 500
+/** A name or an address, and a port. */
+const HOST = /^(\[[\da-f:.]+\]|(?:[\da-z-]{1,63}\.)*[\da-z-]{1,63})(?::(\d{1,5}))?$/i
 const DEFAULT_PORTS: Record<string, number> = { http: 80, https: 443 }
 
 /** Makes a span per request, a child of the client's span if it sends `traceparent`. */
@@ -42,13 +43,13 @@ function describeRequest(request: Request): Attributes {
   return {
     'http.request.method': METHODS.has(method) ? method : '_OTHER',
     ...(!METHODS.has(method) && { 'http.request.method_original': method }),
-    'url.scheme': protocol,
-    'url.path': request.path.replace(LONG_WORD, 'REDACTED').slice(0, MAX_PATH),
+    'url.scheme': protocol in DEFAULT_PORTS ? protocol : undefined,
+    'url.path': redact(request.path),
     ...describeHost(request.host, protocol),
     'client.address': validAddress(request.ip),
     'network.peer.address': socket.remoteAddress,
     'network.protocol.version': httpVersion,
-    'user_agent.original': headers['user-agent']?.slice(0, MAX_USER_AGENT),
+    'user_agent.original': redact(headers['user-agent']),
     'plant_store.request_id': request.requestId,
   }
 }
@@ -58,9 +59,13 @@ function nameOf(method: string): string {
   return METHODS.has(method) ? method : 'HTTP'
 }
 
+function redact(text: string | undefined): string | undefined {
+  return text?.replace(LONG_WORD, 'REDACTED').slice(0, MAX_TEXT)
+}
+
 /** Reads the host that the client has called, which may be a name of the proxy. */
 function describeHost(host: string | undefined, protocol: string): Attributes {
-  const [, address, port] = /^(\[[\da-f:.]+\]|[\w.-]{1,255})(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
+  const [, address, port] = HOST.exec(host ?? '') ?? []
   return { 'server.address': address, 'server.port': address && port ? Number(port) : DEFAULT_PORTS[protocol] }
 }
 

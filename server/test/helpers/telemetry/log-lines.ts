@@ -37,7 +37,7 @@ export function eventLines(output: string, event: string): LogLine[] {
 }
 
 /** Returns the lines of a log in the output of a server, whole ones only. */
-function readLines(output: string): LogLine[] {
+export function readLines(output: string): LogLine[] {
   const lines = output.slice(0, output.lastIndexOf('\n') + 1).split('\n')
   return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
 }
