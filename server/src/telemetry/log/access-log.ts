@@ -13,7 +13,7 @@ const LIMITED = new Set([429, 503])
 
 /**
  * Logs each request when it has ended. Requests that cost a client next to nothing (without a valid token, or beyond a
- * limit) have ten lines per second, and a line that counts the others, so that nobody without a token can fill the disk.
+ * limit) have ten lines per second, and a line that counts the others, so that no client without a token can fill the disk.
  *
  * @param logger has no level that hides the lines
  * @returns a function that writes the last line and unsubscribes

@@ -45,7 +45,10 @@ export function watchExport(exporter: SpanExporter, { logger, address, maxWaitin
   function write(): void {
     timer = undefined
     if (lost === 0) return
-    logger.warn({ lostSpans: lost, collector: address, reason }, 'traces are lost: check the collector and its address')
+    logger.warn(
+      { event: 'spans lost', lostSpans: lost, collector: address, reason },
+      'traces are lost: check the collector and its address',
+    )
     lost = 0
     timer = setTimeout(write, INTERVAL).unref()
   }
@@ -55,7 +58,7 @@ export function watchExport(exporter: SpanExporter, { logger, address, maxWaitin
     failing = false
     clearTimeout(timer)
     timer = undefined
-    logger.info({ lostSpans: lost, collector: address }, 'the collector accepts traces again')
+    logger.info({ event: 'spans accepted', lostSpans: lost, collector: address }, 'the collector accepts traces again')
     lost = 0
   }
 

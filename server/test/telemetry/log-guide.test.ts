@@ -1,0 +1,67 @@
+/** The lines that docs/production/log.md shows are those that a server writes. */
+import { expect, test } from 'vitest'
+import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { codeBlocks, readGuide } from '../../../test/helpers/production/guide.ts'
+import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
+import { startTraced } from '../helpers/telemetry/start-traced.ts'
+import { exchange } from '../helpers/wire/connection.ts'
+
+const guide = readGuide('log.md')
+const examples: LogLine[] = codeBlocks(guide, 'json').map((text) => JSON.parse(text))
+
+/** Lets a server write every line that the guide shows, except lost spans. */
+async function writeAll(): Promise<LogLine[]> {
+  const DATABASE_URL = await newDatabase()
+  const created = await runCommand(['token', 'create', '--account', 'me'], { DATABASE_URL })
+  const { server, create, call, end } = await startTraced({ DATABASE_URL, ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' })
+  expect((await create(1)).status).toBe(200)
+  await exchange(server.url, 'no request\r\n\r\n')
+  await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
+  expect((await create(2)).status).toBe(500)
+  expect((await create(3)).status).toBe(429)
+  await until(async () => {
+    await Promise.all(Array.from({ length: 30 }, () => call('/plants', { headers: { authorization: 'none' } })))
+    return server.output().includes('requests omitted')
+  }, 60_000)
+  await end()
+  return readLines(created.stderr + server.output())
+}
+
+async function writeLostSpans(): Promise<LogLine[]> {
+  const server = await startServerProcess({
+    DATABASE_URL: await newDatabase(),
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+  })
+  await fetch(server.url)
+  await until(() => server.output().includes('spans lost'), 60_000)
+  await server.end()
+  return readLines(server.output())
+}
+
+/** Returns the names of all fields, and of an error those that all errors have. */
+function fieldsOf(line: LogLine): string[] {
+  const { err, addresses } = line as { err?: object; addresses?: object[] }
+  const common = Object.keys(err ?? {}).filter((name) => ['type', 'message', 'stack'].includes(name))
+  return [...Object.keys(line), ...common, ...Object.keys(addresses?.[0] ?? {})]
+}
+
+test('docs/production/log.md shows lines that a server writes, and names every event', async () => {
+  const lines = [...(await writeAll()), ...(await writeLostSpans())]
+  for (const example of examples) {
+    const written = lines.find((line) => line['msg'] === example['msg'])
+    expect(written, `a line says ${example['msg']}`).toBeDefined()
+    expect(fieldsOf(written ?? {})).toEqual(fieldsOf(example))
+    expect(written).toMatchObject({ level: example['level'], ...(example.event && { event: example.event }) })
+  }
+  for (const event of lines.flatMap((line) => line.event ?? [])) expect(guide).toContain(event)
+})
+
+test('docs/production/log.md explains every field of a request', () => {
+  const [example = {}] = examples
+  for (const name of Object.keys(example)) expect(guide).toMatch(new RegExp(`^\\|[^|]*\`${name}\``, 'm'))
+})
