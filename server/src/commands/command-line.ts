@@ -36,7 +36,7 @@ const program = new Command('plant-store')
 program
   .command('serve')
   .description('serve the API until SIGTERM or SIGINT')
-  .addHelpText('after', examples('plant-store serve', 'PORT=8080 LOG_LEVEL=debug plant-store serve'))
+  .addHelpText('after', examples('plant-store serve', 'PORT=8080 ACCESS_LOG=on plant-store serve'))
   .action(() => {
     // Exit code 0 as in a later shutdown: stopping a server during startup is not a failure.
     onEndingSignal(() => process.exit(0))

@@ -39,6 +39,7 @@ test('requests of plants load nothing of what they do not need', async () => {
   expect(find(GENERATOR)).toEqual([])
   expect(find(/rate-limiter-flexible|\/prom-client\/|\/jose\/|@opentelemetry|pino-pretty/)).toEqual([])
   expect(find(/\/pg\/|adapter-pg/)).toEqual([])
+  expect(find(/telemetry\/(?:log\/access-log|traces\/trace-)/)).toEqual([])
   expect(find(/systemd\/report-state/)).toEqual([])
 })
 

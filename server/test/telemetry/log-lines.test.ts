@@ -91,5 +91,5 @@ test.skipIf(process.platform !== 'linux')('a terminal shows lines for people', a
     output += text
   })
   await until(() => /ready/.test(output), 60_000)
-  expect(output).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready/m)
+  expect(output).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
 })

@@ -28,7 +28,8 @@ export async function createLogger(level: string, descriptor: number = STANDARD_
   }
   const { default: pretty } = await import('pino-pretty')
   const destination = pretty({
-    ignore: 'pid,hostname',
+    ignore: 'pid,hostname,event',
+    singleLine: true,
     translateTime: 'SYS:HH:MM:ss.l',
     sync: true,
     destination: descriptor,
