@@ -162,9 +162,10 @@ describe('promtool', () => {
     const folder = temporaryFolder()
     const commands = codeBlock(readme, 'Set up', 0)
     expect(commands).toContain('systemctl reload prometheus')
-    await shell(commands.replaceAll('/etc/prometheus', folder).replace(/^systemctl .*\n/m, ''))
+    const here = { cwd: path.dirname(README) }
+    await shell(commands.replaceAll('/etc/prometheus', folder).replace(/^systemctl .*\n/m, ''), here)
     expect(readFileSync(`${folder}/alerts.yml`, 'utf8')).toBe(alerts)
-    await shell(codeBlock(readme, 'Set up', 1))
+    await shell(codeBlock(readme, 'Set up', 1), here)
   })
 
   test.skipIf(isMissing)('notices a rule that never fires and one that always fires', async () => {
