@@ -1,6 +1,7 @@
 /** Runs the commands of docs/production/several-machines with the programs of an installed PostgreSQL. */
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import path from 'node:path'
+import { openDatabase } from '@plant-store/prisma'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresqlServer, postgresqlUser, startPostgresql } from './helpers/database/postgresql.ts'
@@ -76,8 +77,16 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
     return client.query(sql).finally(() => client.end())
   }
 
+  const serverUrl = () => postgresql.url('plants').replace('postgres@', 'plant_store@')
+
   async function startServer() {
-    return startTestServer({ databaseUrl: postgresql.url('plants').replace('postgres@', 'plant_store@') })
+    return startTestServer({ databaseUrl: serverUrl() })
+  }
+
+  /** Reads what the metrics of a server show, as the role of the servers. */
+  async function readLastBackup(): Promise<number | undefined> {
+    const { state, close } = await openDatabase(serverUrl())
+    return (await state().finally(close)).lastBackup
   }
 
   /** Starts a server, creates plants with a token that the guide creates, and returns what it lists. */
@@ -100,11 +109,15 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
     await runSql('TRUNCATE "Plant"')
     const token = await createToken()
     expect(await createAndList(token, ['first', 'second'])).toEqual(['first', 'second'])
+    expect(await readLastBackup()).toBe(0)
+    const before = Math.floor(Date.now() / 1_000)
     await asPostgres(codeBlock(guide, 'Back up', 0))
+    expect(await readLastBackup()).toBeGreaterThanOrEqual(before)
     expect(await createAndList(token, ['lost'])).toEqual(['first', 'second', 'lost'])
     await asPostgres(codeBlock(guide, 'Restore a dump', 0))
     await asPostgres(codeBlock(guide, 'Restore a dump', 1))
     expect(await createAndList(token, [])).toEqual(['first', 'second'])
+    expect(await readLastBackup()).toBe(0)
     expect(await createAndList(token, ['third'])).toEqual(['first', 'second', 'third'])
   })
 

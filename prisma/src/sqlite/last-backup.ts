@@ -1,4 +1,5 @@
-import { realpathSync, renameSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { errorCode } from '../database-error.ts'
 
@@ -9,14 +10,15 @@ import { errorCode } from '../database-error.ts'
  * @returns whether it could be recorded
  */
 export function recordBackup(file: string): boolean {
+  const record = recordOf(file)
+  const draft = `${record}.${randomUUID()}.new`
   try {
-    const record = recordOf(file)
-    const draft = `${record}.new`
     writeFileSync(draft, '')
     // Another user may own the last record: it is replaced, not written.
     renameSync(draft, record)
     return true
   } catch {
+    rmSync(draft, { force: true })
     return false
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
@@ -97,6 +97,31 @@ test('a missing folder is not created, since its disk may not be mounted', async
   )
   expect(existsSync(path.dirname(folder))).toBe(false)
 })
+
+test('the last backup of a database is in its state, and not in that of the copy', async () => {
+  const { file, url } = await databaseWithOnePlant()
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  const before = Date.now() / 1_000
+  expect(await stateOf(url)).toHaveProperty('lastBackup', 0)
+  expect(await backupDatabase(url, copy)).toEqual({ recorded: true })
+  const { lastBackup } = await stateOf(url)
+  // The clock of files is coarser.
+  expect(lastBackup).toBeGreaterThan(before - 1)
+  expect(await stateOf(`file:${copy}`)).toHaveProperty('lastBackup', 0)
+
+  // Where it cannot be recorded, the copy is complete all the same.
+  rmSync(`${file}-last-backup`)
+  mkdirSync(`${file}-last-backup`)
+  const names = readdirSync(path.dirname(file))
+  expect(await backupDatabase(url, `${copy}.second`)).toEqual({ recorded: false })
+  expect(existsSync(`${copy}.second`)).toBe(true)
+  expect(readdirSync(path.dirname(file))).toEqual(names)
+})
+
+async function stateOf(url: string): Promise<DatabaseState> {
+  const { state, close } = await openDatabase(url)
+  return state().finally(close)
+}
 
 const mountError = whyNoSmallDisk()
 if (mountError) console.log(`Skipped: a backup to a full disk, because none can be mounted here: ${mountError}`)
