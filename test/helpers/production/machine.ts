@@ -68,18 +68,20 @@ exec unshare --cgroup env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin s
 /** Removes the control groups of a machine. */
 const REMOVE_GROUPS = `
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
-find "/sys/fs/cgroup$(sed --quiet s/^0:://p /proc/self/cgroup)/$1" -depth -type d -delete
+groups="/sys/fs/cgroup$(sed --quiet s/^0:://p /proc/self/cgroup)/$1"
+if [ -d "$groups" ]; then find "$groups" -depth -type d -delete; fi
 `
 
 const NAMESPACES = ['--mount', '--pid', '--net', '--uts', '--ipc']
-const ISOLATION = [...NAMESPACES, '--fork', '--kill-child']
+/** Parameters of `setpriv` that run a command in namespaces of its own, until this process ends. */
+const ISOLATED = ['--pdeathsig', 'KILL', 'unshare', ...NAMESPACES, '--fork', '--kill-child']
 
 /** Returns why no machine can be started here; undefined if one can. */
 export function whyNoMachine(programs: readonly string[]): string | undefined {
-  const missing = ['unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
+  const missing = ['setpriv', 'unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
   if (missing.length > 0) return `${missing.join(', ')}: not installed`
   try {
-    execFileSync('unshare', [...ISOLATION, 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup'], { stdio: 'pipe' })
+    execFileSync('setpriv', [...ISOLATED, 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup'], { stdio: 'pipe' })
     return undefined
   } catch (error) {
     return (error as Error).message.trim()
@@ -89,8 +91,8 @@ export function whyNoMachine(programs: readonly string[]): string | undefined {
 /** Starts a machine and waits until systemd has started. */
 export async function startMachine(): Promise<Machine> {
   const folder = temporaryFolder()
-  const parameters = [...ISOLATION, 'bash', '-euc', BOOT, 'boot', folder, process.execPath, repository]
-  const outside = spawn('unshare', parameters, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const parameters = [...ISOLATED, 'bash', '-euc', BOOT, 'boot', folder, process.execPath, repository]
+  const outside = spawn('setpriv', parameters, { stdio: ['ignore', 'ignore', 'pipe'] })
   const closed = once(outside, 'close')
   let errors = ''
   outside.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -99,19 +101,8 @@ export async function startMachine(): Promise<Machine> {
   const firstProcess = () => readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
   const execute = async (script: string, input?: string) => {
     const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
-    const parameters = [
-      '--target',
-      firstProcess(),
-      ...NAMESPACES,
-      '--cgroup',
-      '--root',
-      '--wd',
-      'bash',
-      '--norc',
-      '-euc',
-      script,
-    ]
-    const child = spawn('nsenter', parameters, { env: environment })
+    const inside = ['--target', firstProcess(), ...NAMESPACES, '--cgroup', '--root', '--wd']
+    const child = spawn('nsenter', [...inside, 'bash', '--norc', '-euc', script], { env: environment })
     if (input === undefined) child.stdin.end()
     else createReadStream(input).pipe(child.stdin)
     const output = { stdout: '', stderr: '' }
@@ -129,18 +120,22 @@ export async function startMachine(): Promise<Machine> {
       () => true,
       () => false,
     )
-  await Promise.race([
-    until(isRunning, 60_000),
-    closed.then(() => Promise.reject(new Error(`the machine ended:\n${errors}`))),
-  ])
+  const remove = async () => {
+    // The kernel kills all others with the first one, and waits for their end.
+    if (outside.exitCode === null) process.kill(Number(firstProcess()), 'SIGKILL')
+    await closed
+    execFileSync('unshare', ['--mount', 'bash', '-euc', REMOVE_GROUPS, 'remove', path.basename(folder)])
+  }
+  try {
+    await until(async () => outside.exitCode !== null || (await isRunning()), 60_000)
+    if (outside.exitCode !== null) throw new Error(`the machine ended:\n${errors}`)
+  } catch (error) {
+    await remove()
+    throw error
+  }
   return {
     run: (script) => execute(script),
     copy: async (file, target) => void (await execute(`cat >'${target}'`, file)),
-    async remove() {
-      // The kernel kills all others with the first one, and waits for their end.
-      process.kill(Number(firstProcess()), 'SIGKILL')
-      await closed
-      execFileSync('unshare', ['--mount', 'bash', '-euc', REMOVE_GROUPS, 'remove', path.basename(folder)])
-    },
+    remove,
   }
 }
