@@ -157,6 +157,9 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
     expect(statuses.filter((status) => status !== '200')).toEqual([])
     expect(await plants()).toHaveLength(statuses.length + 1)
 
+    // Root has run the backup.
+    expect(await machine.run('find /var/lib/plant-store /var/backups/plant-store ! -user plant-store')).toBe('')
+
     await run('Upgrade', 1)
     expect(await machine.run('plant-store --version')).not.toBe('next\n')
     expect(await plants()).toHaveLength(statuses.length + 1)
