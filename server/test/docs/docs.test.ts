@@ -201,6 +201,22 @@ describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }
     })
   })
 
+  test.each([
+    ['its scheme', (token: string) => `Bearer ${token}`],
+    ['the whole header', (token: string) => `authorization: bearer ${token}`],
+    ['the quoted header', (token: string) => `"Authorization: Bearer ${token}"`],
+    ['quotes and spaces', (token: string) => `  '${token}' `],
+    ['the line breaks of a terminal', (token: string) => `${token.slice(0, 20)}\n${token.slice(20)}\n`],
+  ])('a token that is pasted with %s is sent as the token alone', async (_with, paste) => {
+    const { token } = await server.createToken({ account: 'pasted' })
+    const { authorize, open } = await openDocsPage(browser, server.url)
+    await authorize(paste(token))
+    const getPlants = await open('getPlants')
+    await getPlants.execute()
+    expect(await getPlants.responseBody()).toBe('[]')
+    expect(await getPlants.element.locator('.curl').textContent()).toContain(`'Authorization: Bearer ${token}'`)
+  })
+
   test('an invalid body is sent unchanged and rejected by the service', async () => {
     const { authorize, open } = await openDocsPage(browser, server.url)
     await authorize(server.token)

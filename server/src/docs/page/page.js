@@ -1,5 +1,6 @@
 import { exactNumbers } from './exact-numbers.js'
 import { networkFailure } from './network-failure.js'
+import { pastedToken } from './pasted-token.js'
 
 /** Without the trailing slash: the paths of operations begin with one. */
 const address = new URL('.', location.href).href.replace(/\/$/, '')
@@ -21,7 +22,7 @@ const sameServer = {
 globalThis.SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
-  plugins: [sameServer, exactNumbers, networkFailure],
+  plugins: [sameServer, exactNumbers, networkFailure, pastedToken],
   deepLinking: true,
   displayOperationId: true,
   tryItOutEnabled: true,

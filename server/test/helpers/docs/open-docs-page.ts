@@ -27,9 +27,20 @@ export interface DocsPage {
   takeScreenshot(operation: DocsOperation, path: string): Promise<void>
 }
 
+/** Whose browser it is. */
+export interface Viewer {
+  /** The width of the window, in pixels; default: 1200. */
+  width?: number
+  colorScheme?: 'light' | 'dark'
+}
+
 /** Opens `/docs`; the page is closed after the test. */
-export async function openDocsPage(browser: Browser, url: string): Promise<DocsPage> {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
+export async function openDocsPage(
+  browser: Browser,
+  url: string,
+  { width = 1200, colorScheme = 'light' }: Viewer = {},
+): Promise<DocsPage> {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
   onTestFinished(() => page.close())
   const requested: URL[] = []
   const problems: string[] = []
