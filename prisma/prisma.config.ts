@@ -2,6 +2,7 @@ import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './command-line/argument-url.ts'
 import { loadEngine } from './command-line/engine.ts'
+import { hasDisplay, openStudioOnPlants } from './command-line/studio-page.ts'
 import { databaseUrl } from './src/database-url.ts'
 import { isPostgresqlUrl } from './src/postgresql/connection/server-address.ts'
 import { loadSettingsFile } from './src/settings-file.ts'
@@ -29,6 +30,8 @@ async function readUrl(): Promise<string> {
   // Commands that only read the schema ignore an invalid DATABASE_URL: the server reports it, not its build.
   if (['format', 'generate', 'validate', 'version'].includes(command)) return argumentUrl(undefined)
   if (command !== 'studio') return argumentUrl(DATABASE_URL)
+  openStudioOnPlants()
+  if (!hasDisplay(process.env)) process.env['BROWSER'] ??= 'none'
   try {
     const url = databaseUrl(DATABASE_URL)
     return await (await loadEngine(url)).prepareStudio(url)

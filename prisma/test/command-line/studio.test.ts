@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
@@ -10,11 +13,12 @@ import { commandLines } from '../helpers/command-lines.ts'
 import { engines, newRole } from '../helpers/engines.ts'
 import { packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
 
+const LOCAL = ['127.0.0.1', 'localhost']
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
 test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter(({ engine }) => engine === 'sqlite'))(
-  'Prisma Studio shows the largest id exactly on $engine, and no password to other users',
+  'Prisma Studio opens on the plants with their exact ids on $engine, contacts no other machine, and shows no password to other users',
   { timeout: 120_000 },
   async ({ engine, newDatabase }) => {
     const database = await newDatabase()
@@ -27,19 +31,28 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter
     await close()
     const role = engine === 'postgresql' ? await newRole('keeper', 'SUPERUSER') : undefined
 
-    const page = await openPage()
-    await page.goto(await startStudio(role?.as(database.url) ?? database.url))
-    await page
-      .getByRole('button', { name: 'Plant', exact: true })
-      .or(page.getByText('Plant', { exact: true }))
-      .first()
-      .click()
+    const { page, requested } = await openPage()
+    const { url, connections, browsers } = await startStudio(role?.as(database.url) ?? database.url)
+    const reported = page.waitForResponse((response) => /studio_launched/.test(response.request().postData() ?? ''))
+    await page.goto(url)
     await page.getByText('Citrus × limon', { exact: true }).waitFor()
 
     expect(await page.getByText('9223372036854775807', { exact: true }).count()).toBe(1)
     expect(await page.getByText('9007199254740993', { exact: true }).count()).toBe(1)
     if (process.env['SCREENSHOT'] && engine === 'sqlite')
       await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
+
+    // The page has told the process that it started, and the process keeps it.
+    await reported
+    expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([new URL(url).origin])
+    expect(connections().filter((host) => !LOCAL.includes(host))).toEqual([])
+    expect(browsers()).toEqual([])
+
+    // A reload stays on the table that was chosen.
+    await page.getByText('Token', { exact: true }).first().click()
+    await page.getByText('expiresAt', { exact: true }).waitFor()
+    await page.reload()
+    await page.getByText('expiresAt', { exact: true }).waitFor()
 
     const running = process.platform === 'linux' ? commandLines() : []
     for (const secret of role ? [role.password, encodeURIComponent(role.password)] : [])
@@ -65,27 +78,56 @@ test.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: `Prisma Studio ${message}\n` })
 })
 
-/** Starts Studio as `npm run studio` does and returns its URL once it listens. */
-async function startStudio(url: string): Promise<string> {
+/** A Studio that listens. */
+interface Studio {
+  url: string
+  /** Returns the hosts that it has connected to. */
+  connections(): string[]
+  /** Returns the browsers that it has started. */
+  browsers(): string[]
+}
+
+/** Starts Studio as `npm run studio` does, on a machine without a display. */
+async function startStudio(databaseUrl: string): Promise<Studio> {
   const port = await freePort()
-  const arguments_ = [prismaCommand, 'studio', '--port', String(port), '--browser', 'none']
-  const studio = spawn(process.execPath, arguments_, {
+  const folder = temporaryFolder()
+  const [connections, browsers] = [path.join(folder, 'connections'), path.join(folder, 'browsers')]
+  for (const file of [connections, browsers]) writeFileSync(file, '')
+  for (const name of ['xdg-open', 'x-www-browser', 'www-browser', 'w3m']) {
+    writeFileSync(path.join(folder, name), `#!/bin/sh\necho ${name} >> '${browsers}'\n`, { mode: 0o755 })
+  }
+  const { DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME, BROWSER, ...environment } = process.env
+  const studio = spawn(process.execPath, [prismaCommand, 'studio', '--port', String(port)], {
     cwd: packageFolder,
-    env: { ...process.env, DATABASE_URL: url },
+    env: {
+      ...environment,
+      PATH: `${folder}:${environment['PATH']}`,
+      DATABASE_URL: databaseUrl,
+      NODE_OPTIONS: `--require=${fileURLToPath(new URL('../helpers/report-connections.cjs', import.meta.url))}`,
+      CONNECTIONS: connections,
+    },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   onTestFinished(() => {
     studio.kill('SIGKILL')
   })
   for await (const chunk of studio.stdout) if (String(chunk).includes('running at')) break
-  return `http://127.0.0.1:${port}/`
+  const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    connections: () => linesOf(connections),
+    browsers: () => linesOf(browsers),
+  }
 }
 
-/** Opens a page that reaches only this machine: Studio would report its start to Prisma. */
-async function openPage(): Promise<Page> {
+/** Opens a page that reaches only this machine, and records what it requests. */
+async function openPage(): Promise<{ page: Page; requested: URL[] }> {
   const browser = await chromium.launchPersistentContext(temporaryFolder(), browserOptions)
   onTestFinished(() => browser.close())
-  const isLocal = (address: string) => ['127.0.0.1', 'localhost'].includes(new URL(address).hostname)
+  const isLocal = (address: string) => LOCAL.includes(new URL(address).hostname)
   await browser.route('**/*', (route) => (isLocal(route.request().url()) ? route.continue() : route.abort()))
-  return browser.newPage()
+  const page = await browser.newPage()
+  const requested: URL[] = []
+  page.on('request', (request) => requested.push(new URL(request.url())))
+  return { page, requested }
 }
