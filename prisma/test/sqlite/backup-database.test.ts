@@ -4,7 +4,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { type BackupProgress, backupDatabase, DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
+import {
+  type BackupProgress,
+  backupDatabase,
+  DatabaseError,
+  type DatabaseState,
+  migrateDatabase,
+  openDatabase,
+} from '../../src/index.ts'
 import { contentsOf } from '../helpers/contents.ts'
 
 async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
