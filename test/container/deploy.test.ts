@@ -30,7 +30,7 @@ describe.runIf(isLong)('what is deployed', () => {
   test('is small, and has every module that the server can load', { timeout: 300_000 }, () => {
     const folder = path.join(temporaryFolder(), 'plant-store')
     expect(deploy(folder)).toMatchObject({ status: 0 })
-    expect(readdirSync(folder).sort()).toEqual(['dist', 'node_modules', 'package.json'])
+    expect(readdirSync(folder).sort()).toEqual(['LICENSE', 'dist', 'node_modules', 'package.json'])
     expect(statSync(path.join(folder, 'dist/main.js')).mode & 0o777).toBe(0o755)
 
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
