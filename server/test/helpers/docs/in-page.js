@@ -33,13 +33,13 @@ function luminance(color) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** Finds elements that reach over the edge of the operation or the window that they are in. */
+/** Finds elements that reach over the edge of the responses, the operation or the window that they are in. */
 function findWideElements() {
   return [...document.querySelectorAll('body *')]
     .filter((element) => element.checkVisibility() && !isScrolled(element.parentElement))
     .filter((element) => {
-      const container = element.closest('.opblock') ?? document.body
-      const edge = Math.min(innerWidth, container.getBoundingClientRect().right)
+      const container = element.parentElement.closest('.responses-inner, .opblock') ?? document.documentElement
+      const edge = container.getBoundingClientRect().right - Number.parseFloat(getComputedStyle(container).paddingRight)
       return element.getBoundingClientRect().right > edge + 1
     })
     .map((element) => `${element.tagName} ${element.className}`)
