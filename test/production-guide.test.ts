@@ -64,6 +64,9 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
     expect(await show('ActiveState')).toBe('active')
     expect(await show('StatusText')).toBe('Serving http://127.0.0.1:3000')
     expect(await machine.run('curl -sSf http://127.0.0.1:3001/readyz')).toBe('ready\n')
+    // The command that the first startup names.
+    const log = await machine.run('journalctl --unit=plant-store --output=cat')
+    expect(log).toContain(`Create a token: ${block('Install', 2).trim()}\n`)
     token = (await run('Install', 2)).trim()
     expect(token).toMatch(/^pst_\w+$/)
     await machine.run('rm -f /etc/nginx/sites-enabled/default')

@@ -13,6 +13,8 @@ import { isOutputClosed, OutputError, print } from './console/output.ts'
 const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */
 const DEMO_DAYS = 7
+/** Otherwise this is a release, whose command `plant-store` has the settings of the server. */
+const isInNodeModules = import.meta.url.includes('/node_modules/')
 
 /**
  * Prints how to begin on an empty database: a token and calls that work as pasted. In production, where others read the
@@ -56,6 +58,9 @@ ${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
 }
 
 function explainTokens({ databaseUrl }: Settings): string {
+  if (!runsFromRepository && !isInNodeModules) {
+    return '\nThe plant store is empty. Create a token: plant-store token create --account me\n'
+  }
   // The shell that the command is pasted into does not have the server's settings.
   const isDefault = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL)
   const isSecret = hasPassword(databaseUrl)
