@@ -50,7 +50,9 @@ function fieldsOf(line: LogLine): string[] {
   return [...Object.keys(line), ...common, ...Object.keys(addresses?.[0] ?? {})]
 }
 
-test('docs/production/log.md shows lines that a server writes, and names every event', async () => {
+test('docs/production/log.md shows lines that a server writes, and names every event', {
+  timeout: 180_000,
+}, async () => {
   const lines = [...(await writeAll()), ...(await writeLostSpans())]
   for (const example of examples) {
     const written = lines.find((line) => line['msg'] === example['msg'])

@@ -47,9 +47,11 @@ function reject(socket: Duplex, failure: Failure, reportedStatus: number = failu
 /** Reports the end of the request, as the end of its own response if the app has begun to handle it, and returns its id. */
 function report(socket: Duplex, status: number): string {
   const incomplete = (socket as HttpSocket)._httpMessage
-  if (incomplete) {
+  const known = (incomplete?.req as Request | undefined)?.requestId
+  // The app gives a request its id, and has not seen one that waits behind another.
+  if (incomplete && known) {
     replaceStatus(incomplete, status)
-    return (incomplete.req as Request).requestId
+    return known
   }
   const requestId = randomUUID()
   requestUnparsed.publish({ requestId, status, address: (socket as Socket).remoteAddress })
