@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { METHODS } from 'node:http'
 import path from 'node:path'
 import { contract } from '@plant-store/contract'
 import { expect, onTestFinished, test } from 'vitest'
@@ -112,22 +113,27 @@ test.each(Object.values(contract))(
 
 test('a flood of odd methods, paths, tokens and addresses adds no series beyond the first of each kind', async () => {
   await using server = await startTestServer({ adminPort: 0, trustProxy: 1 })
+  // Node.js rejects methods that it does not know, and `fetch` some that it does.
+  const methods = METHODS.filter((method) => !/^(CONNECT|TRACE|GET|HEAD|OPTIONS|POST)$/.test(method))
+  const half = Math.floor(methods.length / 2)
   const flood = async (from: number) => {
-    for (let index = from; index < from + 50; index++) {
+    for (let index = from; index < from + half; index++) {
       const headers = { 'x-forwarded-for': `192.0.2.${index}` }
       await server.call(`/plants/${index}?q=${index}`, { headers })
       await server.call(`/${index}`, { method: `ODD${index}`, headers })
-      await server.call('/plants', { method: `ODD${index}`, headers })
+      await server.call('/plants', { method: methods[index] ?? '', headers })
       await server.call('/plants', { token: `pst_${index}`, headers })
       const { token } = await server.createToken({ account: `account ${index}` })
       await server.call('/plants', { token, headers })
     }
   }
+  // Those of Node.js also depend on the garbage that it has collected.
+  const names = async () => [...(await readMetrics(server)).keys()].filter((name) => /^(http|plant_store)_/.test(name))
   await flood(0)
-  const before = (await readMetrics(server)).size
-  await flood(100)
-  expect((await readMetrics(server)).size).toBe(before)
-  expect(before).toBeLessThan(1_000)
+  const before = await names()
+  await flood(half)
+  expect(await names()).toEqual(before)
+  expect(before.length).toBeLessThan(1_000)
 })
 
 test('the metrics show the build, the limits and what of them is in use', async () => {
