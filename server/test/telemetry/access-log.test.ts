@@ -1,7 +1,7 @@
 /** The line of each request with ACCESS_LOG=on. */
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -12,6 +12,9 @@ import { createKey, ISSUER, signToken, startKeyServer, startWithIssuer } from '.
 import { createFileLog, eventLines, type LogLine } from '../helpers/telemetry/log-lines.ts'
 import { exchange, openConnection, openSocket } from '../helpers/wire/connection.ts'
 import { get, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
+
+// Each test starts processes, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
 
 const PATIENCE = 60_000
 

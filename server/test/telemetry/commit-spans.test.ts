@@ -1,7 +1,10 @@
 /** The span of the commit, with SQLite and PostgreSQL. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTraced } from '../helpers/telemetry/start-traced.ts'
+
+// Each test starts processes, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
 
 test('a failure of the database is an error with its status, and the commit has its own', async () => {
   const DATABASE_URL = await newDatabase()

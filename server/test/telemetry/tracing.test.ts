@@ -11,6 +11,9 @@ import { startTraced } from '../helpers/telemetry/start-traced.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { post, withToken } from '../helpers/wire/requests.ts'
 
+// Each test starts processes, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
+
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
 const sampled = { traceparent: `00-${TRACE}-${PARENT}-01` }
