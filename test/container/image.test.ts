@@ -105,7 +105,8 @@ describe.runIf(isLong && missing.length === 0)('the image', () => {
     expect(token).toMatch(/^pst_\w+$/)
     expect([await create(1), await names()]).toEqual([200, ['plant 1']])
     expect(await runBlock('Create a token', 1)).toContain('me')
-    expect((await fetch(`http://127.0.0.1:${port}/docs`)).status).toBe(200)
+    const page = await (await fetch(`http://127.0.0.1:${port}/docs`)).text()
+    expect(page).toContain('<span>plant-store</span> <span>token create</span>')
     expect((await fetch(`http://127.0.0.1:${port}/docs/swagger-ui-bundle.js`)).status).toBe(200)
   })
 

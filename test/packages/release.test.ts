@@ -189,6 +189,7 @@ describe.runIf(isLong)('a release', () => {
         for (const file of ['', '/page.js', '/swagger-ui.css', '/swagger-ui-bundle.js']) {
           expect((await fetch(`${server.url}/docs${file}`)).status).toBe(200)
         }
+        expect(await (await fetch(`${server.url}/docs`)).text()).toContain('<span>npx plant-store</span>')
       } finally {
         await server.close()
       }

@@ -1,11 +1,7 @@
-import {
-  DEFAULT_DATABASE_URL,
-  hasPassword,
-  databaseUrl as readDatabaseUrl,
-  runsFromRepository,
-} from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, hasPassword, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
+import { ownCommand } from '../own-command.ts'
 import type { RunningServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { isOutputClosed, OutputError, print } from './console/output.ts'
@@ -13,8 +9,6 @@ import { isOutputClosed, OutputError, print } from './console/output.ts'
 const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */
 const DEMO_DAYS = 7
-/** Otherwise this is a release, whose command `plant-store` has the settings of the server. */
-const isInNodeModules = import.meta.url.includes('/node_modules/')
 
 /**
  * Prints how to begin on an empty database: a token and calls that work as pasted. In production, where others read the
@@ -58,19 +52,14 @@ ${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
 }
 
 function explainTokens({ databaseUrl }: Settings): string {
-  if (!runsFromRepository && !isInNodeModules) {
-    return '\nThe plant store is empty. Create a token: plant-store token create --account me\n'
-  }
+  const command = `${ownCommand} token create --account me`
+  if (ownCommand === 'plant-store') return `\nThe plant store is empty. Create a token: ${command}\n`
   // The shell that the command is pasted into does not have the server's settings.
   const isDefault = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL)
   const isSecret = hasPassword(databaseUrl)
   const setting = isDefault || isSecret ? '' : `DATABASE_URL=${quote(databaseUrl)} `
   const hint = isSecret ? ', with the same DATABASE_URL in the environment, which is not shown for its password' : ''
-  return `
-The plant store is empty. Create a token, in the same folder${hint}:
-
-  ${setting}${runsFromRepository ? 'npm run --silent plant-store --' : 'npx plant-store'} token create --account me
-`
+  return `\nThe plant store is empty. Create a token, in the same folder${hint}:\n\n  ${setting}${command}\n`
 }
 
 /** Quotes text as one word for a POSIX shell. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
+import { ownCommand } from '../own-command.ts'
 import type { StaticResource } from './static-resource.ts'
 
 /** The page loads from and calls only this server, and runs no inline script. */
@@ -32,7 +33,7 @@ export function createDocsResources(publicUrl: string | undefined): StaticResour
     {
       method: 'GET',
       path: '/docs',
-      read: () => readFile(new URL('index.html', PAGE_FOLDER)),
+      read: createPage,
       contentType: 'text/html; charset=utf-8',
       contentSecurityPolicy: PAGE_POLICY,
     },
@@ -46,6 +47,12 @@ export function createDocsResources(publicUrl: string | undefined): StaticResour
     asset(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css'),
     asset(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript'),
   ]
+}
+
+/** Reads the page, and puts the command that works here into it. */
+async function createPage(): Promise<Buffer> {
+  const page = await readFile(new URL('index.html', PAGE_FOLDER), 'utf8')
+  return Buffer.from(page.replace('<span>plant-store</span>', `<span>${ownCommand}</span>`))
 }
 
 async function createDocument(serverUrl: string | undefined): Promise<Buffer> {

@@ -64,7 +64,7 @@ describe.runIf(hasBrowser('how /docs looks'))('the page', { timeout: 60_000 }, (
 
   test('shows the command on a phone in lines that break between its parts, and copies it as one line', async () => {
     const { page } = await openDocsPage(browser, server.url, { width: PHONE })
-    const lines = ['npm run --silent', 'plant-store -- token create', '--account NAME']
+    const lines = ['npm run --silent plant-store --', 'token create --account NAME']
     expect(await linesOf(page, 'header code')).toEqual(lines)
     expect(await copyOf(page, 'header code')).toBe(lines.join(' '))
   })
