@@ -1,7 +1,7 @@
 import { DEFAULT_DATABASE_URL, hasPassword, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
-import { ownCommand } from '../own-command.ts'
+import { ownCommand } from '../installation.ts'
 import type { RunningServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { isOutputClosed, OutputError, print } from './console/output.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
-import { ownCommand } from '../own-command.ts'
+import { ownCommand } from '../installation.ts'
 import type { StaticResource } from './static-resource.ts'
 
 /** The page loads from and calls only this server, and runs no inline script. */

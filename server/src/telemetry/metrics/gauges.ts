@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { getHeapStatistics } from 'node:v8'
 import type { Database, DatabaseState } from '@plant-store/prisma'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { readVersion } from '../../installation.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { readVersion } from '../../version.ts'
 
 /** What is read when the metrics are requested. */
 export interface GaugeSources {

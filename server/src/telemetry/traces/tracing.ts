@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
+import { readVersion } from '../../installation.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { readVersion } from '../../version.ts'
 
 /** Sends traces of requests to a collector. */
 export interface Tracing {
