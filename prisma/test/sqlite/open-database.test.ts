@@ -1,5 +1,5 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
@@ -17,6 +17,24 @@ test('every connection has the settings that durability needs', async () => {
     expect(await pragma('foreign_keys')).toEqual([{ foreign_keys: 1n }])
     expect(await pragma('busy_timeout')).toEqual([{ timeout: BigInt(BUSY_TIMEOUT) }])
   }
+})
+
+test('the write-ahead log shrinks after a reader that has held it open', async () => {
+  const { url, file } = temporaryDatabase()
+  await migrateDatabase(url)
+  const { plants, state, close } = await openDatabase(url)
+  onTestFinished(close)
+  const insert = (id: number, name: string) => plants.insert([{ account: 'alice', id: String(id), name, tag: null }])
+
+  const reader = connect(file)
+  reader.exec('BEGIN; SELECT 1 FROM "Plant"')
+  const large = 'x'.repeat(16_000_000)
+  for (let id = 1; id <= 5; id++) await insert(id, large)
+  expect((await state()).logSize).toBeGreaterThan(80e6)
+  reader.exec('COMMIT')
+  // The first write moves the log back into the file, the second starts it again.
+  for (let id = 6; id <= 7; id++) await insert(id, 'Monstera')
+  expect((await state()).logSize).toBeLessThanOrEqual(64e6)
 })
 
 test('a busy database blocks the event loop only briefly', () => {

@@ -6,10 +6,16 @@ import { select } from '../../shared/sql.ts'
 const MIN_SQLITE_VERSION = '3.51.3'
 
 /**
+ * Shrinks the write-ahead log, once it is back in the file and starts again, to 64 MB: below what PlantStoreLogGrowing
+ * (docs/production/monitoring) allows. SQLite's default keeps the largest size that it ever had.
+ */
+export const LOG_LIMIT = 'PRAGMA journal_size_limit = 64000000'
+
+/**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
  * the file does not store it.
  */
-export const CONNECTION_SETTINGS = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON'
+export const CONNECTION_SETTINGS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; ${LOG_LIMIT}`
 
 /**
  * Checks that {@link CONNECTION_SETTINGS} are in effect: SQLite ignores what it cannot do, such as WAL on some network

@@ -4,6 +4,7 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { REQUEST_PATIENCE } from '../../shared/retry.ts'
 import { select } from '../../shared/sql.ts'
 import { connect } from './connect.ts'
+import { LOG_LIMIT } from './connection-settings.ts'
 import { explainUnwritable, isBusy, isDiskFailure } from './errors.ts'
 import { createFileGuard } from './file-guard.ts'
 import { retryWhileBusy } from './retry-while-busy.ts'
@@ -121,7 +122,7 @@ async function looksUnwritable(name: string): Promise<boolean> {
 async function openProbe(file: string): Promise<Probe> {
   const connection = await connect(file)
   try {
-    await connection.executeScript('PRAGMA synchronous = FULL')
+    await connection.executeScript(`PRAGMA synchronous = FULL; ${LOG_LIMIT}`)
     const [header] = await select(connection, 'PRAGMA user_version')
     return { connection, write: `PRAGMA user_version = ${Number(header?.['user_version'])}` }
   } catch (error) {
