@@ -65,7 +65,7 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
  * @returns whether the time could be recorded, for which this user must be allowed to write to the database's folder
- * @throws {DatabaseError} if `copy` exists or its folder does not, one of the two files cannot be used, or the engine is
+ * @throws {DatabaseError} if `copy` exists, its folder does not, or the database needs that file, one of the two files cannot be used, or the engine is
  *   another; the signal's reason
  */
 export async function backupDatabase(

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { BackupOptions, BackupProgress } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
-import { databaseFile } from './connection/database-file.ts'
+import { belongsTo, databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
 import { recordBackup } from './last-backup.ts'
 import { removeStaleDrafts } from './new-file/drafts.ts'
@@ -26,10 +26,13 @@ export async function backupDatabase(
       `${file} does not exist: there is nothing to copy; run "plant-store migrate" to create it, or check DATABASE_URL`,
     )
   }
-  if (existsSync(copy)) throw taken
   const folder = path.dirname(copy)
   // Its disk may not be mounted: creating the folder would put the copy on the wrong one.
   if (!existsSync(folder)) throw new DatabaseError(`${folder} does not exist: create this folder, or mount its disk`)
+  if (belongsTo(file, copy)) {
+    throw new DatabaseError(`${copy} is a file of the database itself: choose another name for the copy`)
+  }
+  if (existsSync(copy)) throw taken
   try {
     await removeStaleDrafts(copy)
     const created = await createNewFile(copy, async (draft) => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { errorCode } from '../database-error.ts'
+import { RECORD_SUFFIX } from './connection/database-file.ts'
 
 /**
  * Records that a backup of a database file has just succeeded, for the servers of the file: the time of an empty file next
@@ -13,6 +14,8 @@ export function recordBackup(file: string): boolean {
   const record = recordOf(file)
   const draft = `${record}.${randomUUID()}.new`
   try {
+    // A file with content is not a record: replacing it would destroy someone's data.
+    if ((lstatSync(record, { throwIfNoEntry: false })?.size ?? 0) > 0) return false
     writeFileSync(draft, '')
     // Another user may own the last record: it is replaced, not written.
     renameSync(draft, record)
@@ -35,5 +38,5 @@ export async function readLastBackup(file: string): Promise<number> {
 }
 
 function recordOf(file: string): string {
-  return `${realpathSync(file)}-last-backup`
+  return realpathSync(file) + RECORD_SUFFIX
 }

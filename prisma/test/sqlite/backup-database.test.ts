@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
@@ -71,6 +71,39 @@ test('a backup does not replace a file', async () => {
     new DatabaseError(`${copy} already exists: choose another name for the copy`),
   )
   expect(contentsOf(path.dirname(copy))).toEqual(before)
+})
+
+test.skipIf(process.platform === 'win32')(
+  'a backup to a file that the database needs is rejected, however its path is written',
+  async () => {
+    const { file, url } = await databaseWithOnePlant()
+    const folder = path.dirname(file)
+    const link = path.join(temporaryFolder(), 'link')
+    symlinkSync(folder, link, 'junction')
+    symlinkSync(file, path.join(link, 'other.db'))
+    const before = readdirSync(folder)
+    for (const suffix of ['', '-last-backup', '-wal', '-shm', '-journal']) {
+      for (const copy of [file, `${folder}/../${path.basename(folder)}/plants.db`, `${link}/plants.db`]) {
+        for (const source of [url, `file:${link}/other.db`]) {
+          await expect(backupDatabase(source, copy + suffix)).rejects.toThrow(
+            new DatabaseError(`${copy + suffix} is a file of the database itself: choose another name for the copy`),
+          )
+        }
+      }
+    }
+    expect(readdirSync(folder)).toEqual(before)
+    // In another folder the same name is a file like any other.
+    expect(await backupDatabase(url, path.join(temporaryFolder(), 'plants.db-last-backup'))).toEqual({ recorded: true })
+  },
+)
+
+test('the record of a backup does not replace a file with content', async () => {
+  const { file, url } = await databaseWithOnePlant()
+  const other = `${file}-last-backup`
+  await migrateDatabase(`file:${other}`)
+  const before = readFileSync(other)
+  expect(await backupDatabase(url, path.join(temporaryFolder(), 'copy.db'))).toEqual({ recorded: false })
+  expect(readFileSync(other)).toEqual(before)
 })
 
 test('a file that is not a database leaves nothing in place of its backup', async () => {

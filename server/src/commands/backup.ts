@@ -16,7 +16,8 @@ export async function backup({ databaseUrl }: Settings, file: string, signal: Ab
   announce(`The database is copied to ${target}.`)
   if (recorded) return
   console.error(
-    'plant-store: the metrics do not show this backup: let this user write to the folder of the database, then repeat it',
+    'plant-store: the metrics do not show this backup: let this user write to the folder of the database, move a file ' +
+      'away from there that ends with -last-backup and is not empty, then repeat it',
   )
 }
 

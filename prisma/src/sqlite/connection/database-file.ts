@@ -1,6 +1,12 @@
+import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { baseFolder, DEFAULT_DATABASE_URL } from '../../base-folder.ts'
 import { DatabaseError } from '../../database-error.ts'
+
+/** What SQLite appends to the name of a database for its files, that of the database itself included. */
+export const SUFFIXES = ['', '-wal', '-shm', '-journal']
+/** What is appended for the record of the last backup. */
+export const RECORD_SUFFIX = '-last-backup'
 
 /**
  * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
@@ -24,4 +30,17 @@ function whyNotAFile(value: string, written: string): string | undefined {
   if (/[?#\0]/.test(written)) return 'contains "?", "#" or NUL: parameters are not supported'
   if (/^\/\/[^/]/.test(written)) return 'names another host: write file:/path or file:///path'
   return undefined
+}
+
+/** Returns whether a path in a folder that exists, however it is written, names a database file or one that it needs. */
+export function belongsTo(file: string, name: string): boolean {
+  const real = realpathSync(file)
+  const owned = [...SUFFIXES, RECORD_SUFFIX].map((suffix) => path.basename(real) + suffix)
+  return owned.includes(path.basename(name)) && isSameFolder(path.dirname(real), path.dirname(name))
+}
+
+/** Compares what two paths lead to: a symbolic link and a second mount have paths of their own. */
+function isSameFolder(one: string, other: string): boolean {
+  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })]
+  return a.dev === b.dev && a.ino === b.ino
 }

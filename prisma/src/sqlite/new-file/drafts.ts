@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { errorCode } from '../../database-error.ts'
 import { connect } from '../connection/connect.ts'
+import { SUFFIXES } from '../connection/database-file.ts'
 import { isBusy } from '../connection/errors.ts'
 
 /** A file under a temporary name while it is incomplete. */
@@ -14,7 +15,6 @@ export interface Draft {
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const LOCK = '-lock'
-const SUFFIXES = ['', '-wal', '-shm', '-journal']
 
 /**
  * Creates an empty draft of `file` that only its owner may read. This process holds SQLite's lock on a file next to the
