@@ -4,7 +4,18 @@
  * Usage: npm run deploy -- FOLDER
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setUp } from './setup.mjs'
@@ -32,25 +43,57 @@ function deploy(folder) {
   setUp()
   // Another user than the one who installs runs it.
   process.umask(0o022)
-  const draft = `${folder}.new`
-  rmSync(draft, { recursive: true, force: true })
+  const draft = makeDraft(folder)
   install(draft)
   prune(draft)
+  removePaths(path.join(draft, 'package.json'))
   renameSync(draft, folder)
+}
+
+/** Makes a folder next to another one. What is left of it when this process ends is removed. */
+function makeDraft(folder) {
+  mkdirSync(path.dirname(folder), { recursive: true })
+  const draft = mkdtempSync(`${folder}.`)
+  chmodSync(draft, 0o755)
+  process.once('exit', () => rmSync(draft, { recursive: true, force: true }))
+  // Ctrl+C ends the installation, and its failure this process.
+  process.once('SIGINT', () => {})
+  return draft
 }
 
 /** Installs the server and what it depends on, in the versions of the lockfile. */
 function install(folder) {
   const pnpm = fileURLToPath(new URL('pnpm.mjs', import.meta.url))
-  // Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store.
-  const options = ['--config.inject-workspace-packages=true', '--config.package-import-method=copy', '--prefer-offline']
+  // Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store;
+  // hoisted, since pnpm's own layout names our packages after the folder of this repository.
+  const settings = { 'inject-workspace-packages': true, 'package-import-method': 'copy', 'node-linker': 'hoisted' }
+  const options = Object.entries(settings).map(([name, value]) => `--config.${name}=${value}`)
   // `pm`: pnpm's own command, not the script of this name.
-  const parameters = [pnpm, 'pm', '--filter', '@plant-store/server', ...options, 'deploy', '--prod', folder]
+  const parameters = [
+    pnpm,
+    'pm',
+    '--filter',
+    '@plant-store/server',
+    ...options,
+    '--prefer-offline',
+    'deploy',
+    '--prod',
+    folder,
+  ]
   const { status, stdout, stderr } = spawnSync(process.execPath, parameters, {
     cwd: fileURLToPath(new URL('../', import.meta.url)),
     encoding: 'utf8',
   })
   if (status !== 0) fail(`${stdout}${stderr}Installing the server in ${folder} failed.`)
+}
+
+/** Names our packages by their version in a package.json, where pnpm has put paths of this machine. */
+function removePaths(file) {
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  for (const name of Object.keys(manifest.dependencies)) {
+    if (name.startsWith('@plant-store/')) manifest.dependencies[name] = manifest.version
+  }
+  writeFileSync(file, `${JSON.stringify(manifest, undefined, 2)}\n`)
 }
 
 /** Removes the unused files of a deployed tree. */

@@ -1,6 +1,6 @@
 /** Deploys the server as docs/production does and runs what was deployed. */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { type Dirent, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -28,8 +28,14 @@ test('without a folder, it says how to call it', () => {
 
 describe.runIf(isLong)('what is deployed', () => {
   test('is small, and has every module that the server can load', { timeout: 300_000 }, () => {
-    const folder = path.join(temporaryFolder(), 'plant-store')
+    const parent = temporaryFolder()
+    const folder = path.join(parent, 'plant-store')
+    mkdirSync(`${folder}.new`)
+    writeFileSync(`${folder}.new/mine`, '')
     expect(deploy(folder)).toMatchObject({ status: 0 })
+    expect(readdirSync(parent).sort()).toEqual(['plant-store', 'plant-store.new'])
+    expect(readdirSync(`${folder}.new`)).toEqual(['mine'])
+    expect(statSync(folder).mode & 0o777).toBe(0o755)
     expect(readdirSync(folder).sort()).toEqual(['LICENSE', 'dist', 'node_modules', 'package.json'])
     expect(statSync(path.join(folder, 'dist/main.js')).mode & 0o777).toBe(0o755)
 
@@ -38,6 +44,17 @@ describe.runIf(isLong)('what is deployed', () => {
     console.log(`What is deployed has ${(bytes / 1e6).toFixed(1)} MB.`)
     expect(bytes).toBeLessThan(80e6)
     expect(files.filter(({ name }) => /\.(?:map|ts)$|mysql|sqlserver|cockroach|^sqlite3\.c$/.test(name))).toEqual([])
+
+    // Neither a name nor a text has the path of this repository, also not as pnpm writes it in names: with + for /.
+    const paths = [root, root.slice(0, -1).replaceAll('/', '+')]
+    const all = readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => ({
+      file: path.join(entry.parentPath, entry.name).slice(folder.length),
+      content: contentOf(entry),
+    }))
+    const withPath = all.filter(({ file, content }) =>
+      paths.some((text) => file.includes(text) || content.includes(text)),
+    )
+    expect(withPath.map(({ file }) => file)).toEqual([])
 
     // Imports every module of our packages, and what they import only when a setting asks for it.
     const flags = ['--experimental-import-meta-resolve', '--no-warnings', '--input-type=module', '--eval']
@@ -70,3 +87,11 @@ describe.runIf(isLong)('what is deployed', () => {
     expect(found).toHaveLength(3)
   })
 })
+
+/** Returns what a file has, or where a link leads; nothing for a folder. */
+function contentOf(entry: Dirent): string {
+  const file = path.join(entry.parentPath, entry.name)
+  if (entry.isSymbolicLink()) return readlinkSync(file)
+  // Each byte is a character, also in a binary file.
+  return entry.isFile() ? readFileSync(file, 'latin1') : ''
+}
