@@ -62,7 +62,7 @@ test('the commands that install the SDK in an app elsewhere work as written, wit
   const parent = temporaryFolder()
   const app = path.join(parent, 'your-app')
   mkdirSync(app)
-  writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "module" }')
+  writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "commonjs" }')
   symlinkSync(root, path.join(parent, 'plant-store'))
   const file = path.join(root, 'plant-store-client.tgz')
   const before = existsSync(file) ? readFileSync(file) : undefined
@@ -76,11 +76,9 @@ test('the commands that install the SDK in an app elsewhere work as written, wit
   }
   const [snippet = ''] = blocks('ts')
   const { token } = await server.createToken({ account: 'elsewhere' })
-  const code = snippet.replaceAll('http://127.0.0.1:3000', server.url)
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], {
-    cwd: app,
-    env: environment({ PLANT_STORE_TOKEN: token }),
-  })
+  writeFileSync(path.join(app, 'plants.mjs'), snippet.replaceAll('http://127.0.0.1:3000', server.url))
+  const [, command = ''] = /Save this as `plants.mjs` .*run `(.+)` there/.exec(readme) ?? []
+  const { stdout } = await run('sh', ['-e', '-c', command], { cwd: app, env: environment({ TOKEN: token }) })
   expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 /)
 })
 
