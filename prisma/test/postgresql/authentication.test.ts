@@ -224,6 +224,8 @@ test('a role that may not read a table fails with a sentence once it needs it', 
   await database.close()
   expect(await explainDatabaseError(error, url)).toMatchObject({
     name: 'DatabaseError',
-    message: expect.stringMatching(/does not allow this user to do that: make it the owner of the database/),
+    message: expect.stringMatching(
+      /does not allow this user to do that: run it as the owner of the database, or grant/,
+    ),
   })
 })

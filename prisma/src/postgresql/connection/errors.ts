@@ -45,7 +45,10 @@ const STARTUP_SENTENCES: Sentences = [
   [/^28/, 'rejects this user or password: check DATABASE_URL, PGPASSWORD or ~/.pgpass, and pg_hba.conf'],
   [/^3D000$/, 'does not exist: run "plant-store migrate" to create it, or check DATABASE_URL'],
   [/^42P01$/, 'is not migrated: run "plant-store migrate"'],
-  [/^42501$/, 'does not allow this user to do that: make it the owner of the database'],
+  [
+    /^42501$/,
+    'does not allow this user to do that: run it as the owner of the database, or grant the right to this user',
+  ],
   [/^25006$/, 'is read-only: DATABASE_URL must lead to the primary'],
   [/^53300$/, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL'],
   [/^53100$/, 'cannot be written because the disk is full: free some space and retry'],
