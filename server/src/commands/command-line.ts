@@ -28,7 +28,7 @@ const program = new Command('plant-store')
   )
   .configureOutput({
     writeOut: (text) => print(text.trimEnd()),
-    outputError: (text, write) => write(hideUrls(text)),
+    outputError: (text, write) => write(hideUrls(text.replace(/^error:/, 'plant-store:'))),
   })
   .version(readVersion())
   .exitOverride()

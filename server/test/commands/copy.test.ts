@@ -220,9 +220,9 @@ test.each([
     args: ['copy', '--to', `${SECRET_URL}?x=1`],
     message: /^plant-store: --to has the parameter "x"/,
   },
-  { args: ['copy', `--form=${SECRET_URL}`], message: /^error: unknown option '--form=postgresql:\/\/\*\*\*/ },
-  { args: ['copy', SECRET_URL], message: /^error: too many arguments/ },
-  { args: [SECRET_URL], message: /^error: unknown command 'postgresql:\/\/\*\*\*/ },
+  { args: ['copy', `--form=${SECRET_URL}`], message: /^plant-store: unknown option '--form=postgresql:\/\/\*\*\*/ },
+  { args: ['copy', SECRET_URL], message: /^plant-store: too many arguments/ },
+  { args: [SECRET_URL], message: /^plant-store: unknown command 'postgresql:\/\/\*\*\*/ },
 ])('$args is a usage error that shows no password', async ({ args, message }) => {
   const { exitCode, stdout, stderr } = await runCommand(args)
   expect([exitCode, stdout]).toEqual([2, ''])
