@@ -64,6 +64,7 @@ function placesOf(token: string): string[] {
     get(`/${token}/plants?x=1`, credentials),
     get(`/%70lants/${token}%zz`, credentials),
     get('/plants', { ...credentials, 'X-Request-Id': token }),
+    get('/plants', { ...credentials, 'X-Request-Id': `x${token}` }),
     get('/plants', { ...credentials, 'X-Forwarded-For': token }),
     get('/plants', { ...credentials, 'X-Forwarded-Host': token, 'X-Forwarded-Proto': token }),
     get('/plants', { ...credentials, Host: token }),
