@@ -3,13 +3,13 @@
  * port it is enough that the server responds.
  */
 import { get } from 'node:http'
-import { loadSettingsFile } from '@plant-store/prisma'
+import { loadSettings } from './installation.ts'
 import { readSettings } from './settings/settings.ts'
 
 /** In milliseconds. */
 const TIMEOUT = 4_000
 
-loadSettingsFile()
+loadSettings()
 const { host, port, adminHost, adminPort } = readSettings(process.env)
 const address = adminPort === undefined ? { host, port } : { host: adminHost, port: adminPort }
 const isReady = (status: number) => status === 200 || (adminPort === undefined && status < 500)

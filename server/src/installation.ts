@@ -1,8 +1,16 @@
 import { readFileSync } from 'node:fs'
-import { runsFromRepository } from '@plant-store/prisma'
+import { loadSettingsFile, runsFromRepository } from '@plant-store/prisma'
 
 /** How the command line is called here: from a checkout, a package of npm, or a release, which knows its settings. */
 export const ownCommand = findCommand()
+
+/**
+ * Loads the settings of the file `.env`, except in a release: its settings are in the environment, and a file of the current
+ * folder, which may be anyone's, could run code as the user of the service.
+ */
+export function loadSettings(): void {
+  if (ownCommand !== 'plant-store') loadSettingsFile()
+}
 
 /** Reads the version of the server from its package. */
 export function readVersion(): string {

@@ -1,7 +1,7 @@
-import { DatabaseError, loadSettingsFile } from '@plant-store/prisma'
+import { DatabaseError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
-import { readVersion } from '../installation.ts'
+import { loadSettings, readVersion } from '../installation.ts'
 import { SettingsError } from '../settings/settings.ts'
 import { backup } from './backup.ts'
 import { CommandError, UsageError } from './console/errors.ts'
@@ -86,7 +86,7 @@ ${examples(
   )
 
 try {
-  loadSettingsFile()
+  loadSettings()
   await program.parseAsync()
 } catch (error) {
   process.exitCode = report(error)
