@@ -128,7 +128,7 @@ interface Panel {
   title: string
   datasource?: { uid: string }
   gridPos: { x: number; y: number; w: number; h: number }
-  targets?: { datasource: { uid: string }; expr: string }[]
+  targets?: { datasource: { uid: string }; expr: string; legendFormat: string }[]
 }
 
 test('the dashboard can be imported: unique panels that do not overlap, with a variable for the data source', () => {
@@ -153,7 +153,8 @@ test('the dashboard can be imported: unique panels that do not overlap, with a v
   }
 })
 
-describe('promtool', () => {
+// Programs start late on a busy machine.
+describe('promtool', { timeout: 120_000 }, () => {
   const isMissing = !isInstalled('promtool')
   if (isMissing)
     console.log('The alert rules are not run: promtool is not installed, in the package prometheus of Debian.')
@@ -180,6 +181,36 @@ describe('promtool', () => {
       await expect(shell('promtool test rules alerts.test.yml', { cwd: folder })).rejects.toThrow(/FAILED/)
     }
   })
+
+  test.skipIf(isMissing)(
+    'requests whose client disconnects have a name in the dashboard, as every status has',
+    async () => {
+      const { panels } = JSON.parse(readGuide('monitoring/dashboard.json')) as { panels: Panel[] }
+      const [target] = panels.find(({ title }) => title === 'Responses by status')?.targets ?? []
+      expect(target?.legendFormat).toBe('{{http_response_status_code}}')
+      const variables = { $job: 'plant-store', $instance: '.+', $__rate_interval: '5m' }
+      const expr = Object.entries(variables).reduce((text, pair) => text.replaceAll(...pair), target?.expr ?? '')
+      const series = (labels: string) =>
+        `http_server_request_duration_seconds_count{job="plant-store", instance="a:3001", ${labels}}`
+      const counted = [
+        'http_response_status_code="", error_type="client_disconnected"',
+        'http_response_status_code="503", error_type="503"',
+        'http_response_status_code="200", error_type=""',
+      ]
+      const file = path.join(temporaryFolder(), 'dashboard.test.json')
+      const exp_samples = ['client disconnected', '503'].map((status) => ({
+        labels: `{http_response_status_code="${status}"}`,
+        value: 1,
+      }))
+      const test = {
+        interval: '1m',
+        input_series: counted.map((labels) => ({ series: series(labels), values: '0+60x10' })),
+        promql_expr_test: [{ expr, eval_time: '10m', exp_samples }],
+      }
+      writeFileSync(file, JSON.stringify({ tests: [test] }))
+      await shell(`promtool test rules ${file}`)
+    },
+  )
 
   test.skipIf(isMissing)('finds nothing wrong with the names, types and units of the metrics', () => {
     for (const text of [sqlite, postgresql]) expect(withoutKnown(lint(text))).toEqual([])
