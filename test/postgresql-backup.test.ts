@@ -51,7 +51,7 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
     return text
       .replaceAll('/var/lib/postgresql/archive', archive)
       .replaceAll('/var/lib/postgresql/15/main', postgresql?.folder)
-      .replaceAll('/var/lib/postgresql/15/before', `${postgresql?.folder}-before`)
+      .replaceAll('/var/lib/postgresql/15/before-', `${postgresql?.folder}-before-`)
       .replaceAll('/var/backups/plant-store', backups)
       .replaceAll('2026-11-21.dump', '$(date +%F).dump')
       .replaceAll('base-2026-11-21', 'base-$(date +%F)')
@@ -114,11 +114,14 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
     await asPostgres(codeBlock(guide, 'Back up', 0))
     expect(await readLastBackup()).toBeGreaterThanOrEqual(before)
     expect(await createAndList(token, ['lost'])).toEqual(['first', 'second', 'lost'])
-    await asPostgres(codeBlock(guide, 'Restore a dump', 0))
-    await asPostgres(codeBlock(guide, 'Restore a dump', 1))
-    expect(await createAndList(token, [])).toEqual(['first', 'second'])
-    expect(await readLastBackup()).toBe(0)
-    expect(await createAndList(token, ['third'])).toEqual(['first', 'second', 'third'])
+    // Twice: the second restore must not stop at the database that the first has put away, named by the second.
+    for (const name of ['third', 'fourth']) {
+      await asPostgres(codeBlock(guide, 'Restore a dump', 0))
+      await asPostgres(`sleep 1\n${codeBlock(guide, 'Restore a dump', 1)}`)
+      expect(await createAndList(token, [])).toEqual(['first', 'second'])
+      expect(await readLastBackup()).toBe(0)
+      expect(await createAndList(token, [name])).toEqual(['first', 'second', name])
+    }
   })
 
   test('a restored point in time has the plants from before a mistake', async () => {

@@ -89,6 +89,16 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
     ).rejects.toThrow(/ermission denied/)
   })
 
+  test('the command ignores a file .env of the current folder, which may belong to anyone', async () => {
+    const evil = `mkdir -p /tmp/evil; cd /tmp/evil; echo 'require("fs").writeFileSync("/tmp/evil/ran", "")' >run.cjs
+      printf 'PORT=many\nNODE_OPTIONS=--require=/tmp/evil/run.cjs\n' >.env; chmod -R a+rwX .`
+    const list = await machine.run(
+      `${evil}; plant-store token list; plant-store backup /var/backups/plant-store/evil.db`,
+    )
+    expect(list).toContain('me')
+    expect(await machine.run('rm /var/backups/plant-store/evil.db; ls /tmp/evil')).toBe('run.cjs\n')
+  })
+
   test('its log in the journal is JSON, apart from what systemd writes', async () => {
     const log = await machine.run('journalctl --unit=plant-store --output=cat _COMM=node | grep "^{"')
     const lines = log.trim().split('\n')
@@ -172,10 +182,17 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
 
   test('a restored backup has what was backed up', async () => {
     const file = (await machine.run('ls /var/backups/plant-store/plants-20*.db')).trim()
-    await run('Restore', 0, (text) => text.replace(/\S+2026-11-21\S+\.db/, file))
-    expect(await plants()).toEqual(['plant 1'])
-    await create(2)
-    expect(await plants()).toEqual(['plant 1', 'plant 2'])
+    // Twice: what the first restore has put away must survive the second.
+    for (const id of [2, 3]) {
+      // The name of the folder has seconds.
+      await machine.run('sleep 1')
+      await run('Restore', 0, (text) => text.replace(/\S+2026-11-21\S+\.db/, file))
+      expect(await plants()).toEqual(['plant 1'])
+      await create(id)
+      expect(await plants()).toEqual(['plant 1', `plant ${id}`])
+    }
+    const kept = await machine.run('ls -d /var/lib/plant-store/before*/plants.db')
+    expect(kept.trim().split('\n')).toHaveLength(2)
   })
 
   test('every command of the page was run', () => {

@@ -132,6 +132,15 @@ describe.runIf(isLong && missing.length === 0)('the image', () => {
     console.log(`Stopped, restored and started in ${Math.round(performance.now() - begin)} ms.`)
     await waitUntilReady()
     expect(await names()).toEqual(['plant 1'])
+
+    // Again: what the first restore has put away must survive the second. The name of its folder has seconds.
+    expect([await create(4), await names()]).toEqual([200, ['plant 1', 'plant 4']])
+    await shell('sleep 1')
+    await runBlock('Restore', 0)
+    await waitUntilReady()
+    expect(await names()).toEqual(['plant 1'])
+    const kept = await engine.podman(['exec', 'plant-store', 'sh', '-c', 'ls -d /data/before*/plant-store.db'])
+    expect(kept.trim().split('\n')).toHaveLength(2)
   })
 
   test('SIGTERM ends it with exit code 0, and a new container continues with the volume', async () => {
