@@ -1,8 +1,11 @@
 /** What pnpm asks for: https://pnpm.io/pnpmfile */
 export const hooks = {
-  /** Removes from the package.json of a package what only the workspace needs. */
+  /**
+   * Removes from the package.json of a package what only the workspace needs: `private` keeps npm from publishing a folder,
+   * also without its scripts.
+   */
   beforePacking(manifest) {
-    const { scripts, devDependencies, ...packed } = manifest
+    const { private: _, scripts, devDependencies, ...packed } = manifest
     return { ...packed, ...repositoryOf(packed.name) }
   },
 }

@@ -129,6 +129,24 @@ test.each([
   },
 )
 
+// Without the script that names the command of a release.
+test.each(['contract', 'prisma', 'server', 'client'])(
+  'npm publish without scripts in the folder "%s" fails before it calls the registry',
+  { timeout: TIMEOUT },
+  (folder) => {
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'] }
+    const credentials = `--${NO_REGISTRY.replace('http:', '')}/:_authToken=none`
+    const parameters = ['publish', '--ignore-scripts', '--force', `--registry=${NO_REGISTRY}`, credentials]
+    const { status, stderr } = spawnSync('npm', [...parameters, '--fetch-retries=0'], {
+      cwd: path.join(root, folder),
+      env,
+      encoding: 'utf8',
+    })
+    expect(status).not.toBe(0)
+    expect(stderr).toContain('EPRIVATE')
+  },
+)
+
 test('a package.json names no registry and no host', () => {
   for (const folder of ['', 'contract/', 'prisma/', 'server/', 'client/']) {
     expect(readFileSync(`${root}${folder}package.json`, 'utf8')).not.toMatch(/https?:/)
