@@ -23,7 +23,8 @@ export function findUnpublished(packages) {
 /** Publishes a package, with a proof of its origin if there is one. A dry run uploads nothing. */
 export function publishPackage({ tarball, manifest }, { isDryRun }) {
   const options = [...(hasOrigin ? ['--provenance'] : []), ...(isDryRun ? ['--dry-run'] : [])]
-  run('npm', ['publish', tarball, '--access', 'public', ...options])
+  // npm may ask on the terminal for a one-time password.
+  run('npm', ['publish', tarball, '--access', 'public', ...options], { show: true })
   console.log(`${isDryRun ? 'Would publish' : 'Published'} ${manifest.name}@${manifest.version}`)
 }
 
@@ -33,7 +34,7 @@ function isPublished({ tarball, manifest: { name, version } }) {
   const sha512 = createHash('sha512').update(readFileSync(tarball)).digest('base64')
   if (integrity === `sha512-${sha512}`) return true
   throw new ReleaseError(
-    `The registry has another ${name}@${version}. Describe what has changed with \`npm run changeset\`.`,
+    `The registry has another ${name}@${version}. If the workflow has published it, run the workflow again. Otherwise describe what has changed with \`npm run changeset\`.`,
   )
 }
 

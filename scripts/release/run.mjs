@@ -10,7 +10,7 @@ export class ReleaseError extends Error {
 }
 
 /**
- * Runs a program and returns what it printed; with `show`, it prints to this process's output.
+ * Runs a program and returns what it printed; with `show`, it has this process's input and output.
  *
  * @throws ReleaseError with what the program printed
  */
