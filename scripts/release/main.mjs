@@ -39,6 +39,7 @@ async function release({ isDryRun, isTested }) {
     step(`Packing and verifying ${version}`)
     const packages = findUnpublished(packPackages(path.join(CACHE, version)))
     packages.forEach(verifyPackage)
+    checkTag(`v${version}`)
     if (!isDryRun) record(version)
     step(isDryRun ? 'Trying to publish' : 'Publishing')
     for (const each of packages) publishPackage(each, { isDryRun })
@@ -93,13 +94,28 @@ function runChangeset(...parameters) {
   run(path.join(root, 'node_modules/.bin/changeset'), parameters)
 }
 
+/** Rejects the version of a tag that origin has on another commit: what is published would not be what it names. */
+function checkTag(tag) {
+  const [tagged] = run('git', ['ls-remote', 'origin', `refs/tags/${tag}^{}`]).split('\t')
+  if (!tagged || (tagged === run('git', ['rev-parse', 'HEAD']) && !hasChanges())) return
+  throw new ReleaseError(
+    `${tag} is another commit than main: ${tagged}. Describe what has changed with \`npm run changeset\`.`,
+  )
+}
+
 /** Commits, tags and pushes the version. Nothing is left to do if an earlier run did and failed to publish. */
 function record(version) {
   const tag = `v${version}`
-  if (run('git', ['status', '--porcelain'])) {
+  if (hasChanges()) {
     run('git', ['add', '--all'])
     run('git', ['commit', '--quiet', '--message', `chore: release ${version}`])
   }
-  if (!run('git', ['tag', '--list', tag])) run('git', ['tag', '--annotate', tag, '--message', tag])
+  // A run whose push was rejected may have left the tag on a commit that is not that of main any more.
+  const tagged = run('git', ['tag', '--list', '--format=%(*objectname)', tag])
+  if (tagged !== run('git', ['rev-parse', 'HEAD'])) run('git', ['tag', '--force', '--annotate', tag, '--message', tag])
   run('git', ['push', '--quiet', '--atomic', 'origin', 'main', tag])
+}
+
+function hasChanges() {
+  return run('git', ['status', '--porcelain']) !== ''
 }

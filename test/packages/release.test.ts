@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -99,6 +99,21 @@ describe.runIf(isLong)('a release', () => {
     await git('reset', '--quiet', '--hard', 'origin/main')
   })
 
+  test('whose push is rejected publishes nothing, and leaves a tag that follows a rebase', {
+    timeout: TIMEOUT,
+  }, async () => {
+    const hook = path.join(clone, '.git/hooks/pre-push')
+    const other = "$(git commit-tree 'origin/main^{tree}' -p origin/main -m 'docs: pushed meanwhile')"
+    await writeFile(hook, `#!/bin/sh -e\nrm "$0"\ngit push --quiet origin ${other}:refs/heads/main\n`)
+    await chmod(hook, 0o755)
+    expect(await failure()).toContain(`git push --quiet --atomic origin main v${version} failed.`)
+    for (const name of names) expect(await versionsOf(name)).toEqual([])
+    expect(await git('ls-remote', '--tags', 'origin')).toBe('')
+    expect(await failure()).toContain('main differs from origin/main: run `git pull --rebase`')
+    await git('pull', '--quiet', '--rebase', 'origin', 'main')
+    expect(await git('rev-parse', `v${version}^{commit}`)).not.toBe(await git('rev-parse', 'HEAD'))
+  })
+
   test('sets the version and the changelog, tags, and publishes every package', { timeout: TIMEOUT }, async () => {
     await release()
     for (const name of names) {
@@ -112,7 +127,7 @@ describe.runIf(isLong)('a release', () => {
     expect(await readFile(path.join(clone, 'client/src/wire/headers.ts'), 'utf8')).toContain(`'${version}'`)
     expect(await git('status', '--porcelain')).toBe('')
     expect(await git('ls-remote', 'origin', 'main')).toContain(await git('rev-parse', 'HEAD'))
-    expect(await git('ls-remote', '--tags', 'origin')).toContain(`refs/tags/v${version}`)
+    expect(await git('ls-remote', 'origin', `v${version}^{}`)).toContain(await git('rev-parse', 'HEAD'))
     expect(await git('ls-files', '.changeset/*.md')).toBe('.changeset/README.md')
   })
 
@@ -120,6 +135,16 @@ describe.runIf(isLong)('a release', () => {
     timeout: TIMEOUT,
   }, async () => {
     await run('npm', ['unpublish', '--force', '@plant-store/client'], clone)
+    await git(
+      'push',
+      '--quiet',
+      'origin',
+      `${await git('commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'docs: later')}:main`,
+    )
+    await git('pull', '--quiet', 'origin', 'main')
+    expect(await failure()).toContain(`v${version} is another commit than main`)
+    await git('reset', '--quiet', '--hard', 'HEAD~1')
+    await git('push', '--quiet', '--force', 'origin', 'main')
     const output = await release()
     expect(output.match(/^Published .*$/gm)).toEqual([`Published @plant-store/client@${version}`])
     expect(await versionsOf('client')).toEqual([version])
