@@ -31,7 +31,7 @@ async function release({ isDryRun, isTested }) {
   setUp()
   if (!isTested) {
     step('Running the tests')
-    run('npm', ['test'], { show: true })
+    runTests()
   }
   try {
     step('Setting the version and the changelog')
@@ -46,6 +46,16 @@ async function release({ isDryRun, isTested }) {
   } finally {
     // A failure before the commit leaves main as it was, so that the next run starts from the same place.
     run('git', ['restore', '--staged', '--worktree', '.'])
+  }
+}
+
+function runTests() {
+  try {
+    run('npm', ['test'], { show: true })
+  } catch {
+    throw new ReleaseError(
+      'A test failed: nothing was released. Fix what is named above, or pass --tested for a commit that CI has tested.',
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-/** Packs the public packages. Usage: npm run pack -- FOLDER; default: `packages` at the root. */
+/** Packs the public packages. Usage: npm run pack -- FOLDER */
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +19,11 @@ export function packPackages(folder) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [folder = 'packages'] = process.argv.slice(2)
-  for (const { tarball } of packPackages(path.resolve(folder))) console.log(tarball)
+  const [folder] = process.argv.slice(2)
+  if (folder === undefined) {
+    console.error('Usage: npm run pack -- FOLDER')
+    process.exit(1)
+  }
+  // npm runs scripts at the root of the repository and says here where it was called.
+  for (const { tarball } of packPackages(path.resolve(process.env['INIT_CWD'] ?? '.', folder))) console.log(tarball)
 }

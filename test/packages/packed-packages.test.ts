@@ -152,3 +152,8 @@ test('a package.json names no registry and no host', () => {
     expect(readFileSync(`${root}${folder}package.json`, 'utf8')).not.toMatch(/https?:/)
   }
 })
+
+test('npm run pack without a folder says how to call it', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/release/pack.mjs'], { cwd: root, encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 1, stderr: 'Usage: npm run pack -- FOLDER\n' })
+})
