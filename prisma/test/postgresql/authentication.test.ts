@@ -146,7 +146,7 @@ describe('TLS', () => {
     expect(await open(url('verify-ca'))).toBe('open')
 
     await runSql(secured.url('postgres'), DISCONNECT)
-    const unavailable = { message: expect.stringMatching(/unavailable/), retryAfter: 5 }
+    const unavailable = { fault: 'unavailable', message: expect.stringMatching(/unavailable/), retryAfter: 5 }
     await expect.poll(() => database.secret('any').catch(database.failure)).toEqual(unavailable)
     await expect.poll(() => database.plants.find([]).catch(database.failure)).toEqual(unavailable)
     const reason = 'The database cannot be reached over TLS: check its certificate.'

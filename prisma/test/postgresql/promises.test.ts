@@ -241,7 +241,7 @@ test('a database that was renamed, rejects the user or loses commits is unavaila
   await administrate('CREATE ROLE changing LOGIN SUPERUSER')
   const opened = await openDatabase(url.replace('postgres@', 'changing@'), { patience: 0 })
   const insert = () => opened.plants.insert([PLANT]).catch((error) => opened.failure(error))
-  const unavailable = { message: expect.stringMatching(/unavailable/), retryAfter: 5 }
+  const unavailable = { fault: 'unavailable', message: expect.stringMatching(/unavailable/), retryAfter: 5 }
   await change('ALTER ROLE changing NOLOGIN')
   await expect.poll(insert).toEqual(unavailable)
   expect(await opened.whyUnavailable()).toMatch(/rejects the user or password/)

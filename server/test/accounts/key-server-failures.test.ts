@@ -38,7 +38,7 @@ afterEach(() => {
 
 /** Logs what `serve` logs by default, without the lines of its startup. */
 const logger = pino(
-  { level: 'warn' },
+  { level: 'info' },
   new Writable({
     write(chunk, _encoding, done) {
       lines.push(JSON.parse(chunk))

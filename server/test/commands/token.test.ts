@@ -101,7 +101,7 @@ test('revoke fails for an unknown id, and keeps the time of a token that is revo
   expect(unknown).toEqual({
     exitCode: 1,
     stdout: '',
-    stderr: 'plant-store: token no\\u001bsuch does not exist; list them with: plant-store token list\n',
+    stderr: 'plant-store: token "no\\u001bsuch" does not exist; list them with: plant-store token list\n',
   })
   const { id } = JSON.parse(await create('--json'))
   await runCommand(['token', 'revoke', id], environment)

@@ -81,7 +81,7 @@ describe('a busy database', () => {
       expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^pst_\w{49}\n$/) })
       expect(listed).toMatchObject({ exitCode: 0 })
       expect(revoked).toMatchObject(
-        id ? { exitCode: 0 } : { exitCode: 2, stderr: expect.stringMatching(/token ".*" does not exist/) },
+        id ? { exitCode: 0 } : { exitCode: 1, stderr: expect.stringMatching(/token ".*" does not exist/) },
       )
     },
   )

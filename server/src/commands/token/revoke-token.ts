@@ -13,7 +13,7 @@ export async function revokeToken(settings: Settings, id: string): Promise<void>
   await withTokens(settings.databaseUrl, async (tokens) => {
     const token = await tokens.revoke(id)
     if (!token?.revokedAt) {
-      throw new CommandError(`token ${toPrintable(id)} does not exist; list them with: plant-store token list`)
+      throw new CommandError(`token "${toPrintable(id)}" does not exist; list them with: plant-store token list`)
     }
     const name = `${token.id} of the account "${toPrintable(token.account)}"`
     if (token.revokedAt < begin) {
