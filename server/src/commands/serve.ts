@@ -49,11 +49,11 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   const stopLogs = await startLogs(settings, logger)
   const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
   const close = async () => {
-    const reported = systemd?.stopping()
+    systemd?.stopping()
     await server.close()
     stopLogs()
     await tracing?.close()
-    await reported
+    await systemd?.close()
   }
   try {
     await Promise.race([greetIfEmpty(server, settings, logger), rejectOnAbort(signal)])

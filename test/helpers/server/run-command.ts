@@ -63,6 +63,8 @@ export interface ServerProcess {
   url: string
   /** The private port; undefined if there is none. */
   adminUrl: string | undefined
+  /** The id of the process. */
+  pid: number
   /** Returns everything printed so far. */
   output(): string
   /** Sends a signal. */
@@ -95,6 +97,7 @@ export async function startServerProcess(
   return {
     url: await ready,
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
+    pid: child.pid as number,
     output: () => output,
     signal: (signal) => void child.kill(signal),
     async end(signal = 'SIGTERM') {
