@@ -47,12 +47,17 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const tracing = await startTracing(settings, logger)
   const stopLogs = await startLogs(settings, logger)
-  const server = await startServer(settings, { logger, traceRequest: tracing?.middleware }, { signal, sockets })
+  const observers = { logger, traceRequest: tracing?.middleware }
+  const server = await startServer(settings, observers, { signal, sockets }).catch((error) => {
+    stopLogs()
+    throw error
+  })
   const close = async () => {
+    const end = performance.now() + settings.shutdownTimeout
     systemd?.stopping()
     await server.close()
     stopLogs()
-    await tracing?.close()
+    await tracing?.close(end - performance.now())
     await systemd?.close()
   }
   try {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { describe, expect, test, vi } from 'vitest'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
@@ -137,6 +138,32 @@ test('an unavailable collector is logged once a minute without credentials, and 
   await request()
   expect(await server.end()).toBe(0)
   expect(server.output()).not.toContain('password')
+})
+
+// A busy machine makes the shutdown longer, never shorter: one attempt in time is enough.
+test('a collector that does not respond delays a shutdown that has used up its time by one second, not by three', {
+  retry: 5,
+}, async () => {
+  let begin = 0
+  let end = 0
+  const collector = createServer(({ socket }) => {
+    begin = performance.now()
+    socket.once('close', () => {
+      end = performance.now()
+    })
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void collector.close())
+  const server = await startServerProcess({
+    DATABASE_URL: temporaryDatabase().url,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    OTEL_BSP_SCHEDULE_DELAY: '60000',
+    SHUTDOWN_TIMEOUT: '10ms',
+  })
+  await fetch(`${server.url}/nothing`)
+  expect(await server.end()).toBe(0)
+  await until(() => end > 0, 60_000)
+  expect(end - begin).toBeLessThan(2_500)
 })
 
 test('variables of other signals, and of commands that send no traces, are not checked', async () => {

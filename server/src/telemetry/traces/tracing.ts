@@ -8,14 +8,14 @@ import type { Settings } from '../../settings/settings.ts'
 export interface Tracing {
   /** Makes a span per request. Commits have theirs in the traces of their requests. */
   middleware: RequestHandler
-  /** Sends what is left, for at most three seconds. */
-  close(): Promise<void>
+  /** Sends what is left within a time in milliseconds, but for at least one second and at most three. */
+  close(time: number): Promise<void>
 }
 
 /** OpenTelemetry's default. */
 const DEFAULT_ENDPOINT = 'http://localhost:4318'
 /** How long a shutdown waits for the collector, in milliseconds; OpenTelemetry would wait ten seconds per batch. */
-const CLOSE_TIMEOUT = 3_000
+const CLOSE_TIMEOUT = { min: 1_000, max: 3_000 }
 
 /**
  * Starts tracing if OpenTelemetry's standard variables request it: `OTEL_TRACES_EXPORTER=otlp`, or an endpoint. Otherwise
@@ -57,11 +57,12 @@ export async function startTracing(settings: Settings, logger: Logger): Promise<
   const stopTracingCommits = traceCommits(settings.databaseUrl)
   return {
     middleware: traceRequest,
-    async close() {
+    async close(time) {
       stopTracingCommits()
       // Spans that cannot be sent are logged as lost.
       const sent = provider.shutdown().catch(() => {})
-      await Promise.race([sent, sleep(CLOSE_TIMEOUT, undefined, { ref: false })])
+      const timeout = Math.min(CLOSE_TIMEOUT.max, Math.max(CLOSE_TIMEOUT.min, time))
+      await Promise.race([sent, sleep(timeout, undefined, { ref: false })])
       watch.close()
     },
   }
