@@ -6,12 +6,14 @@ import type { Logger } from 'pino'
 import { authenticate, type FindToken } from './accounts/authentication.ts'
 import { createDocsResources } from './docs/docs-resources.ts'
 import { serveStaticResources } from './docs/static-resource.ts'
+import { Failure } from './failure.ts'
 import { rejectOtherMethods, rejectUnknownPaths } from './http/request/known-paths.ts'
 import { readBody } from './http/request/read-body.ts'
-import { receiveRequest } from './http/request/receive-request.ts'
+import { identifyRequest, receiveRequest } from './http/request/receive-request.ts'
 import { toValidationFailure } from './http/request/validation-failure.ts'
 import { allowOrigins } from './http/response/cross-origin.ts'
 import { errorHandler } from './http/response/error-handler.ts'
+import { sendFailure } from './http/response/send-failure.ts'
 import { overrideJson } from './http/response/send-json.ts'
 import type { SlowReaders } from './http/response/slow-readers.ts'
 import type { FairShare } from './limits/fair-share.ts'
@@ -22,6 +24,7 @@ import type { Cursors } from './plants/cursor.ts'
 import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Settings } from './settings/settings.ts'
+import { requestRejected } from './telemetry/events.ts'
 
 /** What the app works with. */
 export interface AppDependencies {
@@ -62,12 +65,7 @@ export function createApp(
   }: AppDependencies,
   settings: Settings,
 ): Express {
-  const app = express()
-    .disable('x-powered-by')
-    .disable('etag')
-    .enable('strict routing')
-    .enable('case sensitive routing')
-    .set('trust proxy', settings.trustProxy ?? false)
+  const app = createExpress(settings)
   overrideJson(app)
 
   app.use(
@@ -101,6 +99,25 @@ export function createApp(
   rejectUnknownPaths(app)
   app.use(errorHandler(logger, failure))
   return app
+}
+
+/** Creates the app of a startup, which rejects every request. */
+export function createStartingApp(settings: Settings): Express {
+  return createExpress(settings).use((request, response) => {
+    identifyRequest(request, response)
+    requestRejected.publish('startup')
+    const headers = { 'Retry-After': '1', Connection: 'close' }
+    sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
+  })
+}
+
+function createExpress({ trustProxy }: Settings): Express {
+  return express()
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('strict routing')
+    .enable('case sensitive routing')
+    .set('trust proxy', trustProxy ?? false)
 }
 
 /** Makes one handler of several, since Express's router takes about as long for one as all of these. */

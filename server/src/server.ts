@@ -5,7 +5,7 @@ import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { findOwnToken } from './accounts/own-token.ts'
 import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
-import { createApp } from './app.ts'
+import { createApp, createStartingApp } from './app.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
 import { createHttpServer } from './http/listen/http-server.ts'
 import { listen, stop, stopAccepting } from './http/listen/ports.ts'
@@ -18,7 +18,7 @@ import { createPlantStore } from './plants/plant-store.ts'
 import { readSettings, type Settings } from './settings/settings.ts'
 import type { InheritedSockets } from './systemd/inherited-sockets.ts'
 import { busyRetried } from './telemetry/events.ts'
-import type { MetricSources, Metrics } from './telemetry/metrics/metrics.ts'
+import type { Metrics } from './telemetry/metrics/metrics.ts'
 
 /** A server that handles requests. */
 export interface RunningServer {
@@ -76,15 +76,18 @@ export async function startServer(
   let database: Database | undefined
   let loadShedding: LoadShedding | undefined
   let metrics: Metrics | undefined
+  let measured: Metrics | undefined
   let whyDatabaseNotReady: (() => Promise<string | undefined>) | undefined
   let notReady: string | undefined = 'The server is starting.'
   let listening: Promise<string> | undefined
   // Connections in an inherited socket wait until the server is ready, but not for long.
   const socketWait = setTimeout(() => void listenOnce().catch(() => {}), MAX_SOCKET_WAIT)
+  use(createStartingApp(complete))
   try {
+    if (adminPort !== undefined || sockets?.admin !== undefined) metrics = await startMetrics(complete)
     if (sockets?.http === undefined) await listenOnce()
     if (adminPort !== undefined || sockets?.admin !== undefined) {
-      const sources = { whyNotReady, metrics: () => metrics }
+      const sources = { whyNotReady, metrics: () => measured }
       admin = await startAdminServer(sources, { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin })
     }
     await migrateAtStartup(databaseUrl, {
@@ -108,10 +111,9 @@ export async function startServer(
     whyDatabaseNotReady = cacheFor(DATABASE_STATE_TTL, whyUnavailable)
     const bodyMemory = createFairShare(complete.maxBodyMemory, SCARCE)
     const responseMemory = createResponseMemory(complete.maxResponseMemory)
-    if (admin) {
-      metrics = await startMetrics({
+    if (metrics) {
+      metrics.addSources({
         engine: opened.engine,
-        scheme: complete.publicUrl?.startsWith('https:') ? 'https' : 'http',
         limits: complete,
         isReady: async () => (await whyNotReady()) === undefined,
         openConnections,
@@ -123,6 +125,7 @@ export async function startServer(
         databaseConnections: opened.connections,
         failure,
       })
+      measured = metrics
     }
     signal?.throwIfAborted()
     use(
@@ -196,10 +199,10 @@ async function createFindToken(
   return (token) => (token.includes('.') ? verify(token) : findOwn(token))
 }
 
-/** Loads metrics only if a port shows them. */
-async function startMetrics(sources: MetricSources): Promise<Metrics> {
+/** Loads metrics only if a port shows them. They count from before the first request, and are shown with the database. */
+async function startMetrics({ publicUrl }: Settings): Promise<Metrics> {
   const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
-  return createMetrics(sources)
+  return createMetrics(publicUrl?.startsWith('https:') ? 'https' : 'http')
 }
 
 /** Caches the result of a function, from its end, for a time in milliseconds. */

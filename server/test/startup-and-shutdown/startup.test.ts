@@ -1,11 +1,14 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import pino from 'pino'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { startServer } from '../../src/index.ts'
+import { startAccessLog } from '../../src/telemetry/log/access-log.ts'
+import { readMetrics } from '../helpers/telemetry/read-metric.ts'
 
 /** The time a server may take to start on a busy machine, in milliseconds. */
 const PATIENCE = 60_000
@@ -55,6 +58,34 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   await ended
   expect(await read(`${admin}/livez`)).toBeUndefined()
   expect(await read(`http://127.0.0.1:${port}/plants`)).toBeUndefined()
+})
+
+test('requests that a startup rejects are in the metrics and in the access log', async () => {
+  const { file, url: databaseUrl } = temporaryDatabase()
+  await migrateDatabase(databaseUrl)
+  const lock = connect(file)
+  lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  const { logger, lines } = createLog()
+  onTestFinished(startAccessLog(logger))
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const starting = startServer({ port, adminPort, databaseUrl, trustProxy: 1, shutdownDelay: 0 }, { logger })
+  const headers = { 'X-Request-Id': 'early', 'X-Forwarded-For': '192.0.2.7' }
+  await until(async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/plants`, { headers }).catch(() => undefined)
+    return response?.status === 503 && response.headers.get('x-request-id') === 'early'
+  }, PATIENCE)
+  lock.exec('ROLLBACK')
+  lock.close()
+  const server = await starting
+  onTestFinished(() => server.close())
+
+  const metrics = await readMetrics(server)
+  expect(metrics.get('plant_store_rejected_total{reason="startup"}')).toBe(1)
+  const [series] = [...metrics].filter(([name, count]) => /duration_seconds_count.*="503"/.test(name) && count > 0)
+  expect(series).toEqual([expect.stringContaining('http_route=""'), 1])
+  expect(metrics.get('http_server_active_requests{http_request_method="GET",url_scheme="http"}')).toBe(0)
+  const line = { event: 'request', requestId: 'early', method: 'GET', status: 503, clientAddress: '192.0.2.7' }
+  expect(lines.filter(({ event }) => event === 'request')).toEqual([expect.objectContaining(line)])
 })
 
 test('the duration of a migration is logged, and nothing if none is pending', async () => {

@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
-import { Failure } from '../../failure.ts'
 import { addressKey, createFairShare, type FairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
-import { sendFailure } from '../response/send-failure.ts'
 import { createSlowReaders, type SlowReaders } from '../response/slow-readers.ts'
 import { createMessageClasses } from './message-classes.ts'
 import { createPipelining } from './pipelining.ts'
@@ -22,11 +19,11 @@ export interface HttpServer {
   server: Server
   slowReaders: SlowReaders
   /**
-   * Passes requests on to an app. Until then, every request is rejected because the server is starting.
+   * Passes requests on to an app. The first one must be set before the server listens.
    *
    * @param onEnd called with the connection of each response that has been handed over whole
    */
-  use(app: Express, onEnd: (socket: Socket) => void): void
+  use(app: Express, onEnd?: (socket: Socket) => void): void
   openConnections(): number
   /** Makes every response the last one of its connection. */
   drain(): void
@@ -40,7 +37,7 @@ const LATE_CHECK_INTERVAL = 1_000
 export function createHttpServer(limits: ConnectionLimits): HttpServer {
   const slowReaders = createSlowReaders(limits.stallTimeout)
   const enqueue = createPipelining(handle)
-  let listener: RequestListener = rejectStarting
+  let listener: RequestListener = neverCalled
   let release: (socket: Socket) => void = () => {}
   let draining = false
   const messages = createMessageClasses(endResponse)
@@ -81,7 +78,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   return {
     server,
     slowReaders,
-    use(app, onEnd) {
+    use(app, onEnd = () => {}) {
       messages.adopt(app)
       release = onEnd
       listener = (request, response) => app(request as Request, response as Response, neverCalled)
@@ -121,10 +118,3 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
 
 /** The app responds to everything; without this, Express would create a final handler per request. */
 function neverCalled(): void {}
-
-const rejectStarting: RequestListener = (request, response) => {
-  ;(request as Request).requestId = randomUUID()
-  const headers = { 'Retry-After': '1', Connection: 'close' }
-  requestRejected.publish('startup')
-  sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
-}

@@ -23,11 +23,16 @@ const MAX_HEADERS = 1000
 
 /** Gives a request its id, reports its end, and rejects it if it is malformed. */
 export const receiveRequest: RequestHandler = (request, response, next) => {
+  identifyRequest(request, response)
+  rejectMalformed(request)
+  next()
+}
+
+/** Gives a request its id and reports its end. */
+export function identifyRequest(request: Request, response: Response): void {
   const id = request.headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
   if (requestEnded.hasSubscribers) reportEnd(request, response)
-  rejectMalformed(request)
-  next()
 }
 
 function reportEnd(request: Request, response: Response): void {

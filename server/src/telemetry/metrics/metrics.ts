@@ -13,16 +13,16 @@ import {
 import { addGauges, type GaugeSources } from './gauges.ts'
 import { measureRequests } from './measure-requests.ts'
 
-/** What the metrics read. */
+/** What the metrics read once the database is open. */
 export interface MetricSources extends GaugeSources {
-  /** The scheme of the URLs that clients use. */
-  scheme: 'http' | 'https'
   /** Recognizes an error of the database that may go away. */
   failure: Database['failure']
 }
 
 /** The metrics of this process, in Prometheus text format. */
 export interface Metrics {
+  /** Adds what is read, and what can happen only with a database. */
+  addSources(sources: MetricSources): void
   contentType: string
   text(): Promise<string>
   close(): void
@@ -36,12 +36,13 @@ const UNAUTHENTICATED = /^401/
 /**
  * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
  * can see. No label has a value that a client chooses.
+ *
+ * @param scheme that of the URLs that clients use
  */
-export function createMetrics(sources: MetricSources): Metrics {
+export function createMetrics(scheme: 'http' | 'https'): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  addGauges(registry, sources)
 
   const countRejection = addCounter(registry, {
     name: 'plant_store_rejected_total',
@@ -76,17 +77,21 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
 
   const unsubscribes = [
-    measureRequests(registry, sources.scheme),
+    measureRequests(registry, scheme),
     subscribe(requestRejected, (reason) => countRejection(reason)),
     subscribe(authenticationFailed, ({ code }) => countAuthenticationFailure(String(code))),
-    subscribe(writesRejected, ({ count, error }) => {
-      countWriteRejection(sources.failure(error)?.fault ?? INTERNAL, count)
-    }),
     subscribe(batchCommitted, (size) => batches.observe(size)),
     subscribe(busyRetried, () => retries.inc()),
   ]
 
   return {
+    addSources(sources) {
+      addGauges(registry, sources)
+      const unsubscribe = subscribe(writesRejected, ({ count, error }) => {
+        countWriteRejection(sources.failure(error)?.fault ?? INTERNAL, count)
+      })
+      unsubscribes.push(unsubscribe)
+    },
     contentType: registry.contentType,
     text: () => registry.metrics(),
     close() {
