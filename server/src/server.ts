@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { type Database, openDatabase } from '@plant-store/prisma'
 import type { RequestHandler } from 'express'
 import pino, { type Logger } from 'pino'
@@ -178,6 +178,8 @@ export async function startServer(
   /** Closes what has been opened: the private port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
     await stop(server, timeout)
+    // The requests that it has aborted end after it.
+    while (openConnections() > 0) await nextTurn()
     loadShedding?.close()
     await database?.close()
     metrics?.close()

@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
-import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
 import { startAccessLog } from '../../src/telemetry/log/access-log.ts'
@@ -222,6 +223,19 @@ describe('ACCESS_LOG', () => {
     const lines = eventLines(await callProcess({ ACCESS_LOG: 'on' }), 'request')
     expect(lines).toMatchObject([{ requestId: 'called', status: 200, account: 'alice' }])
   })
+})
+
+test('a request that a shutdown aborts has a line', async () => {
+  const environment = { ACCESS_LOG: 'on', SHUTDOWN_TIMEOUT: '100ms' }
+  const { server, token } = await startWithToken(temporaryFolder(), 'aborted', environment)
+  const socket = await openSocket(server.url)
+  const headers = { ...withId('aborted'), 'Content-Length': '100', Expect: '100-continue' }
+  socket.write(withToken(post('{"id":1,"name":"Ficus"}', headers), token))
+  // The server waits for the rest of the body.
+  await once(socket, 'data')
+  expect(await server.end()).toBe(0)
+  const lines = eventLines(server.output(), 'request')
+  expect(lines).toMatchObject([{ requestId: 'aborted', status: 499, account: 'alice', route: '/plants' }])
 })
 
 test('lines are written soon, also by a server that is then killed', async () => {
