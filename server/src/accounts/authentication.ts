@@ -3,6 +3,7 @@ import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { Failure } from '../failure.ts'
+import { clientAddress } from '../http/request/client-address.ts'
 import { addressKey } from '../limits/fair-share.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
@@ -80,7 +81,7 @@ export function authenticate(
     token: string | undefined,
   ): Promise<void> {
     const found = await find(request.headers, token).catch(async (error) => {
-      if (error instanceof Failure) await reportFailure(error, addressKey(request.ip ?? ''), response)
+      if (error instanceof Failure) await reportFailure(error, addressKey(clientAddress(request) ?? ''), response)
       throw error
     })
     admit(request, found)

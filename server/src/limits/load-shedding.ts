@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Request, RequestHandler } from 'express'
 import { Failure } from '../failure.ts'
+import { clientAddress } from '../http/request/client-address.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey, createFairShare } from './fair-share.ts'
@@ -89,7 +90,7 @@ export function createLoadShedding({ maxRequestsInFlight, maxEventLoopDelay, tru
   return {
     shedByAddress(request, _response, next) {
       const connection = find(request.socket)
-      hold(connection, trustProxy === undefined ? connection.peer : addressClient(request.ip))
+      hold(connection, trustProxy === undefined ? connection.peer : addressClient(clientAddress(request)))
       next()
     },
 

@@ -55,6 +55,18 @@ describe('failed authentication per address', () => {
     expect((await server.call('/plants')).status).toBe(200)
   })
 
+  test('an address has one limit if the proxy appends the port of each connection', async () => {
+    await using server = await startTestServer({ trustProxy: 1, authFailureLimit: { requests: 1, seconds: 60 } })
+    const fail = async (address: string) => {
+      const response = await server.call('/plants', { token: null, headers: { 'x-forwarded-for': address } })
+      return response.status
+    }
+    expect([await fail('192.0.2.1:4711'), await fail('192.0.2.1:4712'), await fail('192.0.2.1')]).toEqual([
+      401, 429, 429,
+    ])
+    expect([await fail('[2001:db8::1]:4711'), await fail('[2001:db8::1]:4712')]).toEqual([401, 429])
+  })
+
   test('a missing scope is not a failed authentication', async () => {
     await using server = await startTestServer({ authFailureLimit: { requests: 1, seconds: 60 } })
     const { token } = await server.createToken({ scopes: ['write'] })

@@ -1,5 +1,6 @@
 import { type Attributes, context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { NextFunction, Request, Response } from 'express'
+import { clientAddress } from '../../http/request/client-address.ts'
 import { CLIENT_CLOSED_REQUEST } from '../events.ts'
 import { finalStatus } from '../final-status.ts'
 import { validAddress } from '../valid-address.ts'
@@ -46,7 +47,7 @@ function describeRequest(request: Request): Attributes {
     'url.scheme': protocol in DEFAULT_PORTS ? protocol : undefined,
     'url.path': redact(request.path),
     ...describeHost(request.host, protocol),
-    'client.address': validAddress(request.ip),
+    'client.address': validAddress(clientAddress(request)),
     'network.peer.address': socket.remoteAddress,
     'network.protocol.version': httpVersion,
     'user_agent.original': redact(headers['user-agent']),
