@@ -48,15 +48,15 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   const tracing = await startTracing(settings, logger)
   const stopLogs = await startLogs(settings, logger)
   const observers = { logger, traceRequest: tracing?.middleware }
-  const server = await startServer(settings, observers, { signal, sockets }).catch((error) => {
-    stopLogs()
+  const server = await startServer(settings, observers, { signal, sockets }).catch(async (error) => {
+    await stopLogs()
     throw error
   })
   const close = async () => {
     const end = performance.now() + settings.shutdownTimeout
     systemd?.stopping()
     await server.close()
-    stopLogs()
+    await stopLogs()
     await tracing?.close(end - performance.now())
     await systemd?.close()
   }
@@ -79,14 +79,15 @@ async function connectToSystemd(logger: Logger): Promise<StateReports | undefine
 }
 
 /** Starts the logs of what happens to requests, and returns a function that ends them. */
-async function startLogs({ accessLog }: Settings, logger: Logger): Promise<() => void> {
-  const ends = [logRejections(logger), logAuthenticationFailures(logger)]
+async function startLogs({ accessLog }: Settings, logger: Logger): Promise<() => Promise<void>> {
+  const ends: (() => void | Promise<void>)[] = [logRejections(logger), logAuthenticationFailures(logger)]
   if (accessLog) {
     const { startAccessLog } = await import('../telemetry/log/access-log.ts')
-    ends.push(startAccessLog(collectingLogger(logger)))
+    const { logger: collecting, hasRoom, flush } = collectingLogger(logger)
+    ends.push(startAccessLog(collecting, hasRoom), flush)
   }
-  return () => {
-    for (const end of ends) end()
+  return async () => {
+    for (const end of ends) await end()
   }
 }
 

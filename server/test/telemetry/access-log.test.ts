@@ -1,13 +1,14 @@
 /** The line of each request with ACCESS_LOG=on. */
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
+import { requestUnparsed } from '../../src/telemetry/events.ts'
 import { startAccessLog } from '../../src/telemetry/log/access-log.ts'
 import { createKey, ISSUER, signToken, startKeyServer, startWithIssuer } from '../helpers/accounts/token-issuer.ts'
 import { createFileLog, eventLines, type LogLine } from '../helpers/telemetry/log-lines.ts'
@@ -189,11 +190,49 @@ test.each([
     return { lines, sum: omitted.reduce((sum, number) => sum + number, lines) }
   }
   await until(() => count().sum === total, PATIENCE)
-  // At most ten a second.
   expect(count().lines).toBeLessThan(total)
 })
 
-test.each(['not an address', 'pst_0123456789', '"}\u0085', ''])(
+describe('of requests without a valid token', () => {
+  const publish = (count: number) => {
+    for (let id = 0; id < count; id++) requestUnparsed.publish({ requestId: `${id}`, status: 400, address: undefined })
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    return () => void vi.useRealTimers()
+  })
+
+  test('ten have a line each second', async () => {
+    const log = await createFileLog()
+    const end = startAccessLog(log.logger)
+    for (const seconds of [1, 2, 3]) {
+      publish(300)
+      expect(log.eventLines('request')).toHaveLength(10 * seconds)
+      vi.advanceTimersByTime(1_000)
+      expect(log.eventLines('requests omitted')).toHaveLength(seconds)
+    }
+    publish(10)
+    end()
+    expect(log.eventLines('requests omitted')).toMatchObject([{ omitted: 290 }, { omitted: 290 }, { omitted: 290 }])
+  })
+
+  test('none has a line while too many wait, and they are counted when there is room again', async () => {
+    const log = await createFileLog()
+    let hasRoom = false
+    onTestFinished(startAccessLog(log.logger, () => hasRoom))
+    publish(3)
+    vi.advanceTimersByTime(5_000)
+    expect(log.lines()).toEqual([])
+    hasRoom = true
+    vi.advanceTimersByTime(1_000)
+    expect(log.eventLines('requests omitted')).toMatchObject([{ omitted: 3 }])
+    publish(1)
+    expect(log.eventLines('request')).toHaveLength(1)
+  })
+})
+
+test.each(['not an address', 'pst_0123456789', '"}\u0085', 'dead.beef.cafe:face', '1.2.3.4.5', ''])(
   'what is not an address is left out: %s',
   async (address) => {
     const { server, find } = await startLogged({ trustProxy: 1 })
@@ -203,6 +242,18 @@ test.each(['not an address', 'pst_0123456789', '"}\u0085', ''])(
     expect(clientAddress).toBe(address === '' ? '127.0.0.1' : undefined)
   },
 )
+
+test.each([
+  ['192.0.2.7:4711', '192.0.2.7'],
+  ['[2001:db8::1]:4711', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['fe80::1%eth0', 'fe80::1%eth0'],
+])('the address %s, as a proxy reports it, is written as %s', async (address, written) => {
+  const { server, find } = await startLogged({ trustProxy: 1 })
+  await exchange(server.url, get('/plants', { ...withId('id'), 'X-Forwarded-For': address }))
+  expect(await find('id')).toMatchObject({ clientAddress: written })
+})
 
 describe('ACCESS_LOG', () => {
   async function callProcess(environment: Record<string, string>): Promise<string> {

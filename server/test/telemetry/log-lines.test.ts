@@ -1,11 +1,13 @@
 /** What a line of the log looks like. */
 import { spawn, spawnSync } from 'node:child_process'
+import { openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { commandLine } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { logOutput } from '../../src/telemetry/log/log-output.ts'
 import { auditLogger } from '../../src/telemetry/log/logger.ts'
 import { createFileLog } from '../helpers/telemetry/log-lines.ts'
 
@@ -54,42 +56,84 @@ test('LOG_LEVEL=silent turns audit events off', async () => {
   expect(lines()).toEqual([])
 })
 
-test('a line that a full disk has cut does not spoil the next one', () => {
+describe('a line that a full disk has cut does not spoil the next one', () => {
+  const next = '{"text":"next"}'
+  test.each([
+    ['both written immediately', 'write(line)', 'write(next)'],
+    ['the first one collected', 'collect(line)', 'write(next)'],
+    ['the second one collected', 'write(line)', 'collect(next)'],
+    ['both collected', 'collect(line)', 'collect(next)'],
+  ])('%s', (_what, writeLine, writeNext) => {
+    const file = path.join(temporaryFolder(), 'log')
+    const module = fileURLToPath(new URL('../../dist/telemetry/log/log-output.js', import.meta.url))
+    // A file larger than the limit of a process fails like a full disk.
+    const code = `
+      import { openSync, readFileSync, truncateSync } from 'node:fs'
+      import { logOutput } from ${JSON.stringify(module)}
+      process.on('SIGXFSZ', () => {})
+      const file = ${JSON.stringify(file)}
+      const descriptor = openSync(file, 'a')
+      const line = JSON.stringify({ text: 'x'.repeat(2_000) }) + '\\n'
+      const next = ${JSON.stringify(`${next}
+`)}
+      for (let count = 0; count < 5; count++) logOutput(descriptor).${writeLine}
+      await logOutput(descriptor).flush()
+      truncateSync(file, 1_000)
+      logOutput(descriptor).${writeNext}
+      await logOutput(descriptor).flush()
+      process.stdout.write(readFileSync(file, 'utf8'))`
+    const shell = 'ulimit -f 8 && exec "$0" --input-type=module --eval "$1"'
+    const { stdout, stderr } = spawnSync('sh', ['-c', shell, process.execPath, code])
+    expect(String(stderr)).toBe('')
+    expect(String(stdout).split('\n').slice(1)).toEqual([next, ''])
+  })
+})
+
+test('lines that are written while collected ones are keep their order', async () => {
   const file = path.join(temporaryFolder(), 'log')
-  const module = fileURLToPath(new URL('../../dist/telemetry/log/log-output.js', import.meta.url))
-  // A file larger than the limit of a process fails like a full disk.
-  const code = `
-    import { openSync, readFileSync, truncateSync } from 'node:fs'
-    import { createLogOutput } from ${JSON.stringify(module)}
-    process.on('SIGXFSZ', () => {})
-    const file = ${JSON.stringify(file)}
-    const output = createLogOutput(openSync(file, 'a'))
-    const line = JSON.stringify({ text: 'x'.repeat(2_000) }) + '\\n'
-    for (let count = 0; count < 5; count++) output(line)
-    truncateSync(file, 1_000)
-    output('{"text":"next"}\\n')
-    process.stdout.write(readFileSync(file, 'utf8'))`
-  const { stdout, stderr } = spawnSync('sh', [
-    '-c',
-    'ulimit -f 8 && exec "$0" --input-type=module --eval "$1"',
-    process.execPath,
-    code,
-  ])
-  expect(String(stderr)).toBe('')
-  expect(String(stdout).split('\n').slice(1)).toEqual(['{"text":"next"}', ''])
+  const { collect, write, flush } = logOutput(openSync(file, 'a'))
+  const lengths = [5_000, 0, 100, 20_000, 1, 4_000, 4_000]
+  const lines = lengths.map((length, index) => `{"index":${index},"text":"${'x'.repeat(length)}"}\n`)
+  // The first one is long enough to be written immediately.
+  for (const [index, line] of lines.entries()) (index % 2 === 0 ? collect : write)(line)
+  await flush()
+  expect(readFileSync(file, 'utf8')).toBe(lines.join(''))
 })
 
 // On other systems, `script` takes other arguments.
-test.skipIf(process.platform !== 'linux')('a terminal shows lines for people', async () => {
-  const script = spawn('script', ['--quiet', '--command', commandLine(['serve']).join(' '), '/dev/null'], {
-    env: { ...process.env, DATABASE_URL: temporaryDatabase().url, PORT: '0', NO_COLOR: '1' },
-    stdio: ['ignore', 'pipe', 'ignore'],
+describe.skipIf(process.platform !== 'linux')('a terminal', () => {
+  /** Runs a command in a terminal, which ends with the test, and returns what it has printed so far. */
+  function runInTerminal(command: readonly string[], environment: Record<string, string> = {}): () => string {
+    const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+    const script = spawn('script', ['--quiet', '--command', quoted, '/dev/null'], {
+      env: { ...process.env, NO_COLOR: '1', ...environment },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    onTestFinished(() => void script.kill('SIGKILL'))
+    let output = ''
+    script.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    return () => output
+  }
+
+  test('shows lines for people', async () => {
+    const output = runInTerminal(commandLine(['serve']), { DATABASE_URL: temporaryDatabase().url, PORT: '0' })
+    await until(() => /ready/.test(output()), 60_000)
+    expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
   })
-  onTestFinished(() => void script.kill('SIGKILL'))
-  let output = ''
-  script.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
+
+  test('gets no control characters of a value', async () => {
+    const module = fileURLToPath(new URL('../../dist/telemetry/log/logger.js', import.meta.url))
+    const code = `
+      import { createLogger } from ${JSON.stringify(module)}
+      const value = 'a\\u001b[2Jb\\u009b31mc\\u0007\\rd'
+      const logger = await createLogger('info')
+      logger.error({ err: new Error(value), account: value }, value)
+      logger.info('done')`
+    const output = runInTerminal([process.execPath, '--input-type=module', '--eval', code])
+    await until(() => /INFO: done/.test(output()), 60_000)
+    expect(output()).toContain('Error: a\\u001b[2Jb\\u009b31mc\\u0007\\u000dd')
+    expect(output().replaceAll('\r\n', '\n').replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
   })
-  await until(() => /ready/.test(output), 60_000)
-  expect(output).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
 })

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import type { Logger } from 'pino'
+import { clientAddress } from '../../http/request/client-address.ts'
 import { type RequestEnded, type RequestUnparsed, requestEnded, requestUnparsed, subscribe } from '../events.ts'
 import { validAddress } from '../valid-address.ts'
 import { createInterval } from './interval.ts'
@@ -13,29 +14,39 @@ const LIMITED = new Set([429, 503])
 
 /**
  * Logs each request when it has ended. Requests that cost a client next to nothing (without a valid token, or beyond a
- * limit) have ten lines per second, and a line that counts the others, so that no client without a token can fill the disk.
+ * limit) have ten lines per second, so that no client without a token can fill the disk. A line counts those without one.
  *
  * @param logger has no level that hides the lines
+ * @param hasRoom whether a request may have a line; default: always
  * @returns a function that writes the last line and unsubscribes
  */
-export function startAccessLog(logger: Logger): () => void {
+export function startAccessLog(logger: Logger, hasRoom: () => boolean = () => true): () => void {
   let limited = 0
+  let omitted = 0
   const interval = createInterval(INTERVAL, () => {
-    const omitted = limited - MAX_LINES
-    if (omitted > 0) logger.info({ event: 'requests omitted', omitted }, 'requests omitted from the access log')
     limited = 0
+    if (omitted === 0) return
+    if (hasRoom()) logOmitted()
+    else interval.begin()
   })
 
-  function hasLine(): boolean {
-    interval.begin()
-    limited++
-    return limited <= MAX_LINES
+  function logOmitted(): void {
+    if (omitted > 0) logger.info({ event: 'requests omitted', omitted }, 'requests omitted from the access log')
+    omitted = 0
+  }
+
+  function hasLine(isLimited: boolean): boolean {
+    if (isLimited) limited++
+    const isWritten = hasRoom() && !(isLimited && limited > MAX_LINES)
+    if (!isWritten) omitted++
+    if (isLimited || !isWritten) interval.begin()
+    return isWritten
   }
 
   function logEnded(ended: RequestEnded): void {
     const { request, method, route, status, seconds, bytesSent } = ended
     const { identity } = request as Partial<Pick<Request, 'identity'>>
-    if ((!identity || LIMITED.has(status)) && !hasLine()) return
+    if (!hasLine(!identity || LIMITED.has(status))) return
     logger.info(
       {
         event: 'request',
@@ -47,7 +58,7 @@ export function startAccessLog(logger: Logger): () => void {
         bytesSent,
         account: identity?.account,
         tokenId: identity?.tokenId,
-        clientAddress: validAddress(request.ip),
+        clientAddress: validAddress(clientAddress(request)),
         traceId: request.traceId,
       },
       `${method} ${route ?? 'unknown path'} ${status}`,
@@ -55,12 +66,12 @@ export function startAccessLog(logger: Logger): () => void {
   }
 
   function logUnparsed({ requestId, status, address }: RequestUnparsed): void {
-    if (!hasLine()) return
+    if (!hasLine(true)) return
     const fields = { event: 'request', requestId, status, clientAddress: validAddress(address) }
     logger.info(fields, `malformed request ${status}`)
   }
 
-  const ends = [subscribe(requestEnded, logEnded), subscribe(requestUnparsed, logUnparsed), interval.end]
+  const ends = [subscribe(requestEnded, logEnded), subscribe(requestUnparsed, logUnparsed), interval.end, logOmitted]
   return () => {
     for (const end of ends) end()
   }

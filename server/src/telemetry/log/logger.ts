@@ -1,14 +1,10 @@
 import { isatty } from 'node:tty'
 import pino, { type Logger, type LoggerOptions } from 'pino'
-import { createInterval } from './interval.ts'
-import { createLogOutput, sanitize } from './log-output.ts'
+import { logOutput } from './log-output.ts'
+import { readForTerminal, sanitize } from './sanitize.ts'
 
 const STANDARD_OUTPUT = 1
 export const STANDARD_ERROR = 2
-/** How long lines of the access log are collected, at most, in milliseconds; a crash of the process loses these. */
-const COLLECTING_INTERVAL = 100
-/** How much of them is collected, in characters. */
-const MAX_COLLECTED = 32 * 1024
 
 const FORMAT: LoggerOptions = {
   timestamp: pino.stdTimeFunctions.isoTime,
@@ -22,19 +18,16 @@ const FORMAT: LoggerOptions = {
  * @param descriptor the file descriptor to write to; default: standard output
  */
 export async function createLogger(level: string, descriptor: number = STANDARD_OUTPUT): Promise<Logger> {
-  if (!isatty(descriptor)) {
-    const output = createLogOutput(descriptor)
-    return pino({ ...FORMAT, level }, { write: (line) => output(sanitize(line)) })
-  }
-  const { default: pretty } = await import('pino-pretty')
-  const destination = pretty({
-    ignore: 'pid,hostname,event',
-    singleLine: true,
-    translateTime: 'SYS:HH:MM:ss.l',
-    sync: true,
-    destination: descriptor,
-  })
-  return pino({ ...FORMAT, level }, destination)
+  const format = isatty(descriptor) ? await createPrettyFormat() : sanitize
+  const output = logOutput(descriptor)
+  return pino({ ...FORMAT, level }, { write: (line) => output.write(format(line)) })
+}
+
+/** Loads what makes lines readable only for a terminal. */
+async function createPrettyFormat(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty')
+  const format = prettyFactory({ ignore: 'pid,hostname,event', singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })
+  return (line) => format(readForTerminal(line))
 }
 
 /**
@@ -45,25 +38,23 @@ export function auditLogger(logger: Logger): Logger {
   return logger.level === 'silent' ? logger : logger.child({}, { level: 'info' })
 }
 
+/** A logger for many short lines, and its output. */
+export interface CollectingLogger {
+  logger: Logger
+  /** Whether the reader of the log is fast enough for more lines. */
+  hasRoom(): boolean
+  /** Writes the last lines; those that the reader does not take in time are dropped. */
+  flush(): Promise<void>
+}
+
 /**
- * Creates a logger for many short lines without control characters, which it writes together: a system call for each
- * would take longer than the line. A terminal gets each line as it comes.
+ * Creates a logger for many short lines without control characters, which are written together: a system call for each
+ * would take longer than the line. The event loop does not wait for their reader. A terminal gets each line as it comes.
  */
-export function collectingLogger(logger: Logger, descriptor: number = STANDARD_OUTPUT): Logger {
-  if (logger.level === 'silent' || isatty(descriptor)) return auditLogger(logger)
-  const output = createLogOutput(descriptor)
-  let lines = ''
-  const interval = createInterval(COLLECTING_INTERVAL, () => {
-    const text = lines
-    lines = ''
-    output(text)
-  })
-  process.once('exit', interval.end)
-  return pino(FORMAT, {
-    write(line) {
-      lines += line
-      interval.begin()
-      if (lines.length > MAX_COLLECTED) interval.end()
-    },
-  })
+export function collectingLogger(logger: Logger, descriptor: number = STANDARD_OUTPUT): CollectingLogger {
+  if (logger.level === 'silent' || isatty(descriptor)) {
+    return { logger: auditLogger(logger), hasRoom: () => true, flush: async () => {} }
+  }
+  const { collect, hasRoom, flush } = logOutput(descriptor)
+  return { logger: pino(FORMAT, { write: collect }), hasRoom, flush }
 }

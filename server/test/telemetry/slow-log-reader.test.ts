@@ -1,0 +1,106 @@
+/** A reader of the log that stops reading does not stop the service. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
+import { Socket } from 'node:net'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
+
+const PATIENCE = 60_000
+/** The longest name, so that few lines are much: 800 bytes in each. */
+const ACCOUNT = '\u{1fab4}'.repeat(200)
+/** More lines than the pipe and the server take together. */
+const MANY = 1_500
+
+/** The reading end of a pipe. */
+interface Reader {
+  /** What has been read, after the reader has stopped, too. */
+  output(): string
+  read(): void
+  stop(): void
+}
+
+/** Starts a server with an access log, which nothing reads yet. */
+async function startUnread(): Promise<{ child: ChildProcess; call: (count: number) => Promise<void>; reader: Reader }> {
+  const DATABASE_URL = await newDatabase()
+  const { stdout } = await runCommand(['token', 'create', '--account', ACCOUNT], { DATABASE_URL })
+  const port = await freePort()
+  const { reader, writable } = createPipe()
+  const child = spawn(process.execPath, commandLine(['serve']).slice(1), {
+    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', ACCESS_LOG: 'on', MAX_EVENT_LOOP_DELAY: '0' },
+    stdio: ['ignore', writable, 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const url = `http://127.0.0.1:${port}/plants`
+  const respond = async () => {
+    const response = await fetch(url, { headers: { authorization: `Bearer ${stdout.trim()}` } })
+    await response.text()
+    return response.status
+  }
+  await until(async () => (await respond().catch(() => 0)) === 200, PATIENCE)
+  return {
+    child,
+    reader,
+    async call(count) {
+      for (let called = 0; called < count; called += 50) {
+        const statuses = await Promise.all(Array.from({ length: 50 }, respond))
+        expect(new Set(statuses)).toEqual(new Set([200]))
+      }
+    },
+  }
+}
+
+/** Creates a named pipe, whose two ends are opened on their own, as those of another process would be. */
+function createPipe(): { reader: Reader; writable: number } {
+  const file = path.join(temporaryFolder(), 'pipe')
+  execFileSync('mkfifo', [file])
+  const socket = new Socket({ fd: openSync(file, constants.O_RDONLY | constants.O_NONBLOCK), readable: true })
+  onTestFinished(() => void socket.destroy())
+  let output = ''
+  socket.pause().on('data', (bytes: Buffer) => {
+    output += bytes.toString('latin1')
+  })
+  const reader = {
+    output: () => Buffer.from(output, 'latin1').toString(),
+    read: () => void socket.resume(),
+    stop: () => void socket.pause(),
+  }
+  return { reader, writable: openSync(file, 'w') }
+}
+
+const counts = (output: string) => {
+  const omitted = eventLines(output, 'requests omitted').map((line) => Number(line['omitted']))
+  return { written: eventLines(output, 'request').length, omitted: omitted.reduce((sum, count) => sum + count, 0) }
+}
+
+test('requests are served while nothing reads the log, and those without a line are counted', {
+  timeout: 120_000,
+}, async () => {
+  const { child, call, reader } = await startUnread()
+  await call(MANY)
+  reader.read()
+  await until(() => counts(reader.output()).omitted > 0, PATIENCE)
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  await until(() => reader.output().includes('"closing"'), PATIENCE)
+  // One of a request that waited for the server.
+  const { written, omitted } = counts(reader.output())
+  expect(written + omitted).toBeGreaterThanOrEqual(MANY)
+  expect(omitted).toBeLessThan(MANY)
+  // Every line is whole.
+  expect(readLines(reader.output())).toHaveLength(reader.output().split('\n').length - 1)
+})
+
+test('a server whose log nothing reads shuts down', { timeout: 120_000 }, async () => {
+  const { child, call } = await startUnread()
+  // More than a pipe takes.
+  await call(200)
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+})
