@@ -17,7 +17,8 @@ export function readVersion(): string {
   return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }
 
-function findCommand(): 'npm run --silent plant-store --' | 'npx plant-store' | 'plant-store' {
+function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-store' | 'plant-store' {
   if (runsFromRepository) return 'npm run --silent plant-store --'
-  return import.meta.url.includes('/node_modules/') ? 'npx plant-store' : 'plant-store'
+  // "--no" installs nothing: in another folder, npx would run whatever package has this name.
+  return import.meta.url.includes('/node_modules/') ? 'npx --no plant-store' : 'plant-store'
 }

@@ -12,13 +12,16 @@ const DEMO_DAYS = 7
 
 /**
  * Prints how to begin on an empty database: a token and calls that work as pasted. In production, where others read the
- * output, it prints the commands that create a token instead.
+ * output, a line of the log says how to create one instead.
  */
 export async function greet(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
+  if (settings.nodeEnv === 'production') {
+    logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens(settings)}`)
+    return
+  }
   if (isOutputClosed()) return
   try {
-    if (settings.nodeEnv === 'production') print(explainTokens(settings))
-    else await greetWithToken(server, settings, logger)
+    await greetWithToken(server, settings, logger)
   } catch (error) {
     if (!(error instanceof OutputError)) throw error
     console.error(`plant-store: no token was printed: ${error.message}`)
@@ -53,13 +56,13 @@ ${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
 
 function explainTokens({ databaseUrl }: Settings): string {
   const command = `${ownCommand} token create --account me`
-  if (ownCommand === 'plant-store') return `\nThe plant store is empty. Create a token: ${command}\n`
+  if (ownCommand === 'plant-store') return `create a token with "${command}"`
   // The shell that the command is pasted into does not have the server's settings.
   const isDefault = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL)
   const isSecret = hasPassword(databaseUrl)
   const setting = isDefault || isSecret ? '' : `DATABASE_URL=${quote(databaseUrl)} `
-  const hint = isSecret ? ', with the same DATABASE_URL in the environment, which is not shown for its password' : ''
-  return `\nThe plant store is empty. Create a token, in the same folder${hint}:\n\n  ${setting}${command}\n`
+  const hint = isSecret ? ' and the same DATABASE_URL in the environment, which is not shown for its password' : ''
+  return `create a token, in the same folder, with "${setting}${command}"${hint}`
 }
 
 /** Quotes text as one word for a POSIX shell. */

@@ -74,7 +74,7 @@ export const settingsTable = {
     format: TextSchema,
     unset: 'none',
     example: 'production',
-    description: 'With production, the first startup prints how to create a token, not a token.',
+    description: 'With production, the first startup logs how to create a token instead of printing one.',
   },
   DOCS: {
     format: OnOffSchema,

@@ -4,11 +4,17 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import {
+  commandLine,
+  runCommand,
+  type ServerProcess,
+  startServerProcess,
+} from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
 
 const DAY = 86_400_000
 
@@ -31,19 +37,34 @@ test('the token of the first start expires after 7 days, and its secret is not l
   expect(logged).not.toContain('pst_')
 })
 
-test('in production no token is created, and the printed command creates one', { timeout: 180_000 }, async () => {
-  const { file } = temporaryDatabase()
-  const environment = { DATABASE_URL: `file:${path.dirname(file)}/it's "new"/plants.db`, NODE_ENV: 'production' }
-  const server = await startServerProcess(environment)
-  try {
+describe('in production', () => {
+  async function startInProduction(environment: Record<string, string>): Promise<ServerProcess> {
+    const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })
+    onTestFinished(async () => void (await server.end()))
+    return server
+  }
+
+  test('no token is created, and the command in the log creates one', { timeout: 180_000 }, async () => {
+    const { file } = temporaryDatabase()
+    const environment = { DATABASE_URL: `file:${path.dirname(file)}/it's "new"/plants.db` }
+    const server = await startInProduction(environment)
     expect(server.output()).not.toContain('pst_')
     expect(await listTokens(environment)).toEqual([])
-    const [command = ''] = server.output().match(/^ {2}.*token create.*$/gm) ?? []
+    const [line] = eventLines(server.output(), 'empty database')
+    expect(line).toMatchObject({
+      level: 'info',
+      msg: expect.stringMatching(/^the plant store is empty: create a token/),
+    })
+    const [, command = ''] = /with "(.*)"$/.exec(String(line?.['msg'])) ?? []
     expect(await createToken(command), command).toMatch(/^pst_\w{49}\n$/)
     expect(await listTokens(environment)).toHaveLength(1)
-  } finally {
-    await server.end()
-  }
+  })
+
+  test('every line of the output is JSON', async () => {
+    const server = await startInProduction({ DATABASE_URL: temporaryDatabase().url })
+    const lines = server.output().trimEnd().split('\n')
+    expect(readLines(server.output())).toHaveLength(lines.length)
+  })
 })
 
 test.skipIf(!existsSync('/dev/full'))(

@@ -43,6 +43,17 @@ async function writeLostSpans(): Promise<LogLine[]> {
   return readLines(server.output())
 }
 
+/** Returns the lines of a first startup in production, with the command of a release instead of that of a checkout. */
+async function writeEmptyDatabase(): Promise<LogLine[]> {
+  const server = await startServerProcess({ DATABASE_URL: await newDatabase(), NODE_ENV: 'production' })
+  await server.end()
+  const command = ' with "plant-store token create --account me"'
+  return readLines(server.output()).map((line) => ({
+    ...line,
+    msg: String(line['msg']).replace(/(?<=create a token), in the same folder, with .*/, command),
+  }))
+}
+
 /** Returns the names of all fields, and of an error those that all errors have. */
 function fieldsOf(line: LogLine): string[] {
   const { err, addresses } = line as { err?: object; addresses?: object[] }
@@ -58,7 +69,7 @@ function shapeOf(id: unknown): string {
 test('docs/production/log.md shows lines that a server writes, and names every event', {
   timeout: 180_000,
 }, async () => {
-  const lines = [...(await writeAll()), ...(await writeLostSpans())]
+  const lines = [...(await writeAll()), ...(await writeLostSpans()), ...(await writeEmptyDatabase())]
   for (const example of examples) {
     const written = lines.find((line) => line['msg'] === example['msg'])
     expect(written, `a line says ${example['msg']}`).toBeDefined()
