@@ -19,6 +19,6 @@ export function readVersion(): string {
 
 function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-store' | 'plant-store' {
   if (runsFromRepository) return 'npm run --silent plant-store --'
-  // "--no" installs nothing: in another folder, npx would run whatever package has this name.
+  // "--no" installs nothing: in another folder, npx would run any package of this name.
   return import.meta.url.includes('/node_modules/') ? 'npx --no plant-store' : 'plant-store'
 }

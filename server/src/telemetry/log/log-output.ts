@@ -34,7 +34,7 @@ process.once('exit', () => {
   for (const { writeRest } of outputs.values()) writeRest()
 })
 
-/** Returns the output of a file descriptor: only one, since a cut line is continued by whatever is written next. */
+/** Returns the output of a file descriptor: only one, since a cut line is ended by the next write. */
 export function logOutput(descriptor: number): LogOutput {
   const output = outputs.get(descriptor) ?? createLogOutput(descriptor)
   outputs.set(descriptor, output)
