@@ -20,10 +20,10 @@ const MANY = 1_500
 
 /** The reading end of a pipe. */
 interface Reader {
-  /** What has been read, after the reader has stopped, too. */
+  /** Returns what has been read. */
   output(): string
+  /** Begins to read. */
   read(): void
-  stop(): void
 }
 
 /** Starts a server with an access log, which nothing reads yet. */
@@ -60,16 +60,18 @@ async function startUnread(): Promise<{ child: ChildProcess; call: (count: numbe
 function createPipe(): { reader: Reader; writable: number } {
   const file = path.join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [file])
-  const socket = new Socket({ fd: openSync(file, constants.O_RDONLY | constants.O_NONBLOCK), readable: true })
-  onTestFinished(() => void socket.destroy())
+  const readable = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   let output = ''
-  socket.pause().on('data', (bytes: Buffer) => {
-    output += bytes.toString('latin1')
-  })
   const reader = {
     output: () => Buffer.from(output, 'latin1').toString(),
-    read: () => void socket.resume(),
-    stop: () => void socket.pause(),
+    read() {
+      // Only now, since a paused stream would read, too.
+      const socket = new Socket({ fd: readable, readable: true, writable: false })
+      onTestFinished(() => void socket.destroy())
+      socket.on('data', (bytes: Buffer) => {
+        output += bytes.toString('latin1')
+      })
+    },
   }
   return { reader, writable: openSync(file, 'w') }
 }
@@ -99,8 +101,7 @@ test('requests are served while nothing reads the log, and those without a line 
 
 test('a server whose log nothing reads shuts down', { timeout: 120_000 }, async () => {
   const { child, call } = await startUnread()
-  // More than a pipe takes.
-  await call(200)
+  await call(MANY)
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
 })
