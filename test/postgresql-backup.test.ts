@@ -5,7 +5,7 @@ import { openDatabase } from '@plant-store/prisma'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresqlServer, postgresqlUser, startPostgresql } from './helpers/database/postgresql.ts'
-import { isLong } from './helpers/long-tests.ts'
+import { isLong, requireInCi } from './helpers/long-tests.ts'
 import { codeBlock, readGuide, shell } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
@@ -14,6 +14,7 @@ import { until } from './helpers/until.ts'
 const PROGRAMS = '/usr/lib/postgresql'
 const guide = readGuide('several-machines/README.md')
 const bin = findNewest()
+requireInCi('PostgreSQL with pg_basebackup', bin)
 if (!isLong) console.log('Backups of PostgreSQL are not run: set PLANT_STORE_LONG_TESTS=1 for that.')
 else if (!bin) console.log(`Backups of PostgreSQL are not run: ${PROGRAMS} has no PostgreSQL, such as that of Debian.`)
 

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { requireInCi } from './long-tests.ts'
 
 /** The path of Chromium or Chrome; undefined if neither is installed. */
 export const browserPath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find(existsSync)
@@ -14,6 +15,7 @@ export const browserOptions = {
 
 /** Returns whether there is a browser to test with; if not, prints what is skipped. */
 export function hasBrowser(leftOut: string): boolean {
+  requireInCi('Chromium', browserPath)
   if (!browserPath) console.log(`Skipped: ${leftOut} in a browser, because there is none (apt-get install chromium)`)
   return browserPath !== undefined
 }

@@ -1,2 +1,13 @@
 /** Whether tests that take minutes run in full; otherwise they are shortened or skipped. */
 export const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'
+
+/**
+ * Requires what tests are skipped without, where the long tests run in CI: skipped, they would look as if they had passed.
+ *
+ * @param name what is missing if it was not found, such as a program
+ * @throws Error in CI, if it was not found
+ */
+export function requireInCi(name: string, found: unknown): void {
+  if (found || !isLong || process.env['CI'] !== 'true') return
+  throw new Error(`${name} is missing: in CI no test may be skipped for that. .ci/run installs what they need.`)
+}

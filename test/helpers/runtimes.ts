@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { requireInCi } from './long-tests.ts'
 
 /** Where `client/scripts/install-runtimes.mjs` installed the runtimes and compilers for the tests. */
 const folder = process.env['PLANT_STORE_RUNTIMES']
@@ -14,6 +15,7 @@ const absent: string[] = []
 
 /** Notes what is absent, for {@link explainSkipped}. */
 export function noteAbsence(name: string, found: unknown): void {
+  requireInCi(name, found)
   if (!found) absent.push(name)
 }
 

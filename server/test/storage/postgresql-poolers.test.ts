@@ -6,7 +6,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
+import { isLong, requireInCi } from '../../../test/helpers/long-tests.ts'
 import { startStrictPooler } from '../../../test/helpers/network/strict-pooler.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -15,6 +15,7 @@ const PGBOUNCER = '/usr/sbin/pgbouncer'
 /** PgBouncer does not run as root: the id of a user without rights. */
 const UNPRIVILEGED = 65_534
 const hasPgbouncer = isLong && existsSync(PGBOUNCER)
+requireInCi('PgBouncer', hasPgbouncer)
 if (isLong && !hasPgbouncer) console.log('PgBouncer is not tested: it is not installed (apt-get install pgbouncer)')
 vi.setConfig({ testTimeout: 120_000 })
 

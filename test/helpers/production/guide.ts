@@ -1,7 +1,8 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { requireInCi } from '../long-tests.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -37,14 +38,11 @@ export async function shell(script: string, options: ShellOptions = {}): Promise
   return stdout
 }
 
-/** Returns whether a program is installed. */
+/** Returns whether a program is installed, as it has to be in CI. */
 export function isInstalled(program: string): boolean {
-  try {
-    execFileSync('which', [program], { stdio: 'pipe' })
-    return true
-  } catch {
-    return false
-  }
+  const found = spawnSync('which', [program]).status === 0
+  requireInCi(program, found)
+  return found
 }
 
 /** Lists the settings of the server that a text in the format of an environment file sets. */
