@@ -40,6 +40,8 @@ test('DATABASE_URL is read from .env at the root of the repository, and the envi
   const cwd = copyPackage()
   const root = path.dirname(cwd)
   const inFile = temporaryDatabase()
+  // A folder with this file is a repository.
+  writeFileSync(path.join(root, 'pnpm-workspace.yaml'), '')
   writeFileSync(path.join(root, '.env'), `DATABASE_URL=file:./data/from-dotenv.db\n`)
   const { DATABASE_URL: _, ...environment } = process.env
   const status = (env: NodeJS.ProcessEnv) => run(process.execPath, [prismaCommand, 'migrate', 'status'], { cwd, env })
