@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll } from 'vitest'
 
+/** Installed packages are a hundred thousand files, on a busy disk. */
+const REMOVE_TIMEOUT = 300_000
+
 const folders: string[] = []
 afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
+}, REMOVE_TIMEOUT)
 
 /** Makes an empty folder, which is removed after the last test of the file. */
 export function temporaryFolder(parent = tmpdir()): string {
