@@ -111,6 +111,7 @@ describe.runIf(isLong)('a release', () => {
     expect(await git('ls-remote', '--tags', 'origin')).toBe('')
     expect(await failure()).toContain('main differs from origin/main: run `git pull --rebase`')
     await git('pull', '--quiet', '--rebase', 'origin', 'main')
+    await git('push', '--quiet', 'origin', 'main')
     expect(await git('rev-parse', `v${version}^{commit}`)).not.toBe(await git('rev-parse', 'HEAD'))
   })
 
