@@ -75,19 +75,20 @@ async function bodies(server: ServerProcess, token: string): Promise<string> {
     .join('\n')
 }
 
-test('in production a first startup prints how to create a token, without the password', async () => {
+test('in production a first startup logs how to create a token, without the password', async () => {
   const server = await startServerProcess({ DATABASE_URL: url('greeted'), NODE_ENV: 'production' })
   expect(processArguments()).not.toMatch(SECRET)
   expect(await server.end()).toBe(0)
-  expect(server.output()).toMatch(/ {2}npm run --silent plant-store -- token create --account me\n/)
-  expect(server.output()).toMatch(/with the same DATABASE_URL in the environment/)
+  expect(server.output()).toMatch(
+    /with \\"npm run --silent plant-store -- token create --account me\\" and the same DATABASE_URL in the environment/,
+  )
   expect(server.output()).not.toMatch(SECRET)
 
   // What holds no secret works as pasted.
   const plain = await startServerProcess({ DATABASE_URL: postgresql.url('plain'), NODE_ENV: 'production' })
   expect(await plain.end()).toBe(0)
   expect(plain.output()).toContain(
-    `  DATABASE_URL=${postgresql.url('plain')} npm run --silent plant-store -- token create --account me\n`,
+    `DATABASE_URL=${postgresql.url('plain')} npm run --silent plant-store -- token create --account me\\"`,
   )
 })
 
