@@ -1,8 +1,7 @@
 import type { Request } from 'express'
 import type { Logger } from 'pino'
-import { clientAddress } from '../../http/request/client-address.ts'
+import { clientAddress, validAddress } from '../client-address.ts'
 import { type RequestEnded, type RequestUnparsed, requestEnded, requestUnparsed, subscribe } from '../events.ts'
-import { validAddress } from '../valid-address.ts'
 import { createInterval } from './interval.ts'
 
 /** The period in which lines are counted, in milliseconds. */

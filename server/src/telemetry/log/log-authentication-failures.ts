@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import { validAddress } from '../client-address.ts'
 import { authenticationFailed, subscribe } from '../events.ts'
-import { validAddress } from '../valid-address.ts'
 import { createInterval } from './interval.ts'
 import { auditLogger } from './logger.ts'
 

@@ -1,9 +1,8 @@
 import { type Attributes, context, propagation, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { NextFunction, Request, Response } from 'express'
-import { clientAddress } from '../../http/request/client-address.ts'
+import { clientAddress, validAddress } from '../client-address.ts'
 import { CLIENT_CLOSED_REQUEST } from '../events.ts'
 import { finalStatus } from '../final-status.ts'
-import { validAddress } from '../valid-address.ts'
 
 declare global {
   namespace Express {

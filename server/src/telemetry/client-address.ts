@@ -1,10 +1,19 @@
+import { isIP } from 'node:net'
 import type { Request } from 'express'
 
 /** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/i
+/** An address, perhaps with a zone, or half of an IPv6 address. */
+const ADDRESS = /^([\d.:a-f]+)(?:%\w{1,16})?(?:\/64)?$/i
 
 /** Returns the address of a client, if a trusted proxy reports it with a port, without this: each connection has another. */
 export function clientAddress({ ip }: Request): string | undefined {
   const [, version6, version4] = (ip && WITH_PORT.exec(ip)) || []
   return version6 ?? version4 ?? ip
+}
+
+/** Returns a client's address for logs and traces; undefined for other text, which a client may send in `X-Forwarded-For`. */
+export function validAddress(address: string | undefined): string | undefined {
+  const [, bare = ''] = ADDRESS.exec(address ?? '') ?? []
+  return isIP(bare) === 0 ? undefined : address
 }
