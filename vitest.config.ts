@@ -5,8 +5,8 @@ import { isLong } from './test/helpers/long-tests.ts'
 // Tests mostly wait, so three files run in parallel even on two cores; two of the long ones, which work more.
 const maxWorkers = isLong ? 2 : Math.max(3, availableParallelism() - 1)
 
-/** Long, these measure times and memory under load: they run alone, after all others. */
-const measuring = ['server/test/limits/*.test.ts']
+/** Long, these measure times under load: they run alone, after all others. */
+const measuring = ['server/test/limits/!(memory).test.ts']
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']

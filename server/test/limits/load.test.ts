@@ -92,57 +92,6 @@ describe('many slow connections', () => {
   })
 })
 
-describe.runIf(isLong)('over five minutes of an hour’s requests', () => {
-  test('memory has no trend', { timeout: 400_000 }, async () => {
-    const { server, token } = await startWithToken(folder, 'memory', { ADMIN_PORT: '0' })
-    const minutes = 5
-    const end = performance.now() + minutes * 60_000
-    const samples: { heap: number; resident: number }[] = []
-    let requests = 0
-    const work = async (worker: number) => {
-      let client = await openConnection(server.url)
-      for (let round = 0; performance.now() < end; round++) {
-        const kind = round % 10
-        if (kind === 9) {
-          // A client that disconnects in the middle of its request.
-          client.socket.write(createPlant(token, 1).slice(0, -5))
-          client.socket.destroy()
-          client = await openConnection(server.url)
-        } else if (kind < 4) await client.send(createPlant(token, (worker * 1_000 + round) % 2_000))
-        else if (kind < 6) await client.send(listPlants(token, '?limit=20'))
-        else if (kind === 6) await client.send(createPlant(token, 1, 'taken'))
-        else if (kind === 7) await client.send(listPlants('pst_wrong'))
-        else await client.send(listPlants(token, '?limit=none'))
-        requests++
-        // 100 requests a second for an hour, in five minutes.
-        if (round % 10 === 0) await sleep(100)
-      }
-      client.socket.destroy()
-    }
-    const workers = Promise.all(Array.from({ length: 16 }, (_, worker) => work(worker)))
-    while (performance.now() < end - 5_000) {
-      await sleep(1_000)
-      const text = await (await fetch(`${server.adminUrl}/metrics`)).text()
-      const read = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1])
-      samples.push({ heap: read('nodejs_heap_size_used_bytes'), resident: read('process_resident_memory_bytes') })
-    }
-    await workers
-    await server.end()
-
-    // The smallest heap in a minute is what garbage collection cannot free.
-    const minute = (number: number) => samples.slice(number * 60, (number + 1) * 60)
-    const heap = (number: number) => Math.min(...minute(number).map((sample) => sample.heap)) / 2 ** 20
-    const resident = (number: number) => Math.max(...minute(number).map((sample) => sample.resident)) / 2 ** 20
-    const numbers = Array.from({ length: minutes }, (_, number) => number)
-    console.log(
-      `memory: ${requests} requests; smallest heap per minute ${numbers.map((number) => heap(number).toFixed(1)).join(', ')} MiB; largest resident ${numbers.map((number) => resident(number).toFixed(0)).join(', ')} MiB`,
-    )
-    expect(requests).toBeGreaterThan(300_000)
-    expect(heap(4)).toBeLessThan(heap(1) * 1.1 + 2)
-    expect(resident(4)).toBeLessThan(resident(1) * 1.15)
-  })
-})
-
 function list({ url }: ServerProcess, token: string): Promise<Response> {
   return fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
 }
