@@ -22,22 +22,44 @@ export function measureRequests(registry: Registry, scheme: string): () => void 
     buckets: DURATION_BUCKETS,
     registers: [registry],
   })
-  const active = new Gauge({
+  const active = new Map<string, number>()
+  new Gauge({
     name: 'http_server_active_requests',
     help: 'Requests whose response is not sent yet.',
     labelNames: ['http_request_method', 'url_scheme'],
     registers: [registry],
+    collect() {
+      for (const [method, count] of active) this.set(activeLabels(method, scheme), count)
+    },
   })
   for (const { method, path, responses } of operations) {
-    active.set(activeLabels(method, scheme), 0)
+    active.set(method, 0)
     for (const status of Object.keys(responses).map(Number)) {
       durations.zero(durationLabels({ method, route: path, status }, scheme))
     }
   }
-  const stopCountingUp = subscribe(requestBegan, (method) => active.inc(activeLabels(method, scheme)))
-  const stopMeasuring = subscribe(requestEnded, (request) => {
-    active.dec(activeLabels(request.method, scheme))
-    durations.observe(durationLabels(request, scheme), request.seconds)
+
+  // Labels are built once for each series: a request costs a few lookups.
+  const series = new Map<string, (seconds: number) => void>()
+  function findSeries(request: Pick<RequestEnded, 'method' | 'route' | 'status'>): (seconds: number) => void {
+    const { method, route, status } = request
+    const key = `${status} ${method} ${route}`
+    const known = series.get(key)
+    if (known) return known
+    const { observe } = durations.labels(durationLabels(request, scheme))
+    series.set(key, observe)
+    return observe
+  }
+
+  function addActive(method: string, change: number): void {
+    active.set(method, (active.get(method) ?? 0) + change)
+  }
+
+  const stopCountingUp = subscribe(requestBegan, (method) => addActive(toLabel(method), 1))
+  const stopMeasuring = subscribe(requestEnded, ({ method: sent, route, status, seconds }) => {
+    const method = toLabel(sent)
+    addActive(method, -1)
+    findSeries({ method, route, status })(seconds)
   })
   return () => {
     stopCountingUp()
@@ -45,8 +67,13 @@ export function measureRequests(registry: Registry, scheme: string): () => void 
   }
 }
 
+/** A client may send any method. */
+function toLabel(method: string): string {
+  return METHODS.has(method) ? method : '_OTHER'
+}
+
 function activeLabels(method: string, scheme: string): Record<string, string> {
-  return { http_request_method: METHODS.has(method) ? method : '_OTHER', url_scheme: scheme }
+  return { http_request_method: method, url_scheme: scheme }
 }
 
 /** A label that does not apply is empty, which is the same as absent in Prometheus. */
