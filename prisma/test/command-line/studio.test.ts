@@ -42,7 +42,7 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter
     if (process.env['SCREENSHOT'] && engine === 'sqlite')
       await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
 
-    // The page has told the process that it started, and the process keeps it.
+    // The page has reported its start to the process, which keeps the report.
     await reported
     expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([new URL(url).origin])
     expect(connections().filter((host) => !LOCAL.includes(host))).toEqual([])
