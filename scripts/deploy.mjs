@@ -18,7 +18,6 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { setUp } from './setup.mjs'
 
 /** Files that nothing reads in production, each as PACKAGE/PATH. */
 const unused = [
@@ -28,7 +27,6 @@ const unused = [
   },
   { files: /^@prisma\/client\/runtime\/wasm-compiler-edge\./, why: 'runtimes other than Node.js' },
   { files: /^better-sqlite3\/(?:deps\/|src\/|binding\.gyp)/, why: 'the sources of SQLite' },
-  { files: /^better-sqlite3\/build\/(?!Release\/better_sqlite3\.node$)/, why: 'what compiling it left behind' },
   { files: /^@opentelemetry\/.*\/esnext\//, why: 'builds for bundlers' },
   { files: /\.map$/, why: 'source maps, which Node.js ignores by default' },
   { files: /\.[cm]?ts$/, why: 'types and sources' },
@@ -40,7 +38,6 @@ const unused = [
 
 function deploy(folder) {
   if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
-  setUp()
   // Another user than the one who installs runs it.
   process.umask(0o022)
   const draft = makeDraft(folder)

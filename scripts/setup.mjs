@@ -1,25 +1,30 @@
 /**
- * Sets up the repository: installs the packages, generates Prisma Client and builds the server. Skips what is up to
- * date, silently. With `--no-build` it leaves out the build, which running the sources does not need.
+ * Sets up the repository on any Node.js from 18 on: installs Node.js if that of the machine is too old, and the packages,
+ * generates Prisma Client and builds the server. Skips what is up to date, silently. With `--no-build` it leaves out the
+ * build, which running the sources does not need.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { explainMissingTools } from './build-tools.mjs'
+import { findNode, linkNode } from './node.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const workspace = readFileSync(`${root}pnpm-workspace.yaml`, 'utf8')
 const packages = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => folder)
 
+const node = findNode()
+// What a step starts runs on it, too.
+process.env['PATH'] = path.dirname(node) + path.delimiter + process.env['PATH']
+
 /** Does each step that is not up to date. Ends the process with exit code 1 if one fails. */
-export function setUp({ build = true } = {}) {
+function setUp({ build }) {
   const manifests = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.mjs']
   for (const folder of packages) manifests.push(`${folder}/package.json`)
   const folders = packages.map((folder) => `${folder}/node_modules`)
   doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)
+  linkNode(node)
   const schema = [
     'pnpm-lock.yaml',
     'prisma/schema.prisma',
@@ -34,7 +39,7 @@ export function setUp({ build = true } = {}) {
     },
   )
   // The compiler finds out itself what has changed, in a tenth of a second.
-  if (build) run(process.execPath, ['server/scripts/build.mjs'])
+  if (build) run(node, ['server/scripts/build.mjs'])
 }
 
 /** Does a step if an input or an output has changed since the last time. */
@@ -49,8 +54,8 @@ function doOnce(step, { inputs, outputs }, work) {
   writeFileSync(stamp, fingerprint() ?? '')
 
   function fingerprint() {
-    // What is compiled is for one version of Node.js on one kind of machine.
-    const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${process.versions.modules}`)
+    // Some packages are for one kind of machine.
+    const hash = createHash('sha256').update(`${process.platform} ${process.arch}`)
     for (const file of [...inputs, ...outputs]) {
       hash.update(`\n${file}\n`)
       if (!existsSync(root + file)) return undefined
@@ -61,25 +66,9 @@ function doOnce(step, { inputs, outputs }, work) {
 }
 
 function install() {
-  const missingTools = explainMissingTools()
-  console.error('Installing the packages: a few seconds, or a minute or two if SQLite has to be compiled.')
-  if (missingTools) console.error(`Warning: ${missingTools}`)
-  const pnpm = (...parameters) =>
-    run(process.execPath, ['scripts/pnpm.mjs', ...parameters], { stdio: 'inherit', missingTools })
-  pnpm('install', '--frozen-lockfile', '--prefer-offline')
-  // pnpm keeps what was compiled for another version of Node.js.
-  if (!loadsSqlite()) pnpm('rebuild', 'better-sqlite3')
+  console.error('Installing the packages: about half a minute, later a few seconds.')
+  run(node, ['scripts/pnpm.mjs', 'install', '--frozen-lockfile', '--prefer-offline'], 'inherit')
   useGitHooks()
-}
-
-function loadsSqlite() {
-  try {
-    const Database = createRequire(`${root}prisma/package.json`)('better-sqlite3')
-    new Database(':memory:').close()
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Lets git format what is committed, unless there are other hooks. */
@@ -93,16 +82,18 @@ function useGitHooks() {
 }
 
 /** Runs a program of a step. Ends this process with exit code 1 if it fails, showing what it has printed. */
-function run(program, parameters, { stdio = 'pipe', missingTools } = {}) {
+function run(program, parameters, stdio = 'pipe') {
   // On Windows npm is a script, which only a shell runs; the path of Node.js may have a space, which a shell splits.
-  const shell = process.platform === 'win32' && program !== process.execPath
-  const options = { cwd: root, stdio, encoding: 'utf8', shell }
-  const { status, error, stdout, stderr } = spawnSync(program, parameters, options)
+  const shell = process.platform === 'win32' && program !== node
+  const { status, error, stdout, stderr } = spawnSync(program, parameters, {
+    cwd: root,
+    stdio,
+    encoding: 'utf8',
+    shell,
+  })
   if (status === 0) return
-  console.error(
-    [stdout, stderr, error?.message, 'Setting up the plant store failed.', missingTools].filter(Boolean).join('\n'),
-  )
+  console.error([stdout, stderr, error?.message, 'Setting up the plant store failed.'].filter(Boolean).join('\n'))
   process.exit(1)
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) setUp({ build: !process.argv.includes('--no-build') })
+setUp({ build: !process.argv.includes('--no-build') })

@@ -42,14 +42,7 @@ test('the TypeScript snippet runs as written', async () => {
   const [snippet = ''] = blocks('ts')
   const code = snippet.replaceAll('http://127.0.0.1:3000', server.url)
   const { token } = await server.createToken({ account: 'readme' })
-  const args = [
-    '--import',
-    import.meta.resolve('tsx'),
-    '--conditions=@plant-store/source',
-    '--input-type=module',
-    '-e',
-    code,
-  ]
+  const args = ['--conditions=@plant-store/source', '--input-type=module', '-e', code]
   const { stdout } = await run(process.execPath, args, {
     cwd: `${root}client/example`,
     env: environment({ PLANT_STORE_TOKEN: token }),

@@ -11,7 +11,7 @@ const ROUNDS = 60
 const CALLS_PER_ROUND = 200
 const MAX_RATIO = 1.15
 
-const server = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('server.ts', import.meta.url))], {
+const server = spawn(process.execPath, [fileURLToPath(new URL('server.ts', import.meta.url))], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 try {

@@ -11,7 +11,7 @@ const manifest = fileURLToPath(new URL('../package.json', import.meta.url))
 /** Reads the base folder in a process of its own. */
 function readBaseFolder(file: string, cwd: string): { baseFolder: string; runsFromRepository: boolean } {
   const code = `console.log(JSON.stringify({ ...(await import('${pathToFileURL(file)}')) }))`
-  const parameters = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code]
+  const parameters = ['--input-type=module', '--eval', code]
   return JSON.parse(execFileSync(process.execPath, parameters, { cwd, encoding: 'utf8' }))
 }
 

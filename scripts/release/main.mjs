@@ -6,7 +6,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { setUp } from '../setup.mjs'
 import { addRelease } from './changelog.mjs'
 import { packPackages } from './pack.mjs'
 import { findUnpublished, publishPackage } from './publish.mjs'
@@ -28,7 +27,6 @@ try {
 async function release({ isDryRun, isTested }) {
   step('Checking that main is clean and up to date')
   checkRepository()
-  setUp()
   if (!isTested) {
     step('Running the tests')
     runTests()

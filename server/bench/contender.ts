@@ -42,8 +42,7 @@ export async function startContender(
   token: string,
   environment: Record<string, string>,
 ): Promise<Contender> {
-  const loader = SCRIPTS[name].endsWith('.ts') ? ['--import', 'tsx'] : []
-  const args = [...loader, SCRIPTS[name], ...(name === 'plant-store' ? ['serve'] : [])]
+  const args = [SCRIPTS[name], ...(name === 'plant-store' ? ['serve'] : [])]
   const [command, rest] = pinned(0, process.execPath, args)
   const child = spawn(command, rest, {
     env: { PATH: process.env['PATH'], PORT: '0', ...environment },

@@ -7,7 +7,13 @@ export const IdSchema = Int64Schema.meta({ description: 'Identification number.'
 /** An int64 in a path or a query, which are text. */
 export const IdTextSchema = z
   .codec(z.string().regex(/^-?\d{1,19}$/), z.int64(), { decode: BigInt, encode: String })
-  .meta({ description: 'Identification number.', override: { type: 'integer', format: 'int64', pattern: undefined } })
+  .meta({
+    description: 'Identification number.',
+    override: ({ jsonSchema }: { jsonSchema: { pattern?: string } }) => {
+      delete jsonSchema.pattern
+      Object.assign(jsonSchema, { type: 'integer', format: 'int64' })
+    },
+  })
 
 /** A boolean in a query. */
 export const FlagSchema = z

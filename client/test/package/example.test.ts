@@ -14,7 +14,7 @@ test('adding 302 plants twice lists them unchanged, with every id exact in the d
   await using server = await startTestServer()
   const { token } = await server.createToken({ account: 'example' })
   for (let round = 0; round < 2; round++) {
-    const args = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source', MAIN]
+    const args = ['--conditions=@plant-store/source', MAIN]
     const env = { PATH: process.env['PATH'], PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
     const { stdout } = await promisify(execFile)(process.execPath, args, { env })
     expect(stdout).toBe('302 plants added, 302 listed, identical\n')

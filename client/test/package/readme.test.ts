@@ -48,12 +48,7 @@ describe('the README of the client', () => {
   test.each(snippets.map(({ title, code }, index) => ({ title, code, index })))('$title', async ({ code, index }) => {
     const { token } = await server.createToken({ account: `reader ${index}` })
     const env = { ...process.env, PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
-    const parameters = [
-      '--import',
-      import.meta.resolve('tsx'),
-      '--conditions=@plant-store/source',
-      `snippet-${index}.ts`,
-    ]
+    const parameters = ['--conditions=@plant-store/source', `snippet-${index}.ts`]
     const { stdout } = await run(process.execPath, parameters, { cwd: folder, env })
     expect(stdout.trimEnd().split('\n').filter(Boolean)).toEqual(
       [...code.matchAll(/\/\/ -> (.*)$/gm)].map(([, line]) => line),

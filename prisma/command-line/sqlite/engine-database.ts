@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs'
-import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import { databaseUrl } from '../../src/database-url.ts'
+import BetterSqlite3 from 'better-sqlite3'
 import { select } from '../../src/shared/sql.ts'
-import { keepStatements } from '../../src/sqlite/connection/connect.ts'
 import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
+import { createDriverAdapter } from '../../src/sqlite/connection/driver-adapter.ts'
 import type { EngineDatabase } from '../engine.ts'
 import { noMigrationsYet } from '../no-migrations-yet.ts'
 
@@ -19,29 +18,29 @@ const DROP_STATEMENTS = `
 
 /** Opens a file for the engine. `migrate diff` compares schema files, which needs any database. */
 export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
-  if (existsSync(databaseFile(url))) return new SqliteEngineDatabase(databaseUrl(url))
+  const file = databaseFile(url)
+  if (existsSync(file)) return new SqliteEngineDatabase(file)
   if (method === 'diff') return new SqliteEngineDatabase(':memory:')
   throw new Error(`The database at ${url} does not exist`)
 }
 
 class SqliteEngineDatabase implements EngineDatabase {
   readonly provider = 'sqlite'
-  readonly adapterName: string
-  readonly #factory: PrismaBetterSqlite3
+  readonly adapterName = '@plant-store/prisma'
+  readonly #file: string
   #connection: SqlDriverAdapter | undefined
 
-  constructor(url: string) {
-    this.#factory = new PrismaBetterSqlite3({ url })
-    this.adapterName = this.#factory.adapterName
+  constructor(file: string) {
+    this.#file = file
   }
 
   async connect(): Promise<SqlDriverAdapter> {
-    this.#connection = adapt(keepStatements(await this.#factory.connect()))
+    this.#connection = open(this.#file)
     return this.#connection
   }
 
   async connectToShadowDb(): Promise<SqlDriverAdapter> {
-    return adapt(keepStatements(await this.#factory.connectToShadowDb()))
+    return open(':memory:')
   }
 
   run<Result>(operation: () => Promise<Result>): Promise<Result> {
@@ -62,9 +61,9 @@ class SqliteEngineDatabase implements EngineDatabase {
   async close(): Promise<void> {}
 }
 
-function adapt(connection: SqlDriverAdapter): SqlDriverAdapter {
-  const queryRaw = connection.queryRaw.bind(connection)
-  const executeRaw = connection.executeRaw.bind(connection)
+function open(file: string): SqlDriverAdapter {
+  const connection = createDriverAdapter(new BetterSqlite3(file))
+  const { queryRaw, executeRaw } = connection
   return Object.assign(connection, {
     // The engine fails if the table of applied migrations is missing.
     queryRaw: (query: SqlQuery) => queryRaw(query).catch(noMigrationsYet),

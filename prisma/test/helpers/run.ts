@@ -33,7 +33,7 @@ export function startScript(
   options: SpawnOptions = {},
 ): { child: ChildProcess; finished: Promise<Finished> } {
   const script = fileURLToPath(new URL(name, import.meta.url))
-  const child = start(process.execPath, ['--import', 'tsx', script, ...args], options)
+  const child = start(process.execPath, [script, ...args], options)
   return { child, finished: finish(child) }
 }
 

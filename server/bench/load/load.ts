@@ -68,7 +68,7 @@ async function runWrk({ port, token, kind, connections, seconds, firstId }: Load
 }
 
 async function runSockets(load: Load): Promise<LoadResult> {
-  return await run(process.execPath, ['--import', 'tsx', here('sockets.ts'), JSON.stringify(load)], {})
+  return await run(process.execPath, [here('sockets.ts'), JSON.stringify(load)], {})
 }
 
 async function run(program: string, parameters: string[], env: Record<string, string>): Promise<LoadResult> {

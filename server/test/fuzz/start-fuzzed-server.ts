@@ -23,7 +23,7 @@ export interface FuzzedServer extends AsyncDisposable {
 /** Starts a server with a number of accounts. */
 export async function startFuzzedServer(accounts: number, bodyLimit: number): Promise<FuzzedServer> {
   const child = fork(SERVE, [unusedDatabaseUrl(), String(accounts), String(bodyLimit)], {
-    execArgv: ['--expose-gc', '--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source'],
+    execArgv: ['--expose-gc', '--conditions=@plant-store/source'],
   })
   const ended = once(child, 'exit')
   const nextMessage = async <Message>() => {

@@ -159,7 +159,7 @@ describe('every request ends once, also on broken connections', () => {
   for (const [name, program] of runtimes) {
     noteAbsence(name, program)
     test.skipIf(!program)(`on ${name}`, { timeout: 60_000 }, async () => {
-      const options = ['--import', import.meta.resolve('tsx'), '--conditions=@plant-store/source']
+      const options = ['--conditions=@plant-store/source']
       const { stdout, stderr } = await run(program ?? '', [...options, script], {
         timeout: 50_000,
         killSignal: 'SIGKILL',

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
@@ -114,8 +115,7 @@ describe('slow and silent clients', () => {
     // A server of its own, so that the short timeout cannot affect the requests above.
     const { databaseUrl } = storage
     await using server = await startTestServer({ databaseUrl, stallTimeout: 200, adminPort: 0 })
-    const memory = () => process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed
-    const before = memory()
+    const before = memoryInUse()
     let most = before
 
     const socket = await openSocket(server.url)
@@ -125,7 +125,7 @@ describe('slow and silent clients', () => {
       'http_request_method="GET",url_scheme="http",http_route="/plants",http_response_status_code="",error_type="client_disconnected"'
     const ended = `http_server_request_duration_seconds_count{${labels}}`
     await until(async () => {
-      most = Math.max(most, memory())
+      most = Math.max(most, memoryInUse())
       return (await readMetric(server, ended)) === 1
     })
     expect(most - before).toBeLessThan(40 * 2 ** 20)

@@ -37,11 +37,7 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   const [hostileToken = '', ...clientTokens] = tokens
   await fill(server, hostileToken)
 
-  const hostile = spawn(process.execPath, [
-    ...['--import', import.meta.resolve('tsx')],
-    script,
-    ...[server.url, hostileToken, String(HOSTILE_CONNECTIONS_OF_A_KIND)],
-  ])
+  const hostile = spawn(process.execPath, [script, server.url, hostileToken, String(HOSTILE_CONNECTIONS_OF_A_KIND)])
   onTestFinished(() => {
     hostile.kill('SIGKILL')
   })

@@ -1,8 +1,7 @@
 /** Who fails to authenticate, as an event and in the log. */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type AuthenticationFailed, authenticationFailed } from '../../src/telemetry/events.ts'
@@ -70,19 +69,13 @@ describe('the log', () => {
   test('names ten addresses and counts the others, of any number, in little memory', async () => {
     const log = await createFileLog()
     const end = logAuthenticationFailures(log.logger)
-    setFlagsFromString('--expose-gc')
-    const collectGarbage = runInNewContext('gc') as () => void
-    const used = () => {
-      collectGarbage()
-      return process.memoryUsage().heapUsed
-    }
-    const before = used()
+    const before = memoryInUse()
     const flood = 1_000_000
     for (let count = 0; count < 20; count++) authenticationFailed.publish({ code: 40102, address: '192.0.2.1' })
     for (let index = 0; index < flood; index++) {
       authenticationFailed.publish({ code: 40102, address: `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}` })
     }
-    expect(used() - before).toBeLessThan(20 * 2 ** 20)
+    expect(memoryInUse() - before).toBeLessThan(20 * 2 ** 20)
     end()
     const lines = log.eventLines('authentication failed')
     expect(lines.reduce((sum, { failed }) => sum + Number(failed), 0)).toBe(flood + 20)

@@ -70,15 +70,7 @@ function createClient(connection: SqlDriverAdapter, file: string): SqliteClient 
 async function createPrisma(connection: SqlDriverAdapter): Promise<Prisma> {
   const { PrismaClient } = await import('../../generated/sqlite/client.ts')
   const { provider, adapterName } = connection
-  const adapter = { provider, adapterName, connect: async () => ({ ...connection, startTransaction }) }
+  const adapter = { provider, adapterName, connect: async () => connection }
   // The default format quotes the source code around the call.
   return new PrismaClient({ adapter, errorFormat: 'minimal' })
-}
-
-/**
- * A transaction belongs to the connection, which all requests share: the statements of others would run inside it, and
- * be undone with it (https://github.com/prisma/orm/issues/29933).
- */
-function startTransaction(): Promise<never> {
-  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
 }

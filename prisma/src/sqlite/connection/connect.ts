@@ -1,17 +1,16 @@
-import { PrismaBetterSqlite3 } from '@prisma/adapter-better-sqlite3'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import type { Database, Statement } from 'better-sqlite3'
-
-/** Never emptied, see {@link keepStatements}. */
-const kept: object[] = []
+import BetterSqlite3 from 'better-sqlite3'
+import { DatabaseError, errorCode } from '../../database-error.ts'
+import { createDriverAdapter } from './driver-adapter.ts'
 
 /**
- * Connects Prisma's adapter to a SQLite file that exists.
+ * Connects to a SQLite file that exists.
  *
  * @param timeout how long a statement waits for another process's lock, in milliseconds, which blocks the event loop
+ * @throws {DatabaseError} if SQLite cannot be loaded; DriverAdapterError or SqliteError if the file cannot be opened
  */
 export async function connect(file: string, timeout: number = 0): Promise<SqlDriverAdapter> {
-  return keepStatements(await new PrismaBetterSqlite3({ url: file, fileMustExist: true, timeout }).connect())
+  return createDriverAdapter(openFile(file, { fileMustExist: true, timeout }))
 }
 
 /** Runs an operation with a connection of its own. */
@@ -28,41 +27,25 @@ export async function withConnection<Result>(
   }
 }
 
-/**
- * Makes a connection of Prisma's adapter prepare each statement once and never release it.
- *
- * The adapter prepares a statement at every call and leaves it to the garbage collector. That takes 10 to 30 microseconds
- * a call, and from Node.js 24.19 on it ends the process: the destructor of better-sqlite3 12's objects aborts when the
- * collector runs outside of JavaScript (`RemoveEnvironmentCleanupHook`, seen with 24.21 under load; better-sqlite3 13 fixes
- * it and needs Node.js 22). So nothing from better-sqlite3 is ever collected: a few connections, and as many statements
- * as the program has.
- */
-export function keepStatements(connection: SqlDriverAdapter): SqlDriverAdapter {
-  const { client } = connection as unknown as { client: Database }
-  const prepare = client.prepare.bind(client) as (sql: string) => Statement<unknown[]>
-  const statements = new Map<string, Statement<unknown[]>>()
-  kept.push(client, statements)
-
-  function prepared(sql: string): Statement<unknown[]> {
-    const cached = statements.get(sql)
-    if (cached) return cached
-    const statement = prepare(sql)
-    statements.set(sql, statement)
-    return statement
+function openFile(file: string, options: BetterSqlite3.Options): BetterSqlite3.Database {
+  try {
+    return new BetterSqlite3(file, options)
+  } catch (error) {
+    throw /^(MODULE_NOT_FOUND|ERR_DLOPEN_FAILED)$/.test(errorCode(error)) ? missingBinary(error) : error
   }
+}
 
-  // The part of a statement that the adapter uses. Binding values is permanent, so they are passed at each run instead.
-  const lend = (sql: string) => ({
-    bind(values: unknown[]) {
-      const statement = prepared(sql)
-      return {
-        reader: statement.reader,
-        columns: () => statement.columns(),
-        raw: () => ({ all: () => statement.raw().all(...values) }),
-        run: () => statement.run(...values),
-      }
-    },
-  })
-  Object.assign(client, { prepare: lend })
-  return connection
+/** The package brings SQLite for Linux, macOS and Windows, on x64 and arm64. */
+function missingBinary(cause: unknown): DatabaseError {
+  const libc = process.platform === 'linux' && !hasGlibc() ? ' with musl' : ''
+  return new DatabaseError(
+    `the package better-sqlite3 has no SQLite that runs on ${process.platform} ${process.arch}${libc}: install the ` +
+      'packages again on this machine, use Linux, macOS or Windows on x64 or arm64, or set DATABASE_URL to PostgreSQL',
+    { cause },
+  )
+}
+
+function hasGlibc(): boolean {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  return header.glibcVersionRuntime !== undefined
 }

@@ -21,8 +21,8 @@ type StepOf<Name extends keyof Tasks> =
   Parameters<Tasks[Name]> extends [unknown, (step: infer Step) => void] ? Step : never
 
 /**
- * Runs a task in a process of its own, because a long statement of SQLite blocks the event loop. Ending a worker thread
- * may end the whole process instead (see `keepStatements`).
+ * Runs a task in a process of its own, because a long statement of SQLite blocks the event loop. Killing
+ * it ends even a statement that waits for a disk, which a worker thread would not.
  *
  * @throws {DatabaseError} with the message that the task failed with; the signal's reason
  */
@@ -33,7 +33,6 @@ export async function runTask<Name extends keyof Tasks>(
 ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
   signal?.throwIfAborted()
   const child = fork(new URL(`./task-process${extension}`, import.meta.url), {
-    execArgv: extension === '.ts' ? ['--import', 'tsx'] : [],
     cwd: import.meta.dirname,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })

@@ -1,0 +1,128 @@
+import {
+  type ArgType,
+  type ColumnType,
+  ColumnTypeEnum,
+  DriverAdapterError,
+  type Error as DriverErrorDescription,
+  type SqlDriverAdapter,
+  type SqlQuery,
+} from '@prisma/driver-adapter-utils'
+import type BetterSqlite3 from 'better-sqlite3'
+import { errorCode } from '../../database-error.ts'
+
+/** What a result may hold. Blobs are not among it: no column has one. */
+type Value = string | number | bigint | null
+
+/** The types that SQLite's schemas name, as Prisma's engines call them. */
+const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
+  INT: ColumnTypeEnum.Int32,
+  INTEGER: ColumnTypeEnum.Int32,
+  BIGINT: ColumnTypeEnum.Int64,
+  REAL: ColumnTypeEnum.Double,
+  TEXT: ColumnTypeEnum.Text,
+  BOOLEAN: ColumnTypeEnum.Boolean,
+  DATETIME: ColumnTypeEnum.DateTime,
+}
+
+/**
+ * Creates Prisma's driver adapter of a better-sqlite3 connection: `@prisma/adapter-better-sqlite3` without what this
+ * database does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be
+ * downloaded, prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection between
+ * a transaction and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are rejected.
+ */
+export function createDriverAdapter(database: BetterSqlite3.Database): SqlDriverAdapter {
+  const statements = new Map<string, BetterSqlite3.Statement<unknown[], Value[]>>()
+  // Integers above 2^53 are read exactly.
+  database.defaultSafeIntegers(true)
+
+  function prepare(sql: string) {
+    const known = statements.get(sql)
+    if (known) return known
+    const statement = database.prepare<unknown[], Value[]>(sql)
+    if (statement.reader) statement.raw()
+    statements.set(sql, statement)
+    return statement
+  }
+
+  return {
+    provider: 'sqlite',
+    adapterName: '@plant-store/prisma',
+    queryRaw: async (query) =>
+      withErrors(() => {
+        const statement = prepare(query.sql)
+        if (statement.reader) return toResult(statement.columns(), statement.all(...toArguments(query)))
+        statement.run(...toArguments(query))
+        return { columnNames: [], columnTypes: [], rows: [] }
+      }),
+    executeRaw: async (query) => withErrors(() => prepare(query.sql).run(...toArguments(query)).changes),
+    executeScript: async (script) => withErrors(() => void database.exec(script)),
+    startTransaction: () =>
+      Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.')),
+    dispose: async () => void database.close(),
+  }
+}
+
+function toArguments({ args, argTypes }: SqlQuery): unknown[] {
+  return args.map((value, index) => toArgument(value, argTypes[index]))
+}
+
+function toArgument(value: unknown, type: ArgType | undefined): unknown {
+  if (typeof value === 'boolean') return Number(value)
+  // As text with an offset: the form in which Prisma stores and compares times.
+  if (value instanceof Date) return value.toISOString().replace('Z', '+00:00')
+  if (typeof value !== 'string') return value
+  switch (type?.scalarType) {
+    case 'datetime':
+      return toArgument(new Date(value), type)
+    case 'int':
+    case 'bigint':
+      return BigInt(value)
+    default:
+      return value
+  }
+}
+
+function toResult(columns: BetterSqlite3.ColumnDefinition[], rows: Value[][]) {
+  const columnTypes = columns.map(({ type }, index) => DECLARED_TYPES[type?.toUpperCase() ?? ''] ?? typeOf(rows, index))
+  return {
+    columnNames: columns.map(({ name }) => name),
+    columnTypes,
+    rows: rows.map((row) => row.map((value, index) => toPrismaValue(value, columnTypes[index]))),
+  }
+}
+
+/** Returns the type of the first value of an expression, which has no declared type. */
+function typeOf(rows: Value[][], index: number): ColumnType {
+  const value = rows.find((row) => row[index] !== null)?.[index]
+  if (typeof value === 'string') return ColumnTypeEnum.Text
+  if (typeof value === 'bigint') return ColumnTypeEnum.Int64
+  return typeof value === 'number' ? ColumnTypeEnum.UnknownNumber : ColumnTypeEnum.Int32
+}
+
+function toPrismaValue(value: Value, type: ColumnType | undefined): string | number | null {
+  if (value === null || typeof value === 'string') return value
+  // Written by hand as milliseconds since 1970.
+  if (type === ColumnTypeEnum.DateTime) return new Date(Number(value)).toISOString()
+  if (typeof value === 'number') return type === ColumnTypeEnum.Int32 ? Math.trunc(value) : value
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
+}
+
+function withErrors<Result>(run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    const code = errorCode(error)
+    if (!code.startsWith('SQLITE_')) throw error
+    const { message } = error as Error
+    throw new DriverAdapterError({ originalCode: code, originalMessage: message, ...describe(code, message) })
+  }
+}
+
+/** Describes an error as far as Prisma's engines tell errors apart. */
+function describe(code: string, message: string): DriverErrorDescription {
+  const [, table] = /^no such table: (.*)$/.exec(message) ?? []
+  if (table !== undefined) return { kind: 'TableDoesNotExist', table }
+  if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(code)) return { kind: 'UniqueConstraintViolation' }
+  if (code.startsWith('SQLITE_BUSY')) return { kind: 'SocketTimeout' }
+  return { kind: 'sqlite', extendedCode: 1, message }
+}
