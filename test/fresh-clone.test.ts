@@ -1,12 +1,15 @@
 /** Runs the README's two commands in a fresh clone, as a newcomer does. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { appendFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { bareMachine } from './helpers/bare-machine.ts'
 import { isLong } from './helpers/long-tests.ts'
+import { noteAbsence } from './helpers/runtimes.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const run = promisify(execFile)
@@ -16,16 +19,25 @@ const MINUTES = 60_000
 // The copy does not run the long tests, so it makes no copy of its own.
 if (!isLong) console.log('The README commands are not run in a fresh clone: set PLANT_STORE_LONG_TESTS=1 for that.')
 
-/** Returns the environment of a newcomer: nothing of the tests' own. */
-function newcomer(): NodeJS.ProcessEnv {
-  const { PATH, HOME } = process.env
-  return { PATH, HOME, PORT: '0' }
+/** The machines of newcomers, with the versions of Node.js and npm as the runtimes name them. */
+const machines = [
+  ['Node.js 18', 'node-18', 'npm-10'],
+  ['Node.js 22', 'node-22', 'npm-11'],
+  ['Node.js 24', 'node-24', 'npm-12'],
+] as const
+
+/** Returns the environment of a newcomer: nothing of the tests' own, and with a home of its own, nothing in a cache. */
+function newcomer(PATH: string | undefined, HOME = process.env['HOME']): NodeJS.ProcessEnv {
+  const certificates = process.env['NODE_EXTRA_CA_CERTS']
+  return { PATH, HOME, PORT: '0', ...(certificates && { NODE_EXTRA_CA_CERTS: certificates }) }
 }
 
-async function startUntilReady(folder: string): Promise<{ output: string; seconds: number; end(): Promise<void> }> {
+async function startUntilReady(
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ output: string; seconds: number; end(): Promise<string> }> {
   const begin = performance.now()
-  // In its own process group, so that npm and all its children receive the signal.
-  const child: ChildProcess = spawn('npm', ['start'], { cwd: folder, env: newcomer(), detached: true })
+  const child: ChildProcess = spawn('npm', ['start'], { cwd: folder, env })
   const closed = once(child, 'close')
   let output = ''
   await new Promise<void>((resolve, reject) => {
@@ -40,45 +52,68 @@ async function startUntilReady(folder: string): Promise<{ output: string; second
   return {
     output,
     seconds: (performance.now() - begin) / 1000,
+    // The signal of a service manager reaches npm alone.
     async end() {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+      child.kill('SIGTERM')
       await closed
+      return output
     },
   }
 }
 
+describe.runIf(isLong).each(machines)(
+  'in a fresh clone on a machine with %s, without a compiler',
+  (name, node, npm) => {
+    const machine = bareMachine(node, npm)
+    noteAbsence(name, machine)
+    let clone: string
+    let env: NodeJS.ProcessEnv
+    beforeAll(async () => {
+      clone = path.join(temporaryFolder(), 'plant-store')
+      await run('git', ['clone', '--quiet', repository, clone])
+      env = newcomer(machine, temporaryFolder())
+    })
+
+    test.skipIf(!machine)(
+      'npm start serves, and the printed lines create and list a plant; a second start is fast and prints none',
+      async () => {
+        const first = await startUntilReady(clone, env)
+        try {
+          const [create = '', list = ''] = first.output.match(/^ {2}curl .*$/gm) ?? []
+          expect((await run('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
+          expect((await run('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
+        } finally {
+          expect(await first.end()).toContain('"msg":"closing"')
+        }
+        const second = await startUntilReady(clone, env)
+        await second.end()
+        expect(second.output).not.toContain('curl')
+        expect(second.output).not.toMatch(/install|lockfile|prisma /i)
+        expect(existsSync(path.join(clone, 'node_modules/.bin/node'))).toBe(name === 'Node.js 18')
+        console.log(
+          `${name}, empty caches: npm start took ${first.seconds.toFixed(1)} s, and the second time ${second.seconds.toFixed(1)} s`,
+        )
+      },
+      20 * MINUTES,
+    )
+  },
+)
+
 describe.runIf(isLong)('in a fresh clone', () => {
   let clone: string
+  let env: NodeJS.ProcessEnv
   beforeAll(async () => {
     clone = path.join(temporaryFolder(), 'plant-store')
     await run('git', ['clone', '--quiet', repository, clone])
-  })
-
-  test(
-    'npm start serves, and the printed lines create and list a plant; a second start is fast and prints none',
-    async () => {
-      const first = await startUntilReady(clone)
-      try {
-        const [create = '', list = ''] = first.output.match(/^ {2}curl .*$/gm) ?? []
-        expect((await run('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
-        expect((await run('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
-      } finally {
-        await first.end()
-      }
-      const second = await startUntilReady(clone)
-      await second.end()
-      expect(second.output).not.toContain('curl')
-      expect(second.output).not.toMatch(/install|lockfile|prisma/i)
-      console.log(`npm start took ${first.seconds.toFixed(1)} s, and the second time ${second.seconds.toFixed(1)} s`)
-    },
-    20 * MINUTES,
-  )
+    env = newcomer(process.env['PATH'])
+    await run('npm', ['run', '--silent', 'setup'], { cwd: clone, env })
+  }, 20 * MINUTES)
 
   test(
     'set-up does nothing twice, and does again what a change has made stale',
     async () => {
       const written = async () => (await stat(`${clone}/prisma/src/generated/sqlite/client.ts`)).mtimeMs
-      const setUp = () => run('npm', ['run', '--silent', 'setup'], { cwd: clone, env: newcomer() })
+      const setUp = () => run('npm', ['run', '--silent', 'setup'], { cwd: clone, env })
       const first = await written()
       expect((await setUp()).stdout).toBe('')
       expect(await written()).toBe(first)
@@ -100,7 +135,7 @@ describe.runIf(isLong)('in a fresh clone', () => {
       const parts = ['contract/test', 'prisma/test/database', 'server/test/plants', 'client/test/service']
       const { stdout } = await run('npm', ['test', '--', ...parts], {
         cwd: clone,
-        env: newcomer(),
+        env,
         maxBuffer: 2 ** 26,
       })
       expect(stdout).toMatch(/Tests .*passed/)

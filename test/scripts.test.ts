@@ -1,13 +1,23 @@
 /** The scripts of the root's package.json, on a machine with Node.js and npm alone. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+const nodeVersion = readFileSync(`${root}.node-version`, 'utf8').trim()
 
 /** The folders of PATH in which no pnpm is: neither installed nor put there by the program that runs the tests. */
 const withoutPnpm = String(process.env['PATH'])
@@ -56,22 +66,45 @@ describe('before set-up', () => {
     expect([status, stdout]).toEqual([1, ''])
   })
 
-  test.runIf(process.platform === 'linux')('a missing compiler is named with the packages to install', () => {
-    const program = `import { explainMissingTools } from '${pathToFileURL(`${root}scripts/build-tools.mjs`)}'
-      console.log(explainMissingTools())`
-    const explain = (environment: Record<string, string>) =>
-      run(process.execPath, ['--input-type=module', '--eval', program], environment).stdout
-    expect(explain({ PATH: temporaryFolder() })).toMatch(/python3, make, g\+\+\. .*apt-get install python3 make g\+\+ /)
-    expect(explain({ PATH: temporaryFolder(), PYTHON: '/opt/python', MAKE: '/opt/make' })).toMatch(
-      /compiled without g\+\+\. .*dnf install gcc-c\+\+ /,
-    )
-    expect(explain({ PYTHON: 'python3', MAKE: 'make', CXX: 'g++' })).toBe('undefined\n')
-  })
+  test.runIf(process.platform === 'linux')(
+    'a Node.js that is too old and cannot be replaced is an error with the fix',
+    () => {
+      const folder = temporaryFolder()
+      const bin = temporaryFolder()
+      cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
+      copyFileSync(`${root}pnpm-workspace.yaml`, `${folder}/pnpm-workspace.yaml`)
+      const needed = '^99.1.0 || >=100.0.0'
+      writeFileSync(`${folder}/package.json`, JSON.stringify({ ...manifest, engines: { node: needed } }))
+      writeFileSync(`${bin}/npm`, '#!/bin/sh\necho "npm error network" >&2\nexit 1\n', { mode: 0o755 })
+      const { status, stderr } = run(process.execPath, [`${folder}/scripts/setup.mjs`], {
+        PATH: `${bin}:/usr/bin:/bin`,
+      })
+      const { version } = process
+      expect(status).toBe(1)
+      expect(stderr).toContain(
+        `Node.js ${version.slice(1)} is too old for the plant store (${needed}): installing Node.js ${nodeVersion} into`,
+      )
+      expect(stderr).toMatch(/Install Node\.js 24: .*npm cannot install it\nnpm error network/)
+    },
+  )
 })
 
-test('.node-version is one of the supported versions of Node.js', () => {
-  const [, oldest] = /^\^([\d.]+)/.exec(manifest.engines.node) ?? []
-  expect(readFileSync(`${root}.node-version`, 'utf8').trim()).toBe(oldest)
+test('the set-up has a supported Node.js for every platform, with its integrity', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync(`${root}scripts/node/package.json`, 'utf8'))
+  const { packages } = JSON.parse(readFileSync(`${root}scripts/node/package-lock.json`, 'utf8'))
+  const found = Object.entries<Record<string, string>>(packages).filter(([name]) => name !== '')
+  expect(found.map(([, { os, cpu }]) => `${os} ${cpu}`).sort()).toEqual([
+    'darwin arm64',
+    'darwin x64',
+    'linux arm64',
+    'linux x64',
+    'win32 x64',
+  ])
+  for (const [folder, { version, integrity }] of found) {
+    expect(optionalDependencies[folder.replace('node_modules/', '')]).toBe(version)
+    expect(integrity).toMatch(/^sha512-/)
+    expect(Number(version?.split('.')[0])).toBeGreaterThanOrEqual(24)
+  }
 })
 
 describe('the pre-commit hook', () => {

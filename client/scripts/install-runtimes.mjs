@@ -11,10 +11,14 @@ import path from 'node:path'
 const node = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
 
 const dependencies = {
+  'node-18': `npm:${node}@18`,
   'node-20': `npm:${node}@20.0.0`,
   'node-22': `npm:${node}@22`,
   'node-24': `npm:${node}@24`,
   'node-26': `npm:${node}@26`,
+  'npm-10': 'npm:npm@10',
+  'npm-11': 'npm:npm@11',
+  'npm-12': 'npm:npm@12',
   bun: '^1.3.0',
   deno: '^2.5.0',
   'typescript-5.4': 'npm:typescript@5.4',

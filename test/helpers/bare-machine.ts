@@ -1,0 +1,28 @@
+import { readdirSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import { findRuntime } from './runtimes.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** What compiles native code: a machine may have none of it. */
+const COMPILERS = /^(?:python|pypy|make$|gmake$|cc$|c\+\+$|gcc|g\+\+|cpp|clang|.*-(?:gcc|g\+\+|cpp))/
+/** What a machine may have next to Node.js, in another version. */
+const NODE = /^(?:node|nodejs|npm|npx|pnpm|pnpx|corepack)$/
+
+/**
+ * Returns the PATH of a machine with Node.js and npm, in the versions of the given packages of the runtimes (such as `node-22`
+ * and `npm-11`), the system's programs, and nothing that compiles; undefined if they are not installed.
+ */
+export function bareMachine(node: string, npm: string): string | undefined {
+  const programs = {
+    node: findRuntime(`${node}/bin/node`),
+    npm: findRuntime(`${npm}/bin/npm-cli.js`),
+    npx: findRuntime(`${npm}/bin/npx-cli.js`),
+  }
+  if (Object.values(programs).includes(undefined)) return undefined
+  const folder = temporaryFolder()
+  for (const name of readdirSync('/usr/bin')) {
+    if (!COMPILERS.test(name) && !NODE.test(name)) symlinkSync(`/usr/bin/${name}`, path.join(folder, name))
+  }
+  for (const [name, program] of Object.entries(programs)) symlinkSync(String(program), path.join(folder, name))
+  return folder
+}
