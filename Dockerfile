@@ -1,13 +1,11 @@
 # docs/production/container/README.md says how to build and run it.
 
 # Any version that "engines" in package.json allows.
-ARG NODE_VERSION=20.20.2
+ARG NODE_VERSION=24.21.0
 
-# With python3, make and g++, which compile SQLite.
-FROM node:${NODE_VERSION}-bookworm AS build
+FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /source
-# Packages of the npm registry and nothing else: neither a binary of SQLite nor the headers of Node.js are downloaded.
-ENV CI=true npm_config_build_from_source=true npm_config_nodedir=/usr/local
+ENV CI=true
 # The packages are installed again only if they change. The secret `npmrc` is for a registry of your own.
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml .pnpmfile.mjs ./
 COPY contract/package.json contract/

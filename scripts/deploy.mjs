@@ -27,6 +27,10 @@ const unused = [
   },
   { files: /^@prisma\/client\/runtime\/wasm-compiler-edge\./, why: 'runtimes other than Node.js' },
   { files: /^better-sqlite3\/(?:deps\/|src\/|binding\.gyp)/, why: 'the sources of SQLite' },
+  {
+    files: new RegExp(`^better-sqlite3/prebuilds/(?!${process.platform}(?:musl)?-${process.arch}\\.node$)`),
+    why: 'SQLite for other operating systems and processors',
+  },
   { files: /^@opentelemetry\/.*\/esnext\//, why: 'builds for bundlers' },
   { files: /\.map$/, why: 'source maps, which Node.js ignores by default' },
   { files: /\.[cm]?ts$/, why: 'types and sources' },

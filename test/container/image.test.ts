@@ -4,7 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildBaseImages } from '../helpers/container/base-image.ts'
+import { buildBaseImage } from '../helpers/container/base-image.ts'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { createEngine, type Engine, missingPrograms } from '../helpers/container/engine.ts'
 import { startPostgresql } from '../helpers/database/postgresql.ts'
@@ -33,7 +33,7 @@ describe.runIf(isLong && missing.length === 0)('the image', () => {
 
   beforeAll(async () => {
     engine = await createEngine(folder)
-    await buildBaseImages(engine, temporaryFolder(), nodeVersion)
+    await buildBaseImage(engine, temporaryFolder(), nodeVersion)
     ;[port, adminPort] = [await freePort(), await freePort()]
     bin = engine.installDocker({ PORT: String(port), ADMIN_PORT: String(adminPort) })
     await runBlock('Build', 0)
@@ -93,9 +93,8 @@ describe.runIf(isLong && missing.length === 0)('the image', () => {
     })
   })
 
-  test('has neither sources, nor a compiler, nor what npm and pnpm have cached, nor the secret of the build', async () => {
-    const find = `find / -xdev \\( -name .npmrc -o -name _cacache -o -name .pnpm-store -o -name '*.tsbuildinfo' \\
-      -o -name g++ -o -name python3 -o -path /source -o -path /root/.local \\) 2>/dev/null || true`
+  test('has neither sources nor what npm and pnpm have cached, nor the secret of the build', async () => {
+    const find = `find / -xdev \\( -name .npmrc -o -name _cacache -o -name .pnpm-store -o -name '*.tsbuildinfo' -o -path /source -o -path /root/.local \\) 2>/dev/null || true`
     expect(await engine.podman(['run', '--rm', '--user=0', '--entrypoint=sh', 'plant-store', '-c', find])).toBe('')
   })
 

@@ -4,49 +4,35 @@ import { run } from '../packed-package.ts'
 import type { Engine } from './engine.ts'
 
 /**
- * Builds the images that the Dockerfile starts from, without a registry of images: Debian by mmdebstrap, and Node.js and
- * npm from the npm registry. As in the official ones, there is a user `node`, and only the larger image has a compiler.
+ * Builds the image that the Dockerfile starts from, without a registry of images: Debian by mmdebstrap, and Node.js and
+ * npm from the npm registry. As in the official one, there is a user `node` and no compiler.
  *
  * @param folder an empty folder to work in
  */
-export async function buildBaseImages(engine: Engine, folder: string, nodeVersion: string): Promise<void> {
+export async function buildBaseImage(engine: Engine, folder: string, nodeVersion: string): Promise<void> {
   await Promise.all([installNode(folder, nodeVersion), installDebian(folder)])
   writeFileSync(path.join(folder, '.dockerignore'), '*\n!debian.tar\n!local\n')
-  const slim = `docker.io/library/node:${nodeVersion}-bookworm-slim`
-  await buildFrom(
-    `
+  const file = path.join(folder, 'Dockerfile')
+  const instructions = `
     FROM scratch
     ADD debian.tar /
     COPY local /usr/local
-    ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
-    slim,
-  )
-  await buildFrom(
-    `
-    FROM ${slim}
-    RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends python3 make g++ >/dev/null`,
-    `docker.io/library/node:${nodeVersion}-bookworm`,
-  )
-
-  async function buildFrom(instructions: string, tag: string): Promise<void> {
-    const file = path.join(folder, 'Dockerfile')
-    writeFileSync(file, instructions)
-    await engine.build(['--tag', tag, '--file', file, folder])
-  }
+    ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
+  writeFileSync(file, instructions)
+  await engine.build(['--tag', `docker.io/library/node:${nodeVersion}-bookworm-slim`, '--file', file, folder])
 }
 
-/** Puts Node.js, its headers and npm in the folder `local`. */
+/** Puts Node.js and npm in the folder `local`. */
 async function installNode(folder: string, version: string): Promise<void> {
   const packages = path.join(folder, 'packages')
   const local = path.join(folder, 'local')
   mkdirSync(packages)
   writeFileSync(path.join(packages, 'package.json'), '{}')
   const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
-  await run('npm', ['install', ...options, `node-linux-${process.arch}@${version}`, 'npm@10'], packages)
+  await run('npm', ['install', ...options, `node-linux-${process.arch}@${version}`, 'npm@11'], packages)
   const script = `
     mkdir -p "$2/bin" "$2/lib/node_modules"
     cp -r "$1/node_modules/$3/bin/node" "$2/bin"
-    cp -r "$1/node_modules/$3/include" "$2"
     cp -r "$1/node_modules/npm" "$2/lib/node_modules"
     ln -s ../lib/node_modules/npm/bin/npm-cli.js "$2/bin/npm"
     ln -s ../lib/node_modules/npm/bin/npx-cli.js "$2/bin/npx"`
