@@ -42,6 +42,11 @@ const unused = [
 
 function deploy(folder) {
   if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
+  const { status } = spawnSync('npm', ['run', '--silent', 'setup'], {
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  })
+  if (status !== 0) process.exit(1)
   // Another user than the one who installs runs it.
   process.umask(0o022)
   const draft = makeDraft(folder)
@@ -81,7 +86,7 @@ function install(folder) {
     '--prod',
     folder,
   ]
-  const { status, stdout, stderr } = spawnSync(process.execPath, parameters, {
+  const { status, stdout, stderr } = spawnSync('node', parameters, {
     cwd: fileURLToPath(new URL('../', import.meta.url)),
     encoding: 'utf8',
   })

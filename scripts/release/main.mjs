@@ -27,6 +27,7 @@ try {
 async function release({ isDryRun, isTested }) {
   step('Checking that main is clean and up to date')
   checkRepository()
+  run('npm', ['run', '--silent', 'setup'], { show: true })
   if (!isTested) {
     step('Running the tests')
     runTests()

@@ -11,7 +11,7 @@ const publicPackages = ['contract', 'prisma', 'server', 'client']
 export function packPackages(folder) {
   mkdirSync(folder, { recursive: true })
   const filters = publicPackages.flatMap((name) => ['--filter', `@plant-store/${name}`])
-  run(process.execPath, ['scripts/pnpm.mjs', ...filters, 'pack', '--out', path.join(folder, '%s.tgz')])
+  run('node', ['scripts/pnpm.mjs', ...filters, 'pack', '--out', path.join(folder, '%s.tgz')])
   return publicPackages.map((name) => {
     const tarball = path.join(folder, `plant-store-${name}.tgz`)
     return { tarball, manifest: JSON.parse(run('tar', ['-xzOf', tarball, 'package/package.json'])) }
