@@ -10,9 +10,9 @@ const BREAKING = 'major'
 export function addRelease(text, { version, date, changesets }) {
   const { before, unreleased, after } = splitChangelog(text)
   const lines = changesets.map(describeChangeset).sort((one, other) => other.isBreaking - one.isBreaking)
-  const entries = [...lines.map((line) => line.text), ...(unreleased ? [unreleased] : [])]
-  if (entries.length === 0) return text
-  return `${before}## ${version} (${date})\n\n${entries.join('\n')}\n${after && `\n${after}`}`
+  const parts = [lines.map((line) => line.text).join('\n'), unreleased].filter(Boolean)
+  if (parts.length === 0) return text
+  return `${before}## ${version} (${date})\n\n${parts.join('\n\n')}\n${after && `\n${after}`}`
 }
 
 function describeChangeset({ summary, releases }) {

@@ -26,7 +26,7 @@ test('a release has a line per changeset, breaking changes first', () => {
 test('what is under "Unreleased" becomes a part of the release', () => {
   const text = '# Changelog\n\n## Unreleased\n\n- One.\n- Two.\n\n## 1.0.0 (2026-11-22)\n\n- The first version.\n'
   expect(addRelease(text, { ...release, changesets: [fixed] })).toBe(
-    '# Changelog\n\n## 1.1.0 (2026-11-25)\n\n- A list is complete.\n- One.\n- Two.\n\n## 1.0.0 (2026-11-22)\n\n- The first version.\n',
+    '# Changelog\n\n## 1.1.0 (2026-11-25)\n\n- A list is complete.\n\n- One.\n- Two.\n\n## 1.0.0 (2026-11-22)\n\n- The first version.\n',
   )
 })
 
