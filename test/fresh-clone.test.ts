@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { bareMachine } from './helpers/bare-machine.ts'
+import { bareMachine, TRUST } from './helpers/bare-machine.ts'
 import { isLong } from './helpers/long-tests.ts'
 import { noteAbsence } from './helpers/runtimes.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
@@ -28,8 +28,7 @@ const machines = [
 
 /** Returns the environment of a newcomer: nothing of the tests' own, and with a home of its own, nothing in a cache. */
 function newcomer(PATH: string | undefined, HOME = process.env['HOME']): NodeJS.ProcessEnv {
-  const certificates = process.env['NODE_EXTRA_CA_CERTS']
-  return { PATH, HOME, PORT: '0', ...(certificates && { NODE_EXTRA_CA_CERTS: certificates }) }
+  return { PATH, HOME, PORT: '0', ...TRUST }
 }
 
 async function startUntilReady(

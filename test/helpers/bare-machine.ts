@@ -8,6 +8,11 @@ const COMPILERS = /^(?:python|pypy|make$|gmake$|cc$|c\+\+$|gcc|g\+\+|cpp|clang|.
 /** What a machine may have next to Node.js, in another version. */
 const NODE = /^(?:node|nodejs|npm|npx|pnpm|pnpx|corepack)$/
 
+/** How a newcomer's machine trusts the registry, where that needs a certificate of its own. */
+export const TRUST: Record<string, string> = process.env['NODE_EXTRA_CA_CERTS']
+  ? { NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'] }
+  : {}
+
 /**
  * Returns the PATH of a machine with Node.js and npm, in the versions of the given packages of the runtimes (such as `node-22`
  * and `npm-11`), the system's programs, and nothing that compiles; undefined if they are not installed.

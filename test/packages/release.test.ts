@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bareMachine } from '../helpers/bare-machine.ts'
+import { bareMachine, TRUST } from '../helpers/bare-machine.ts'
 import { INSTALL_TIMEOUT } from '../helpers/install-tools.ts'
 import { isLong } from '../helpers/long-tests.ts'
 import { noteAbsence } from '../helpers/runtimes.ts'
@@ -31,7 +31,7 @@ let version: string
 /** Runs a program with a newcomer's environment. Returns all that it printed. */
 async function run(program: string, parameters: string[], cwd: string, settings: Record<string, string> = {}) {
   const { PATH = '', HOME = '' } = process.env
-  const env = { PATH, HOME, CI: 'true', ...settings }
+  const env = { PATH, HOME, CI: 'true', ...TRUST, ...settings }
   const { stdout, stderr } = await execute(program, parameters, { cwd, env, maxBuffer: 2 ** 24 })
   return stdout + stderr
 }
@@ -176,7 +176,8 @@ describe.runIf(isLong)('a release', () => {
   ])('installed without a compiler, with %s', (name, node, npm, command) => {
     const machine = bareMachine(node, npm)
     noteAbsence(name, machine)
-    const settings = { PATH: String(machine) }
+    // With the settings of npm that a new user has.
+    const settings = { PATH: String(machine), HOME: temporaryFolder() }
     let app: string
     let output: string
     beforeAll(async () => {
@@ -210,7 +211,7 @@ describe.runIf(isLong)('a release', () => {
       { timeout: TIMEOUT },
       async () => {
         await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\n')
-        const server = await serve(app, settings.PATH)
+        const server = await serve(app, settings)
         try {
           expect(existsSync(path.join(app, 'data/plant-store.db'))).toBe(true)
           const [command = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
@@ -236,10 +237,12 @@ describe.runIf(isLong)('a release', () => {
 })
 
 /** Runs `npx plant-store serve` in a folder until it is ready. */
-async function serve(app: string, PATH: string): Promise<{ url: string; output(): string; close(): Promise<void> }> {
-  const { HOME = '' } = process.env
+async function serve(
+  app: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ url: string; output(): string; close(): Promise<void> }> {
   // In a process group of its own, so that npx and the server receive the signal.
-  const child = spawn('npx', ['plant-store', 'serve'], { cwd: app, env: { PATH, HOME }, detached: true })
+  const child = spawn('npx', ['plant-store', 'serve'], { cwd: app, env, detached: true })
   const closed = once(child, 'close')
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
