@@ -58,7 +58,7 @@ export default defineConfig({
           include: [
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
-            'server/test/{accounts/{authentication,json-web-tokens},commands/token*,fuzz/*,storage/internal-errors,telemetry/commit-spans}.test.ts',
+            'server/test/{accounts/{authentication,json-web-tokens},commands/token*,fuzz/*,storage/internal-errors}.test.ts',
             'server/test/{http/*,limits/rate-limits}.test.ts',
             'server/test/plants/{concurrency,creating,cursors,listing,pages}.test.ts',
           ],

@@ -31,7 +31,6 @@ const unused = [
     files: new RegExp(`^better-sqlite3/prebuilds/(?!${process.platform}(?:musl)?-${process.arch}\\.node$)`),
     why: 'SQLite for other operating systems and processors',
   },
-  { files: /^@opentelemetry\/.*\/esnext\//, why: 'builds for bundlers' },
   { files: /\.map$/, why: 'source maps, which Node.js ignores by default' },
   { files: /\.[cm]?ts$/, why: 'types and sources' },
   { files: /(?<!licen[cs]e)\.(?:md|markdown)$/i, why: 'documentation' },

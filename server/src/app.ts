@@ -41,8 +41,6 @@ export interface AppDependencies {
   /** Recognizes an error of the database that may go away. */
   failure: Database['failure']
   logger: Logger
-  /** Makes a span per request; undefined: no traces. */
-  traceRequest: RequestHandler | undefined
 }
 
 /**
@@ -61,7 +59,6 @@ export function createApp(
     responseMemory,
     failure,
     logger,
-    traceRequest,
   }: AppDependencies,
   settings: Settings,
 ): Express {
@@ -71,7 +68,6 @@ export function createApp(
   app.use(
     combine(
       receiveRequest,
-      ...(traceRequest ? [traceRequest] : []),
       ...(settings.corsOrigins?.length ? [allowOrigins(settings.corsOrigins)] : []),
       loadShedding.shedByAddress,
     ),

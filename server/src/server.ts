@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { type Database, openDatabase } from '@plant-store/prisma'
-import type { RequestHandler } from 'express'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { findOwnToken } from './accounts/own-token.ts'
@@ -37,8 +36,6 @@ export interface RunningServer {
 export interface Observers {
   /** Default: silent. */
   logger: Logger
-  /** Makes a span per request; default: no traces. */
-  traceRequest: RequestHandler | undefined
 }
 
 /** Options of a startup. */
@@ -70,7 +67,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const complete = { ...readSettings({}), ...settings }
   const { databaseUrl, host, port, adminHost, adminPort, shutdownDelay, shutdownTimeout } = complete
-  const { logger = pino({ level: 'silent' }), traceRequest } = observers
+  const { logger = pino({ level: 'silent' }) } = observers
   const { server, slowReaders, use, openConnections, drain } = createHttpServer(complete)
   let admin: AdminServer | undefined
   let database: Database | undefined
@@ -141,7 +138,6 @@ export async function startServer(
           responseMemory,
           failure,
           logger,
-          traceRequest,
         },
         complete,
       ),

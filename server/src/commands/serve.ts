@@ -8,7 +8,6 @@ import type { StateReports } from '../systemd/report-state.ts'
 import { logAuthenticationFailures } from '../telemetry/log/log-authentication-failures.ts'
 import { logRejections } from '../telemetry/log/log-rejections.ts'
 import { collectingLogger } from '../telemetry/log/logger.ts'
-import { startTracing } from '../telemetry/traces/tracing.ts'
 import { greet } from './greet.ts'
 import { onEndingSignal } from './signals.ts'
 
@@ -45,19 +44,15 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   const systemd = await connectToSystemd(logger)
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
-  const tracing = await startTracing(settings, logger)
   const stopLogs = await startLogs(settings, logger)
-  const observers = { logger, traceRequest: tracing?.middleware }
-  const server = await startServer(settings, observers, { signal, sockets }).catch(async (error) => {
+  const server = await startServer(settings, { logger }, { signal, sockets }).catch(async (error) => {
     await stopLogs()
     throw error
   })
   const close = async () => {
-    const end = performance.now() + settings.shutdownTimeout
     systemd?.stopping()
     await server.close()
     await stopLogs()
-    await tracing?.close(end - performance.now())
     await systemd?.close()
   }
   try {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../failure.ts'
-import { batchCommitted, batchEnded, requestRejected, writeQueued, writesRejected } from '../telemetry/events.ts'
+import { batchCommitted, requestRejected, writesRejected } from '../telemetry/events.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
@@ -68,17 +68,14 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 
   async function commitBatch(batch: Waiter<Item, Result>[]): Promise<void> {
-    const begin = performance.now()
     try {
       const results = await options.commit(batch.map(({ item }) => item))
       batchCommitted.publish(batch.length)
-      if (batchEnded.hasSubscribers) batchEnded.publish({ writes: batch, begin })
       batch.forEach(({ resolve }, index) => {
         resolve(results[index] as Result)
       })
     } catch (error) {
       writesRejected.publish({ count: batch.length, error })
-      if (batchEnded.hasSubscribers) batchEnded.publish({ writes: batch, begin, error })
       for (const { reject } of batch) reject(error)
     }
   }
@@ -94,9 +91,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
         })
       }
       return new Promise((resolve, reject) => {
-        const waiter = { item, bytes, resolve, reject }
-        waiting.push(waiter)
-        writeQueued.publish(waiter)
+        waiting.push({ item, bytes, resolve, reject })
         waitingBytes += bytes
         if (running) return
         running = true

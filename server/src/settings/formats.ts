@@ -74,9 +74,6 @@ export const TimeoutSchema = readWith(
   `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
 )
 
-/** Reads a number as OpenTelemetry does, which uses its default instead of what is not one. */
-export const NumberOrDefaultSchema = (fallback: number) => z.string().transform((text) => Number(text) || fallback)
-
 /** Reads milliseconds; 0 needs no unit. */
 export const TimeoutOrNoneSchema = readWith(
   (text) => (text === '0' ? 0 : parseDuration(text, MAX_TIME)),

@@ -37,7 +37,7 @@ const BODIES = 4
 export function readSettings(environment: Environment): Settings {
   const mistakes: string[] = []
   const entries = Object.entries<SettingEntry>(settingsTable).map(([name, entry]) => {
-    const text = textOf(environment, name) ?? entry.default
+    const text = environment[name] || entry.default
     if (text === undefined) return [toCamelCase(name), undefined]
     const { data, error } = entry.format.safeParse(text)
     for (const { message } of error?.issues ?? []) mistakes.push(`${name} ${message}`)
@@ -56,24 +56,6 @@ export function readSettings(environment: Environment): Settings {
 
 function toCamelCase(name: string): string {
   return name.toLowerCase().replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase())
-}
-
-function textOf(environment: Environment, name: string): string | undefined {
-  if (name.startsWith('OTEL_') && !requestsTraces(environment)) return undefined
-  // Often set for other signals, in a protocol that traces are not sent in.
-  if (name === 'OTEL_EXPORTER_OTLP_PROTOCOL' && environment['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL']) return undefined
-  return environment[name] || undefined
-}
-
-/** OpenTelemetry's variables are often set for a whole machine: without traces they are ignored, valid or not. */
-function requestsTraces({
-  OTEL_SDK_DISABLED: disabled,
-  OTEL_TRACES_EXPORTER: exporter,
-  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracesEndpoint,
-}: Environment): boolean {
-  if (disabled?.toLowerCase() === 'true' || exporter === 'none') return false
-  return Boolean(exporter || endpoint || tracesEndpoint)
 }
 
 const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const

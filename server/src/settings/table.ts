@@ -5,7 +5,6 @@ import {
   DatabaseUrlSchema,
   KeysUrlSchema,
   MemorySchema,
-  NumberOrDefaultSchema,
   OriginsSchema,
   PortSchema,
   PublicUrlSchema,
@@ -18,7 +17,6 @@ import {
 } from './formats.ts'
 
 const OnOffSchema = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((value) => value === 'on')
-const ProtocolSchema = z.enum(['http/protobuf', 'http/json'], { error: 'must be http/protobuf or http/json' })
 
 /** A setting: its format, and what `.env.example` and the README say about it. */
 export interface SettingEntry {
@@ -209,45 +207,5 @@ export const settingsTable = {
     format: TextSchema,
     default: '127.0.0.1',
     description: 'Address that the private port listens on.',
-  },
-  OTEL_EXPORTER_OTLP_ENDPOINT: {
-    format: TextSchema,
-    unset: 'none',
-    example: 'http://127.0.0.1:4318',
-    description: "Collector that traces are sent to. OpenTelemetry's other variables apply too.",
-  },
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
-    format: TextSchema,
-    unset: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    example: 'http://127.0.0.1:4318/v1/traces',
-    description: 'Collector that traces are sent to, with the path.',
-  },
-  OTEL_EXPORTER_OTLP_PROTOCOL: {
-    format: ProtocolSchema,
-    default: 'http/protobuf',
-    description: 'How traces are encoded: http/protobuf or http/json.',
-  },
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: {
-    format: ProtocolSchema,
-    unset: 'OTEL_EXPORTER_OTLP_PROTOCOL',
-    example: 'http/json',
-    description: 'How traces are encoded, if other signals of OpenTelemetry are encoded differently.',
-  },
-  OTEL_TRACES_EXPORTER: {
-    format: z.enum(['otlp'], { error: 'must be otlp or none' }),
-    unset: 'otlp if there is an endpoint',
-    example: 'none',
-    description: 'otlp sends traces, by default to http://localhost:4318; none sends no traces.',
-  },
-  OTEL_SDK_DISABLED: {
-    format: TextSchema,
-    unset: 'false',
-    example: 'true',
-    description: 'true turns tracing off; the other variables are then ignored.',
-  },
-  OTEL_BSP_MAX_QUEUE_SIZE: {
-    format: NumberOrDefaultSchema(2_048),
-    default: '2048',
-    description: 'How many spans may wait to be sent; more are lost, and logged.',
   },
 } as const satisfies Record<string, SettingEntry>

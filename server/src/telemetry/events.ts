@@ -64,25 +64,12 @@ export interface WritesRejected {
   error: unknown
 }
 
-/** A transaction that stores new plants has ended. */
-export interface BatchEnded {
-  /** The messages of {@link writeQueued}. */
-  writes: readonly object[]
-  /** When it began, as `performance.now()` says. */
-  begin: number
-  /** Undefined if it was committed. */
-  error?: unknown
-}
-
 /** A request that is handled has arrived; the message is its method. */
 export const requestBegan = event<string>('plant-store.request-began')
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestUnparsed = event<RequestUnparsed>('plant-store.request-unparsed')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
 export const authenticationFailed = event<AuthenticationFailed>('plant-store.authentication-failed')
-/** A new plant waits for the next commit; the message names it in {@link batchEnded}. Published within its request. */
-export const writeQueued = event<object>('plant-store.write-queued')
-export const batchEnded = event<BatchEnded>('plant-store.batch-ended')
 /** A batch of new plants was committed; the message is its size. */
 export const batchCommitted = event<number>('plant-store.batch-committed')
 /** A batch of new plants could not be committed. */

@@ -52,13 +52,6 @@ test('an empty environment gives the defaults', () => {
     shutdownDelay: 1_000,
     adminPort: undefined,
     adminHost: '127.0.0.1',
-    otelExporterOtlpEndpoint: undefined,
-    otelExporterOtlpTracesEndpoint: undefined,
-    otelExporterOtlpProtocol: 'http/protobuf',
-    otelExporterOtlpTracesProtocol: undefined,
-    otelTracesExporter: undefined,
-    otelSdkDisabled: undefined,
-    otelBspMaxQueueSize: 2_048,
   })
 })
 
@@ -353,38 +346,5 @@ describe('words', () => {
 
   test('DOCS is read as a boolean', () => {
     expect([readSettings({ DOCS: 'on' }).docs, readSettings({ DOCS: 'off' }).docs]).toEqual([true, false])
-  })
-})
-
-describe("OpenTelemetry's variables", () => {
-  const invalid = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' }
-
-  test.each([
-    { OTEL_TRACES_EXPORTER: 'otlp' },
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
-    { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/v1/traces' },
-    { OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'false' },
-  ])('are checked where traces are requested: %j', (environment) => {
-    const { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: _, ...general } = invalid
-    for (const [name, variables] of Object.entries({ PROTOCOL: general, TRACES_PROTOCOL: invalid })) {
-      const message = `:\n  OTEL_EXPORTER_OTLP_${name} must be http/protobuf or http/json`
-      expect(() => readSettings({ ...variables, ...environment })).toThrow(message)
-    }
-    expect(() => readSettings({ ...environment, OTEL_TRACES_EXPORTER: 'zipkin' })).toThrow(
-      '\n  OTEL_TRACES_EXPORTER must be otlp or none',
-    )
-    const { otelExporterOtlpTracesProtocol } = readSettings({
-      ...environment,
-      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
-    })
-    expect(otelExporterOtlpTracesProtocol).toBe('http/json')
-  })
-
-  test.each([
-    {},
-    { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
-    { OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'TRUE' },
-  ])('are ignored where no traces are requested: %j', (environment) => {
-    expect(readSettings({ ...invalid, ...environment })).toEqual(readSettings({}))
   })
 })

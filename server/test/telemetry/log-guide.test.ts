@@ -1,22 +1,21 @@
 /** The lines that docs/production/log.md shows are those that a server writes. */
 import { expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
-import { freePort } from '../../../test/helpers/free-port.ts'
 import { codeBlocks, readGuide } from '../../../test/helpers/production/guide.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
-import { startTraced } from '../helpers/telemetry/start-traced.ts'
+import { startLogged } from '../helpers/telemetry/start-logged.ts'
 import { exchange } from '../helpers/wire/connection.ts'
 
 const guide = readGuide('log.md')
 const examples: LogLine[] = codeBlocks(guide, 'json').map((text) => JSON.parse(text))
 
-/** Lets a server write every line that the guide shows, except lost spans. */
+/** Lets a server write the lines that the guide shows. */
 async function writeAll(): Promise<LogLine[]> {
   const DATABASE_URL = await newDatabase()
   const created = await runCommand(['token', 'create', '--account', 'me'], { DATABASE_URL })
-  const { server, create, call, end } = await startTraced({ DATABASE_URL, ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' })
+  const { server, create, call, end } = await startLogged({ DATABASE_URL, ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' })
   expect((await create(1)).status).toBe(200)
   await exchange(server.url, 'no request\r\n\r\n')
   await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
@@ -28,19 +27,6 @@ async function writeAll(): Promise<LogLine[]> {
   }, 60_000)
   await end()
   return readLines(created.stderr + server.output())
-}
-
-async function writeLostSpans(): Promise<LogLine[]> {
-  const server = await startServerProcess({
-    DATABASE_URL: await newDatabase(),
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
-    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
-    OTEL_BSP_SCHEDULE_DELAY: '50',
-  })
-  await fetch(server.url)
-  await until(() => server.output().includes('spans lost'), 60_000)
-  await server.end()
-  return readLines(server.output())
 }
 
 /** Returns the lines of a first startup in production, with the command of a release instead of that of a checkout. */
@@ -69,7 +55,7 @@ function shapeOf(id: unknown): string {
 test('docs/production/log.md shows lines that a server writes, and names every event', {
   timeout: 180_000,
 }, async () => {
-  const lines = [...(await writeAll()), ...(await writeLostSpans()), ...(await writeEmptyDatabase())]
+  const lines = [...(await writeAll()), ...(await writeEmptyDatabase())]
   for (const example of examples) {
     const written = lines.find((line) => line['msg'] === example['msg'])
     expect(written, `a line says ${example['msg']}`).toBeDefined()

@@ -6,10 +6,8 @@ import { createLogger } from '../../telemetry/log/logger.ts'
 
 /** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
 export async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
-  // Only `serve` sends traces.
-  const environment = { ...process.env, OTEL_SDK_DISABLED: 'true' }
-  const settings = readSettings(environment)
-  for (const mistyped of findMistypedSettings(environment)) console.error(`plant-store: ${describeMistyped(mistyped)}`)
+  const settings = readSettings(process.env)
+  for (const mistyped of findMistypedSettings(process.env)) console.error(`plant-store: ${describeMistyped(mistyped)}`)
   await explainFailure(settings, () => run(settings))
 }
 

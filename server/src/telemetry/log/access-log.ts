@@ -58,7 +58,6 @@ export function startAccessLog(logger: Logger, hasRoom: () => boolean = () => tr
         account: identity?.account,
         tokenId: identity?.tokenId,
         clientAddress: validAddress(clientAddress(request)),
-        traceId: request.traceId,
       },
       `${method} ${route ?? 'unknown path'} ${status}`,
     )

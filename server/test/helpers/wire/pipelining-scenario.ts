@@ -6,7 +6,6 @@ import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import express from 'express'
 import fc from 'fast-check'
 import { createHttpServer } from '../../../src/http/listen/http-server.ts'
@@ -14,7 +13,6 @@ import { listen } from '../../../src/http/listen/ports.ts'
 import { receiveRequest } from '../../../src/http/request/receive-request.ts'
 import { createLoadShedding } from '../../../src/limits/load-shedding.ts'
 import { requestEnded } from '../../../src/telemetry/events.ts'
-import { traceRequest } from '../../../src/telemetry/traces/trace-request.ts'
 
 type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end' | 'reset' | 'destroy' | 'wait' }
 
@@ -24,18 +22,6 @@ const MILLISECONDS = { settle: 20_000, poll: 20, most: 5 }
 const loadShedding = createLoadShedding({ maxRequestsInFlight: 1_000, maxEventLoopDelay: 0, trustProxy: undefined })
 let started = 0
 let ended = 0
-const spans = { started: 0, ended: 0 }
-const countSpans = {
-  onStart: () => {
-    spans.started++
-  },
-  onEnd: () => {
-    spans.ended++
-  },
-  forceFlush: async () => {},
-  shutdown: async () => {},
-}
-new NodeTracerProvider({ spanProcessors: [countSpans] }).register()
 requestEnded.subscribe(() => {
   ended++
 })
@@ -45,7 +31,7 @@ app.use(receiveRequest, (_request, _response, next) => {
   started++
   next()
 })
-app.use(traceRequest, loadShedding.shedByAddress)
+app.use(loadShedding.shedByAddress)
 app.get('/short', (_request, response) => {
   response.end('short')
 })
@@ -136,6 +122,6 @@ const { failed, counterexample } = await fc.check(
   { numRuns: 60, endOnFailure: true },
 )
 if (failed) console.error(JSON.stringify(counterexample))
-console.log(JSON.stringify({ started, ended, inFlight: loadShedding.inFlight(), spans, sockets }))
+console.log(JSON.stringify({ started, ended, inFlight: loadShedding.inFlight(), sockets }))
 // Open connections would keep the process running.
 process.exit()

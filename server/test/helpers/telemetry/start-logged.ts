@@ -1,15 +1,13 @@
 import { expect } from 'vitest'
 import { newDatabase } from '../../../../test/helpers/database/databases.ts'
 import { runCommand, startServerProcess } from '../../../../test/helpers/server/run-command.ts'
-import { startTraceCollector } from './trace-collector.ts'
 
-/** Starts a server that sends traces, with a token of the account "alice". */
-export async function startTraced(environment: Record<string, string> = {}) {
-  const collector = await startTraceCollector()
+/** Starts a server whose log a test reads, with a token of the account "alice". */
+export async function startLogged(environment: Record<string, string> = {}) {
   const DATABASE_URL = environment['DATABASE_URL'] ?? (await newDatabase())
   const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
   const token = stdout.trim()
-  const server = await startServerProcess({ DATABASE_URL, ...collector.environment, ...environment })
+  const server = await startServerProcess({ DATABASE_URL, ...environment })
   const call = (target: string, options: RequestInit = {}) =>
     fetch(server.url + target, {
       ...options,
@@ -20,10 +18,9 @@ export async function startTraced(environment: Record<string, string> = {}) {
     token,
     call,
     create: (id: number) => call('/plants', { method: 'POST', body: JSON.stringify({ id, name: 'Ficus' }) }),
-    /** Stops the server, which sends the remaining spans, and returns all of them. */
+    /** Stops the server, which writes the rest of its log. */
     async end() {
       expect(await server.end()).toBe(0)
-      return collector.spans
     },
   }
 }

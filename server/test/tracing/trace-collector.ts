@@ -2,20 +2,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A span as OTLP sends it, with its attributes and those of its resource as objects. */
+/** A span as OTLP sends it, with its attributes as an object. */
 export interface CollectedSpan {
   name: string
   kind: number
   traceId: string
   spanId: string
   parentSpanId?: string
-  startTimeUnixNano: string
-  endTimeUnixNano: string
-  /** 2: an error. */
-  status: { code?: number }
-  events: { name: string; timeUnixNano: string }[]
   attributes: Record<string, unknown>
-  resource: Record<string, unknown>
 }
 
 /** A collector of traces. */
@@ -30,8 +24,7 @@ type Attribute = { key: string; value: Record<string, unknown> }
 /** What a server sends. */
 interface Export {
   resourceSpans: {
-    resource: { attributes: Attribute[] }
-    scopeSpans: { spans: (Omit<CollectedSpan, 'attributes' | 'resource'> & { attributes: Attribute[] })[] }[]
+    scopeSpans: { spans: (Omit<CollectedSpan, 'attributes'> & { attributes: Attribute[] })[] }[]
   }[]
 }
 
@@ -63,15 +56,8 @@ export async function startTraceCollector(): Promise<TraceCollector> {
 
 function readSpans(text: string): CollectedSpan[] {
   const { resourceSpans }: Export = JSON.parse(text)
-  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
-    scopeSpans.flatMap(({ spans }) =>
-      spans.map((span) => ({
-        ...span,
-        attributes: readAttributes(span.attributes),
-        resource: readAttributes(resource.attributes),
-      })),
-    ),
-  )
+  const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans))
+  return spans.map((span) => ({ ...span, attributes: readAttributes(span.attributes) }))
 }
 
 function readAttributes(attributes: readonly Attribute[]): Record<string, unknown> {
