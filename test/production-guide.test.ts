@@ -62,7 +62,6 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
     await run('Install', 0)
     await run('Install', 1)
     expect(await show('ActiveState')).toBe('active')
-    expect(await show('StatusText')).toBe('Serving http://127.0.0.1:3000')
     expect(await machine.run('curl -sSf http://127.0.0.1:3001/readyz')).toBe('ready\n')
     // The command that the first startup names.
     const log = await machine.run('journalctl --unit=plant-store --output=cat')
@@ -102,27 +101,17 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
   })
 
   test('its log in the journal is JSON, apart from what systemd writes', async () => {
-    const log = await machine.run('journalctl --unit=plant-store --output=cat _COMM=node | grep "^{"')
+    const log = await machine.run('journalctl --output=cat _SYSTEMD_UNIT=plant-store.service')
     const lines = log.trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).msg)).toContain('ready')
   })
 
-  test('a process that is killed or hangs is started again', async () => {
+  test('a process that is killed is started again', async () => {
     const first = await show('MainPID')
     await machine.run('systemctl kill --signal=SIGKILL plant-store')
     expect(await plants()).toEqual(['plant 1'])
     const second = await show('MainPID')
     expect(second).not.toBe(first)
-
-    expect(await show('WatchdogUSec')).toBe('1min')
-    const drop = '/run/systemd/system/plant-store.service.d'
-    await machine.run(`mkdir -p ${drop}; printf '[Service]\\nWatchdogSec=3s\\n' >${drop}/watchdog.conf
-      systemctl daemon-reload; systemctl restart plant-store`)
-    await machine.run('systemctl kill --kill-whom=main --signal=SIGSTOP plant-store')
-    await expect.poll(() => show('NRestarts'), { timeout: MINUTES }).toBe('1')
-    await expect.poll(() => show('ActiveState'), { timeout: MINUTES }).toBe('active')
-    expect(await plants()).toEqual(['plant 1'])
-    await machine.run(`rm -r ${drop}; systemctl daemon-reload; systemctl restart plant-store`)
   })
 
   test('with invalid settings it stops and stays stopped, also if requests come, until they are fixed', async () => {

@@ -1,6 +1,5 @@
 import { migrateDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { migrationsPending } from './telemetry/events.ts'
 
 /** How to migrate at startup. */
 export interface StartupMigrationOptions {
@@ -27,7 +26,6 @@ export async function migrateAtStartup(
     onPending(migrations) {
       begin = performance.now()
       logger.info({ migrations }, 'migrating the database; this can take minutes')
-      migrationsPending.publish(migrations)
       onPending()
     },
     signal,

@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import { type RunningServer, startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { takeInheritedSockets } from '../systemd/inherited-sockets.ts'
-import type { StateReports } from '../systemd/report-state.ts'
 import { logAuthenticationFailures } from '../telemetry/log/log-authentication-failures.ts'
 import { logRejections } from '../telemetry/log/log-rejections.ts'
 import { collectingLogger } from '../telemetry/log/logger.ts'
@@ -41,7 +40,6 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 
 /** Starts everything and returns a function that closes it. */
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
-  const systemd = await connectToSystemd(logger)
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const stopLogs = await startLogs(settings, logger)
@@ -50,10 +48,8 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     throw error
   })
   const close = async () => {
-    systemd?.stopping()
     await server.close()
     await stopLogs()
-    await systemd?.close()
   }
   try {
     await Promise.race([greetIfEmpty(server, settings, logger), rejectOnAbort(signal)])
@@ -62,15 +58,7 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     throw error
   }
   logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
-  systemd?.ready(server.url)
   return close
-}
-
-/** Loads what reports the state of the server to systemd only if systemd waits for it. */
-async function connectToSystemd(logger: Logger): Promise<StateReports | undefined> {
-  if (!process.env['NOTIFY_SOCKET']) return undefined
-  const { reportState } = await import('../systemd/report-state.ts')
-  return reportState(process.env, process.pid, logger)
 }
 
 /** Starts the logs of what happens to requests, and returns a function that ends them. */

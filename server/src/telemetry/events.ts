@@ -76,8 +76,6 @@ export const batchCommitted = event<number>('plant-store.batch-committed')
 export const writesRejected = event<WritesRejected>('plant-store.writes-rejected')
 /** A statement found the database locked by another process and is retried. */
 export const busyRetried = event<undefined>('plant-store.busy-retried')
-/** A startup is about to migrate the database; the message is the names of the migrations. */
-export const migrationsPending = event<readonly string[]>('plant-store.migrations-pending')
 
 /** Subscribes to an event, and returns a function that ends that. */
 export function subscribe<Message>(event: Event<Message>, listener: (message: Message) => void): () => void {

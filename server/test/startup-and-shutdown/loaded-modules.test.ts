@@ -40,7 +40,6 @@ test('requests of plants load nothing of what they do not need', async () => {
   expect(find(/rate-limiter-flexible|\/prom-client\/|\/jose\/|pino-pretty/)).toEqual([])
   expect(find(/\/pg\/|adapter-pg/)).toEqual([])
   expect(find(/telemetry\/log\/access-log/)).toEqual([])
-  expect(find(/systemd\/report-state/)).toEqual([])
 })
 
 test('the OpenAPI document loads what creates it', async () => {
