@@ -1,41 +1,36 @@
-import { type CryptoKey, createLocalJWKSet, errors, type JWSHeaderParameters } from 'jose'
+import { type CryptoKey, createRemoteJWKSet, errors, type JWSHeaderParameters } from 'jose'
 import type { Logger } from 'pino'
 import { Failure } from '../failure.ts'
 import { requestRejected } from '../telemetry/events.ts'
-import { fetchKeySet } from './fetch-key-set.ts'
 
+/** How long the key server may take for its whole response, in milliseconds. */
+const FETCH_TIMEOUT = 3_000
 /** The pause after a fetch, successful or not, in milliseconds: unknown keys in tokens must not flood the key server. */
 const COOLDOWN = 10_000
 /** When keys are fetched again though they are known, in milliseconds: so that withdrawn keys go. */
 const TTL = 600_000
-/** How many malformed keys a log line names. */
-const MAX_NAMED = 10
 /** The shortest RSA key that is accepted, in bits (RFC 7518 section 3.3). */
 const MIN_RSA_LENGTH = 2048
 
-/** Finds the key that the header of a token names. */
-export type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>
-
 /**
- * Fetches and caches the public keys of a token issuer (RFC 7517). Requests share one fetch, and known keys are used
- * while the issuer is down. jose's `createRemoteJWKSet` does not fit: it has no cooldown after a failed fetch, stops
- * using known keys at its `cacheMaxAge`, and makes requests wait for a fetch that only refreshes.
+ * Fetches and caches the public keys of a token issuer (RFC 7517). Requests share one fetch. jose's cache never expires here:
+ * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
+ * that fails.
  *
- * @returns a function that throws a Failure (503) until a key set was fetched, and then an error of jose for an unknown
- *   key: which key a token names is the client's choice, so it must not look like a fault of the server
+ * @returns a function that throws a Failure (503) until a key set was fetched, and then an error of jose for an unknown or
+ *   malformed key: which key a token names is the client's choice, so it must not look like a fault of the server
  */
-export function createIssuerKeys(url: string, logger: Logger): FindKey {
-  let findCached: FindKey | undefined
+export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeaderParameters) => Promise<CryptoKey> {
+  const forever = { cacheMaxAge: Number.POSITIVE_INFINITY, cooldownDuration: Number.POSITIVE_INFINITY }
+  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT, ...forever })
   let running: Promise<void> | undefined
-  let fetchedAt = Number.NEGATIVE_INFINITY
+  let fetchedAt: number | undefined
   let endedAt = Number.NEGATIVE_INFINITY
 
   async function fetchKeys(): Promise<void> {
     try {
-      const { keys, malformed } = await fetchKeySet(url)
-      findCached = createLocalJWKSet({ keys })
+      await keys.reload()
       fetchedAt = performance.now()
-      if (malformed.length > 0) warnOfMalformed(malformed)
     } catch (error) {
       logger.warn({ reason: explain(error) }, 'the keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL')
     }
@@ -43,24 +38,10 @@ export function createIssuerKeys(url: string, logger: Logger): FindKey {
     running = undefined
   }
 
-  function warnOfMalformed(kids: unknown[]): void {
-    const fields = { malformed: kids.length, kids: kids.slice(0, MAX_NAMED) }
-    logger.warn(fields, 'JWT_JWKS_URL publishes malformed keys; tokens that name them are rejected')
-  }
-
   /** Waits for the fetch in progress, or starts one unless it is too early. */
   async function refresh(): Promise<void> {
     if (!running && performance.now() >= endedAt + COOLDOWN) running = fetchKeys()
     await running
-  }
-
-  async function getCached(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
-    try {
-      return await findCached?.(header)
-    } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey) return undefined
-      throw error
-    }
   }
 
   function unavailable(): Failure {
@@ -73,19 +54,27 @@ export function createIssuerKeys(url: string, logger: Logger): FindKey {
   }
 
   async function find(header: JWSHeaderParameters): Promise<CryptoKey> {
-    const cached = await getCached(header)
-    if (cached) {
-      // In the background: the request does not wait for it.
-      if (performance.now() >= fetchedAt + TTL) void refresh()
-      return cached
+    try {
+      return await keys(header)
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey) throw error
+      // What jose makes of a malformed key depends on what is wrong with it.
+      throw new errors.JOSENotSupported('the key cannot be used', { cause: error })
     }
-    await refresh()
-    const key = await getCached(header)
-    if (key) return key
-    throw findCached ? new errors.JWKSNoMatchingKey() : unavailable()
   }
 
-  return async (header) => rejectShort(await find(header))
+  return async (header) => {
+    if (fetchedAt === undefined) await refresh()
+    if (fetchedAt === undefined) throw unavailable()
+    // In the background: the request does not wait for it.
+    if (performance.now() >= fetchedAt + TTL) void refresh()
+    const key = await find(header).catch(async (error) => {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      await refresh()
+      return find(header)
+    })
+    return rejectShort(key)
+  }
 }
 
 /** Explains why a fetch failed: `fetch` puts the reason into the cause, for several addresses as a code alone. */

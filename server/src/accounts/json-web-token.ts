@@ -3,7 +3,6 @@ import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
 import { isAccountName } from './account-name.ts'
 import type { FindToken, Identity, InvalidToken } from './authentication.ts'
-import { SIGNATURE_ALGORITHMS } from './fetch-key-set.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
 
 /** An issuer whose JSON Web Tokens are accepted. */
@@ -16,6 +15,8 @@ export interface TokenIssuer {
   keysUrl: string
 }
 
+/** Signatures by private keys only: an HMAC could be made with the public key, and `none` by any client. */
+const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 /** How far the issuer's clock and ours may differ, in seconds. */
 const CLOCK_TOLERANCE = 5
 

@@ -1,6 +1,5 @@
 /** Key servers that are down, slow, or respond with something else than keys. */
 import { Writable } from 'node:stream'
-import { SignJWT } from 'jose'
 import pino from 'pino'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -17,7 +16,6 @@ import {
   signToken,
   startKeyServer,
   startWithIssuer,
-  validClaims,
 } from '../helpers/accounts/token-issuer.ts'
 
 const INVALID = { status: 401, error: 40102 }
@@ -101,7 +99,7 @@ describe('before the first fetch of the keys succeeds', () => {
       (_request, response) =>
         response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),
     ],
-    ['more than a key set may have', (_request, response) => response.end(`{"keys":[]${' '.repeat(2 ** 20)}}`)],
+    ['a key set with what is not a key', (_request, response) => response.end('{"keys":[null]}')],
     ['a redirect', (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()],
   ])('tokens get a 503 with Retry-After if the key server responds with %s', async (_title, respond) => {
     await using keyServer = await startKeyServer(key)
@@ -111,17 +109,6 @@ describe('before the first fetch of the keys succeeds', () => {
     expect(response.headers.has('retry-after')).toBe(true)
     expect(await resultOf(response)).toEqual(UNAVAILABLE)
     expect(keyServer.fetches).toBe(1)
-  })
-
-  test('a key set whose only key is malformed is fetched again', async () => {
-    await using keyServer = await startKeyServer(key)
-    await using server = await startServer(keyServer)
-    keyServer.keys = [{ ...key.jwk, x: 'AA' }]
-    const token = await signToken(key)
-    expect((await server.call('/plants', { token })).status).toBe(503)
-    keyServer.keys = [key.jwk]
-    advanceClock(COOL_DOWN)
-    expect((await server.call('/plants', { token })).status).toBe(200)
   })
 
   test('2,000 requests are counted in a few log lines without a stack', async () => {
@@ -263,41 +250,22 @@ describe('once the keys were fetched', () => {
   })
 })
 
-describe('a malformed key in the key set', () => {
-  test.each<[string, () => object | null]>([
-    ['a point that is not on its curve', () => ({ ...key.jwk, x: 'AA', kid: 'broken' })],
-    ['a key without its parts', () => ({ kty: 'EC', crv: 'P-256', kid: 'broken' })],
-    ['an RSA key without its parts', () => ({ kty: 'RSA', kid: 'broken' })],
-    ['parts that are not text', () => ({ kty: 'EC', crv: 'P-256', x: 1, y: {}, kid: 'broken' })],
-    ['a key without a type', () => ({ kid: 'broken' })],
-    ['null', () => null],
-  ])('(%s) affects neither other keys nor unknown ids, and is logged once per fetch', async (_title, malformed) => {
-    await using keyServer = await startKeyServer(key)
-    stopClock()
-    const broken = malformed()
-    keyServer.keys = [broken, ...keyServer.keys] as KeyServer['keys']
-    await using server = await startServer(keyServer)
-    for (let round = 0; round < 3; round++) {
-      expect(await callWith(server, await signUnknown())).toEqual(INVALID)
-      expect(await callWith(server, await signUnknown('broken'))).toEqual(INVALID)
-      await expectAccepted(server, { jti: `${round}` })
-    }
-    // A token without a key id can only mean the one other key.
-    const nameless = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey)
-    expect((await server.call('/plants', { token: nameless })).status).toBe(200)
-    expect(keyServer.fetches).toBe(1)
-    expect(lines).toMatchObject([{ malformed: 1, kids: [broken === null ? null : 'broken'] }])
-  })
-
-  test('that is the only one does not replace the known keys', async () => {
-    await using keyServer = await startKeyServer(key)
-    await using server = await startServer(keyServer)
-    await expectAccepted(server)
-    keyServer.keys = [{ ...key.jwk, x: 'AA' }]
-    stopClock(COOL_DOWN)
+test.each<[string, object]>([
+  ['a point that is not on its curve', { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }],
+  ['a key without its parts', { kty: 'EC', crv: 'P-256' }],
+  ['an RSA key without its parts', { kty: 'RSA' }],
+  ['parts that are not text', { kty: 'EC', crv: 'P-256', x: 1, y: {} }],
+  ['a key without a type', {}],
+])('a malformed key in the key set affects neither other keys nor unknown ids: %s', async (_title, parts) => {
+  await using keyServer = await startKeyServer(key)
+  stopClock()
+  keyServer.keys = [{ ...parts, kid: 'broken' } as KeyServer['keys'][number], ...keyServer.keys]
+  await using server = await startServer(keyServer)
+  for (let round = 0; round < 3; round++) {
     expect(await callWith(server, await signUnknown())).toEqual(INVALID)
-    expect(keyServer.fetches).toBe(2)
-    await expectAccepted(server, { jti: '2' })
-    expect(lines).toMatchObject([{ reason: expect.stringContaining('malformed') }])
-  })
+    expect(await callWith(server, await signUnknown('broken'))).toEqual(INVALID)
+    await expectAccepted(server, { jti: `${round}` })
+  }
+  expect(keyServer.fetches).toBe(1)
+  expect(lines).toEqual([])
 })
