@@ -43,7 +43,7 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const MAX_HEADER_LENGTH = 4096
-/** How long a valid token is cached, in milliseconds: revocation takes effect within one second in every process. */
+/** How long a valid token is cached, in milliseconds, from the start of its lookup: revocation takes effect within one second in every process. */
 const TTL = 500
 /** How many tokens are cached; the oldest is evicted first. */
 const MAX_CACHED = 10_000
@@ -63,9 +63,11 @@ export function authenticate(
 
   async function find({ authorization = '' }: IncomingHttpHeaders, token: string | undefined): Promise<ValidToken> {
     if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
+    // A lookup that takes long shows the token as it was before.
+    const sentAt = performance.now()
     const found = token === undefined ? 'tokenInvalid' : await findToken(token)
     if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
-    if (token !== undefined) cache.set(token, found)
+    if (token !== undefined) cache.set(token, found, sentAt + TTL)
     return found
   }
 
@@ -109,7 +111,8 @@ function admit(request: TsRestRequest<typeof contract>, { identity }: ValidToken
 /** Keeps valid tokens for a moment. */
 interface TokenCache {
   get(token: string): ValidToken | undefined
-  set(token: string, valid: ValidToken): void
+  /** Replaces the oldest token if there are too many, unless this one is stale already. */
+  set(token: string, valid: ValidToken, staleAt: number): void
 }
 
 /**
@@ -127,10 +130,11 @@ function createTokenCache(): TokenCache {
       return undefined
     },
 
-    set(token, valid) {
+    set(token, valid, staleAt) {
+      if (staleAt <= performance.now()) return
       const [oldest] = cache.keys()
       if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
-      cache.set(token, { ...valid, staleAt: performance.now() + TTL })
+      cache.set(token, { ...valid, staleAt })
     },
   }
 }
