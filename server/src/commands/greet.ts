@@ -1,4 +1,9 @@
-import { DEFAULT_DATABASE_URL, hasPassword, databaseUrl as readDatabaseUrl } from '@plant-store/prisma'
+import {
+  DEFAULT_DATABASE_URL,
+  explainDatabaseError,
+  hasPassword,
+  databaseUrl as readDatabaseUrl,
+} from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { logTokenEvent } from '../accounts/log-token-event.ts'
 import { ownCommand } from '../installation.ts'
@@ -11,28 +16,41 @@ const DAY = 86_400_000
 const DEMO_DAYS = 7
 
 /**
- * Prints how to begin on an empty database: a token and calls that work as pasted. In production, where others read the
- * output, a line of the log says how to create one instead.
+ * Prints how to begin if the database is empty: a token and calls that work as pasted. In production, where others read the
+ * output, a line of the log says how to create one instead. A greeting that fails is logged: the server serves without it.
+ *
+ * @param signal no token is printed, or stays valid, once it is aborted
  */
-export async function greet(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
-  if (settings.nodeEnv === 'production') {
-    logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens(settings)}`)
-    return
-  }
-  if (isOutputClosed()) return
+export async function greetIfEmpty(
+  server: RunningServer,
+  settings: Settings,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   try {
-    await greetWithToken(server, settings, logger)
+    if (!(await server.isEmpty())) return
+    if (settings.nodeEnv !== 'production') await greetWithToken(server, settings, logger, signal)
+    else logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens(settings)}`)
   } catch (error) {
-    if (!(error instanceof OutputError)) throw error
-    console.error(`plant-store: no token was printed: ${error.message}`)
+    const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
+    // The log is written to the output that has failed.
+    if (error instanceof OutputError) console.error(`plant-store: no token was printed: ${message}`)
+    else if (!signal.aborted) logger.warn(`no token was printed: ${message}; ${explainTokens(settings)}`)
   }
 }
 
-async function greetWithToken({ url, tokens }: RunningServer, { docs }: Settings, logger: Logger): Promise<void> {
+async function greetWithToken(
+  { url, tokens }: RunningServer,
+  { docs }: Settings,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  if (isOutputClosed() || signal.aborted) return
   const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
   const created = await tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
   logTokenEvent(logger, 'token created', created)
   try {
+    signal.throwIfAborted()
     print(explainCalls(url, created.token, docs))
   } catch (error) {
     const revoked = await tokens.revoke(created.id)

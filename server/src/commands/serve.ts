@@ -1,13 +1,13 @@
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
-import { type RunningServer, startServer } from '../server.ts'
+import { startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { takeInheritedSockets } from '../systemd/inherited-sockets.ts'
 import { logAuthenticationFailures } from '../telemetry/log/log-authentication-failures.ts'
 import { logRejections } from '../telemetry/log/log-rejections.ts'
 import { collectingLogger } from '../telemetry/log/logger.ts'
-import { greet } from './greet.ts'
+import { greetIfEmpty } from './greet.ts'
 import { onEndingSignal } from './signals.ts'
 
 /**
@@ -47,18 +47,13 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     await stopLogs()
     throw error
   })
-  const close = async () => {
+  await greetIfEmpty(server, settings, logger, signal)
+  const { url, adminUrl } = server
+  if (!signal.aborted) logger.info({ url, ...(adminUrl && { adminUrl }) }, 'ready')
+  return async () => {
     await server.close()
     await stopLogs()
   }
-  try {
-    await Promise.race([greetIfEmpty(server, settings, logger), rejectOnAbort(signal)])
-  } catch (error) {
-    await close()
-    throw error
-  }
-  logger.info({ url: server.url, ...(server.adminUrl && { adminUrl: server.adminUrl }) }, 'ready')
-  return close
 }
 
 /** Starts the logs of what happens to requests, and returns a function that ends them. */
@@ -72,17 +67,6 @@ async function startLogs({ accessLog }: Settings, logger: Logger): Promise<() =>
   return async () => {
     for (const end of ends) await end()
   }
-}
-
-async function greetIfEmpty(server: RunningServer, settings: Settings, logger: Logger): Promise<void> {
-  if (await server.isEmpty()) await greet(server, settings, logger)
-}
-
-/** Rejects once a signal is aborted. */
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason))
-  })
 }
 
 /**

@@ -5,11 +5,13 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import {
   commandLine,
   runCommand,
   type ServerProcess,
+  spawnCommand,
   startServerProcess,
 } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
@@ -65,6 +67,30 @@ describe('in production', () => {
     const lines = server.output().trimEnd().split('\n')
     expect(readLines(server.output())).toHaveLength(lines.length)
   })
+})
+
+test('SIGTERM while the token of the greeting is created prints none that is valid', async () => {
+  const database = temporaryDatabase()
+  const prepared = await startServerProcess({ DATABASE_URL: database.url, NODE_ENV: 'production' })
+  expect(await prepared.end()).toBe(0)
+  const lock = connect(database.file)
+  lock.exec('BEGIN IMMEDIATE')
+  const port = String(await freePort())
+  const server = spawnCommand(['serve'], { DATABASE_URL: database.url, PORT: port, SHUTDOWN_DELAY: '0' })
+  const closed = once(server, 'close')
+  let output = ''
+  server.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  await until(async () => (await fetch(`http://127.0.0.1:${port}/plants`).catch(() => undefined))?.status === 401)
+  server.kill('SIGTERM')
+  await until(() => output.includes('"msg":"closing"'))
+  lock.close()
+  expect(await closed).toEqual([0, null])
+  expect(output).not.toContain('pst_')
+  expect(output).not.toContain('"msg":"ready"')
+  const tokens: { revokedAt: string | null }[] = await listTokens({ DATABASE_URL: database.url })
+  expect(tokens.filter(({ revokedAt }) => revokedAt === null)).toEqual([])
 })
 
 test.skipIf(!existsSync('/dev/full'))(
