@@ -5,9 +5,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
+import { startSlowNetwork } from './helpers/network/slow-network.ts'
 import { codeBlock, isInstalled, isSetting, readGuide, settingsIn, shell } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
-import { openSocket } from './helpers/server/passed-socket.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { plantOf, startWriting } from './helpers/server/start-writing.ts'
@@ -125,9 +125,10 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     console.log('Several servers behind nginx are not tested: nginx is not installed.')
     skip()
   }
-  const { server: databaseUrl } = await createMigrated('balanced')
+  await createMigrated('balanced')
+  await using network = await startSlowNetwork(postgresql.port)
   const environment = {
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL: network.url('balanced').replace('postgres@', 'plant_store@'),
     NODE_ENV: 'production',
     TRUST_PROXY: '127.0.0.1',
     KEEP_ALIVE_TIMEOUT: '75s',
@@ -137,16 +138,20 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
   }
   const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
   const token = stdout.trim()
-  // Two machines: on each, another process holds the socket, as systemd does.
-  const sockets = [openSocket(), openSocket()]
-  const servers = await Promise.all(sockets.map(({ descriptor }) => startServerProcess(environment, [descriptor])))
+  // Two machines without systemd's sockets: a server that is not ready accepts no connection.
+  const ports = [await freePort(), await freePort()]
+  const start = (index: number) => startServerProcess({ ...environment, PORT: String(ports[index]) })
+  const servers = await Promise.all([start(0), start(1)])
   const restart = async (index: number, signal: NodeJS.Signals) => {
     await servers[index]?.end(signal)
-    servers[index] = await startServerProcess(environment, [sockets[index]?.descriptor ?? 0])
+    // A startup that takes longer than `fail_timeout`, so that nginx tries the server meanwhile.
+    network.delay = 300
+    servers[index] = await start(index)
+    network.delay = 0
   }
   const port = await freePort()
   const configuration = ['10.0.0.11:3000', '10.0.0.12:3000'].reduce(
-    (text, address, index) => text.replace(address, new URL(sockets[index]?.url ?? '').host),
+    (text, address, index) => text.replace(address, `127.0.0.1:${ports[index]}`),
     readGuide('several-machines/nginx.conf'),
   )
   const nginx = await startNginx(configuration, port)
@@ -167,8 +172,7 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
         await more()
       }
     }
-    // A machine is lost: it refuses connections.
-    sockets[0]?.close()
+    // A machine is lost.
     await servers[0]?.end('SIGKILL')
     await more()
     await writing.stop()
@@ -183,7 +187,6 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     expect(tooLarge.status).toBe(413)
     expect(await tooLarge.json()).toEqual({ error: 41300, message: expect.any(String) })
 
-    sockets[1]?.close()
     await servers[1]?.end('SIGKILL')
     const lost = await fetch(`${url}/plants`, { headers })
     expect(lost.status).toBe(503)

@@ -1,68 +1,35 @@
 import { contract } from '@plant-store/contract'
-import type { Database, RequestCounts } from '@plant-store/prisma'
 import { createExpressEndpoints, type TsRestRequest, type TsRestRequestHandler } from '@ts-rest/express'
 import express, { type Express, type RequestHandler, type Response } from 'express'
 import type { Logger } from 'pino'
-import { authenticate, type FindToken } from './accounts/authentication.ts'
+import { authenticate } from './accounts/authentication.ts'
 import { createDocsResources } from './docs/docs-resources.ts'
 import { serveStaticResources } from './docs/static-resource.ts'
-import { Failure } from './failure.ts'
 import { rejectOtherMethods, rejectUnknownPaths } from './http/request/known-paths.ts'
 import { readBody } from './http/request/read-body.ts'
-import { identifyRequest, receiveRequest } from './http/request/receive-request.ts'
+import { receiveRequest } from './http/request/receive-request.ts'
 import { toValidationFailure } from './http/request/validation-failure.ts'
 import { allowOrigins } from './http/response/cross-origin.ts'
 import { errorHandler } from './http/response/error-handler.ts'
-import { sendFailure } from './http/response/send-failure.ts'
 import { overrideJson } from './http/response/send-json.ts'
 import type { SlowReaders } from './http/response/slow-readers.ts'
-import type { FairShare } from './limits/fair-share.ts'
-import type { LoadShedding } from './limits/load-shedding.ts'
 import { limitRate } from './limits/rate-limit.ts'
-import type { ResponseMemory } from './limits/response-memory.ts'
-import type { Cursors } from './plants/cursor.ts'
-import type { PlantStore } from './plants/plant-store.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
+import type { Service } from './service.ts'
 import type { Settings } from './settings/settings.ts'
-import { requestRejected } from './telemetry/events.ts'
-
-/** What the app works with. */
-export interface AppDependencies {
-  findToken: FindToken
-  plants: PlantStore
-  cursors: Cursors
-  /** Counts requests for all servers of the database; undefined: each counts for itself. */
-  requestCounts: RequestCounts | undefined
-  loadShedding: LoadShedding
-  slowReaders: SlowReaders
-  /** The memory of all bodies being received. */
-  bodyMemory: FairShare
-  responseMemory: ResponseMemory
-  /** Recognizes an error of the database that may go away. */
-  failure: Database['failure']
-  logger: Logger
-}
 
 /**
  * Creates the Express app. Its order is that of the checks: path 404, method 405, token 401, scope 403, rate 429, size 413,
  * media type 415, body 400.
  */
-export function createApp(
-  {
-    findToken,
-    plants,
-    cursors,
-    requestCounts,
-    loadShedding,
-    slowReaders,
-    bodyMemory,
-    responseMemory,
-    failure,
-    logger,
-  }: AppDependencies,
-  settings: Settings,
-): Express {
-  const app = createExpress(settings)
+export function createApp(service: Service, slowReaders: SlowReaders, settings: Settings, logger: Logger): Express {
+  const { database, plants, cursors, loadShedding, responseMemory } = service
+  const app = express()
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('strict routing')
+    .enable('case sensitive routing')
+    .set('trust proxy', settings.trustProxy ?? false)
   overrideJson(app)
 
   app.use(
@@ -73,15 +40,16 @@ export function createApp(
     ),
   )
 
+  const requestCounts = settings.rateLimitShared ? database.requestCounts : undefined
   const router = createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [
       inOrder(
-        authenticate(findToken, settings.authFailureLimit),
+        authenticate(service.findToken, settings.authFailureLimit),
         loadShedding.shedByAccount,
         ...(settings.rateLimit ? [limitRate(settings.rateLimit, requestCounts)] : []),
-        readBody(settings.bodyLimit, bodyMemory),
+        readBody(settings.bodyLimit, service.bodyMemory),
       ),
     ],
     requestValidationErrorHandler: (error) => {
@@ -93,27 +61,8 @@ export function createApp(
   serveStaticResources(app, docsResources)
   rejectOtherMethods(app, [...Object.values(contract), ...docsResources])
   rejectUnknownPaths(app)
-  app.use(errorHandler(logger, failure))
+  app.use(errorHandler(logger, database.failure))
   return app
-}
-
-/** Creates the app of a startup, which rejects every request. */
-export function createStartingApp(settings: Settings): Express {
-  return createExpress(settings).use((request, response) => {
-    identifyRequest(request, response)
-    requestRejected.publish('startup')
-    const headers = { 'Retry-After': '1', Connection: 'close' }
-    sendFailure(response, new Failure('unavailable', 'The server is starting. Retry the request.', { headers }))
-  })
-}
-
-function createExpress({ trustProxy }: Settings): Express {
-  return express()
-    .disable('x-powered-by')
-    .disable('etag')
-    .enable('strict routing')
-    .enable('case sensitive routing')
-    .set('trust proxy', trustProxy ?? false)
 }
 
 /** Makes one handler of several, since Express's router takes about as long for one as all of these. */

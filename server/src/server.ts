@@ -1,22 +1,14 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { type Database, openDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
-import type { FindToken } from './accounts/authentication.ts'
-import { findOwnToken } from './accounts/own-token.ts'
-import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
-import { createApp, createStartingApp } from './app.ts'
+import type { TokenStore } from './accounts/token-store.ts'
+import { createApp } from './app.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
-import { createHttpServer } from './http/listen/http-server.ts'
-import { listen, stop, stopAccepting } from './http/listen/ports.ts'
-import { createFairShare, SCARCE } from './limits/fair-share.ts'
-import { createLoadShedding, type LoadShedding } from './limits/load-shedding.ts'
-import { createResponseMemory } from './limits/response-memory.ts'
+import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
+import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import { migrateAtStartup } from './migrate-at-startup.ts'
-import { createCursors } from './plants/cursor.ts'
-import { createPlantStore } from './plants/plant-store.ts'
+import { openService, type Service } from './service.ts'
 import { readSettings, type Settings } from './settings/settings.ts'
 import type { InheritedSockets } from './systemd/inherited-sockets.ts'
-import { busyRetried } from './telemetry/events.ts'
 import type { Metrics } from './telemetry/metrics/metrics.ts'
 
 /** A server that handles requests. */
@@ -32,14 +24,10 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-/** What observes the server. */
-export interface Observers {
-  /** Default: silent. */
-  logger: Logger
-}
-
 /** Options of a startup. */
 export interface StartOptions {
+  /** Default: silent. */
+  logger?: Logger
   /** Aborts the startup, which then leaves nothing behind. */
   signal?: AbortSignal
   /** Where the migrations are; default: those of the plant store. */
@@ -48,171 +36,92 @@ export interface StartOptions {
   sockets?: InheritedSockets | undefined
 }
 
-/** How long a startup leaves connections waiting in an inherited socket, in milliseconds; then it responds 503. */
-const MAX_SOCKET_WAIT = 10_000
-/** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
-const DATABASE_STATE_TTL = 1_000
-
 /**
- * Starts the server: ports, migrations, database, app. The ports come first, so that a startup that fails because of them
- * has changed nothing on disk.
+ * Starts the server: private port, migrations, database, app, and the public port last: until then, connections fail,
+ * which a balancer retries on another server, or wait in an inherited socket.
  *
- * @param settings what differs from the defaults
- * @throws StartError; DatabaseError if the database cannot be used; the reason of the signal
+ * @param changes what differs from the default settings
+ * @throws StartError if a port cannot be listened on; DatabaseError if the database cannot be used; the reason of the signal
  */
 export async function startServer(
-  settings: Partial<Settings> = {},
-  observers: Partial<Observers> = {},
-  { signal, migrationsFolder, sockets }: StartOptions = {},
+  changes: Partial<Settings> = {},
+  { logger = pino({ level: 'silent' }), signal, migrationsFolder, sockets }: StartOptions = {},
 ): Promise<RunningServer> {
-  const complete = { ...readSettings({}), ...settings }
-  const { databaseUrl, host, port, adminHost, adminPort, shutdownDelay, shutdownTimeout } = complete
-  const { logger = pino({ level: 'silent' }) } = observers
-  const { server, slowReaders, use, openConnections, drain } = createHttpServer(complete)
-  let admin: AdminServer | undefined
-  let database: Database | undefined
-  let loadShedding: LoadShedding | undefined
-  let metrics: Metrics | undefined
-  let measured: Metrics | undefined
-  let whyDatabaseNotReady: (() => Promise<string | undefined>) | undefined
+  const settings = { ...readSettings({}), ...changes }
+  const { databaseUrl, adminHost, adminPort } = settings
+  const http = createHttpServer(settings)
+  const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
   let notReady: string | undefined = 'The server is starting.'
-  let listening: Promise<string> | undefined
-  // Connections in an inherited socket wait until the server is ready, but not for long.
-  const socketWait = setTimeout(() => void listenOnce().catch(() => {}), MAX_SOCKET_WAIT)
-  use(createStartingApp(complete))
-  try {
-    if (adminPort !== undefined || sockets?.admin !== undefined) metrics = await startMetrics(complete)
-    if (sockets?.http === undefined) await listenOnce()
-    if (adminPort !== undefined || sockets?.admin !== undefined) {
-      const sources = { whyNotReady, metrics: () => measured }
-      admin = await startAdminServer(sources, { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin })
-    }
-    await migrateAtStartup(databaseUrl, {
-      logger,
-      migrationsFolder,
-      onPending: () => {
-        notReady = 'The server is migrating the database.'
-      },
-      signal,
-    })
-    const opened = await openDatabase(databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
-    database = opened
-    const { isEmpty, failure, whyUnavailable } = opened
-    const requestCounts = complete.rateLimitShared ? opened.requestCounts : undefined
-    const shedding = createLoadShedding(complete)
-    loadShedding = shedding
-    const tokens = createTokenStore(opened.tokens)
-    const plants = createPlantStore(opened.plants)
-    const cursors = createCursors(() => opened.secret('cursor'))
-    const findToken = await createFindToken(complete, tokens, logger)
-    whyDatabaseNotReady = cacheFor(DATABASE_STATE_TTL, whyUnavailable)
-    const bodyMemory = createFairShare(complete.maxBodyMemory, SCARCE)
-    const responseMemory = createResponseMemory(complete.maxResponseMemory)
-    if (metrics) {
-      metrics.addSources({
-        engine: opened.engine,
-        limits: complete,
-        isReady: async () => (await whyNotReady()) === undefined,
-        openConnections,
-        requestsInFlight: shedding.inFlight,
-        bodyMemory: bodyMemory.used,
-        responseMemory: responseMemory.used,
-        waitingWrites: plants.waitingWrites,
-        databaseState: cacheFor(DATABASE_STATE_TTL, opened.state),
-        databaseConnections: opened.connections,
-        failure,
-      })
-      measured = metrics
-    }
-    signal?.throwIfAborted()
-    use(
-      createApp(
-        {
-          findToken,
-          plants,
-          cursors,
-          requestCounts,
-          loadShedding: shedding,
-          slowReaders,
-          bodyMemory,
-          responseMemory,
-          failure,
-          logger,
-        },
-        complete,
-      ),
-      shedding.release,
-    )
-    const url = await listenOnce()
-    notReady = undefined
-    return { url, adminUrl: admin?.url, tokens, isEmpty, close }
-  } catch (error) {
-    await closeAll(0)
-    throw error
-  } finally {
-    clearTimeout(socketWait)
-  }
-
-  function listenOnce(): Promise<string> {
-    listening ??= listen(server, { host, port, descriptor: sockets?.http })
-    return listening
-  }
+  let admin: AdminServer | undefined
+  let service: Service | undefined
+  let metrics: Metrics | undefined
 
   async function whyNotReady(): Promise<string | undefined> {
-    return notReady ?? (await whyDatabaseNotReady?.())
+    return notReady ?? (await service?.database.whyUnavailable())
   }
 
   async function close(): Promise<void> {
     notReady = 'The server is shutting down.'
-    drain()
+    http.drain()
     const begin = performance.now()
-    const accepting = sockets?.http === undefined ? [] : [stopAccepting(server)]
-    await Promise.race([sleep(Math.min(shutdownDelay, shutdownTimeout)), ...accepting])
-    await closeAll(Math.max(0, shutdownTimeout - (performance.now() - begin)))
+    const accepting = sockets?.http === undefined ? [] : [stopAccepting(http.server)]
+    await Promise.race([sleep(Math.min(settings.shutdownDelay, settings.shutdownTimeout)), ...accepting])
+    await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
   }
 
   /** Closes what has been opened: the private port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
-    await stop(server, timeout)
+    await stop(http.server, timeout)
     // The requests that it has aborted end after it.
-    while (openConnections() > 0) await nextTurn()
-    loadShedding?.close()
-    await database?.close()
+    while (http.openConnections() > 0) await nextTurn()
+    await service?.close()
     metrics?.close()
     await admin?.close()
   }
-}
 
-/** Looks up the server's own tokens, and those of an issuer if the settings name one; otherwise nothing of that is loaded. */
-async function createFindToken(
-  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl }: Settings,
-  tokens: TokenStore,
-  logger: Logger,
-): Promise<FindToken> {
-  const findOwn = findOwnToken(tokens)
-  if (!issuer || !audience || !keysUrl) return findOwn
-  const { verifyJsonWebToken } = await import('./accounts/json-web-token.ts')
-  const verify = verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
-  // Own tokens have no dots, JSON Web Tokens have two.
-  return (token) => (token.includes('.') ? verify(token) : findOwn(token))
-}
-
-/** Loads metrics only if a port shows them. They count from before the first request, and are shown with the database. */
-async function startMetrics({ publicUrl }: Settings): Promise<Metrics> {
-  const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
-  return createMetrics(publicUrl?.startsWith('https:') ? 'https' : 'http')
-}
-
-/** Caches the result of a function, from its end, for a time in milliseconds. */
-function cacheFor<T>(ttl: number, run: () => Promise<T>): () => Promise<T> {
-  let cached: Promise<T> | undefined
-  let staleAt = Number.POSITIVE_INFINITY
-  return () => {
-    if (cached && performance.now() <= staleAt) return cached
-    staleAt = Number.POSITIVE_INFINITY
-    cached = run().finally(() => {
-      staleAt = performance.now() + ttl
-    })
-    return cached
+  try {
+    // A startup that would fail because of the port has then changed nothing on disk.
+    await checkPort(publicPort)
+    if (adminPort !== undefined || sockets?.admin !== undefined) {
+      const port = { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin }
+      admin = await startAdminServer({ whyNotReady, metrics: () => metrics }, port)
+    }
+    const onPending = () => {
+      notReady = 'The server is migrating the database.'
+    }
+    await migrateAtStartup(databaseUrl, { logger, migrationsFolder, onPending, signal })
+    service = await openService(settings, logger, signal)
+    if (admin) metrics = await startMetrics(service, http, settings, whyNotReady)
+    http.use(createApp(service, http.slowReaders, settings, logger), service.loadShedding.release)
+    signal?.throwIfAborted()
+    const url = await listen(http.server, publicPort)
+    notReady = undefined
+    return { url, adminUrl: admin?.url, tokens: service.tokens, isEmpty: service.database.isEmpty, close }
+  } catch (error) {
+    await closeAll(0)
+    throw error
   }
+}
+
+/** Loads metrics, only if a port shows them. */
+async function startMetrics(
+  { database, loadShedding, bodyMemory, responseMemory, plants }: Service,
+  { openConnections }: HttpServer,
+  settings: Settings,
+  whyNotReady: () => Promise<string | undefined>,
+): Promise<Metrics> {
+  const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
+  return createMetrics(settings.publicUrl?.startsWith('https:') ? 'https' : 'http', {
+    engine: database.engine,
+    limits: settings,
+    isReady: async () => (await whyNotReady()) === undefined,
+    openConnections,
+    requestsInFlight: loadShedding.inFlight,
+    bodyMemory: bodyMemory.used,
+    responseMemory: responseMemory.used,
+    waitingWrites: plants.waitingWrites,
+    databaseState: database.state,
+    databaseConnections: database.connections,
+    failure: database.failure,
+  })
 }

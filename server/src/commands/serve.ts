@@ -43,7 +43,7 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
   const stopLogs = await startLogs(settings, logger)
-  const server = await startServer(settings, { logger }, { signal, sockets }).catch(async (error) => {
+  const server = await startServer(settings, { logger, signal, sockets }).catch(async (error) => {
     await stopLogs()
     throw error
   })

@@ -43,7 +43,6 @@ export interface AuthenticationFailed {
 
 /** Why a request or connection was rejected without being handled. */
 export const rejections = [
-  'startup',
   'in-flight',
   'event-loop-delay',
   'write-queue',

@@ -2,28 +2,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { startProxy } from '../../../test/helpers/network/proxy.ts'
+import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 
 test('a lookup that took long does not keep a revoked token valid', { timeout: 60_000 }, async () => {
   const postgresql = await startPostgresql()
   onTestFinished(() => postgresql.remove())
   await using owner = await startTestServer({ databaseUrl: postgresql.url('plants') })
-  let delay = 0
-  await using network = await startProxy({
-    target: () => postgresql.port,
-    response(bytes, { client }) {
-      setTimeout(() => client.write(bytes), delay)
-      return false
-    },
-  })
-  const databaseUrl = postgresql.url('plants').replace(`:${postgresql.port}/`, `:${network.port}/`)
-  await using server = await startTestServer({ databaseUrl })
+  await using network = await startSlowNetwork(postgresql.port)
+  await using server = await startTestServer({ databaseUrl: network.url('plants') })
   // Without the scope of the request, nothing but the token is looked up: 403 means that it is valid.
   const { id, token } = await owner.createToken({ scopes: ['read'] })
   const statusOf = async () => (await server.post('{}', { token })).status
 
-  delay = 1_500
+  network.delay = 1_500
   const before = statusOf()
   await sleep(200)
   await owner.revoke(id)

@@ -6,7 +6,7 @@ import { listen, type Port, stop } from './ports.ts'
 export interface AdminSources {
   /** Why requests would fail, in a sentence; undefined: they would not. */
   whyNotReady(): Promise<string | undefined>
-  /** Undefined until there is anything to measure. */
+  /** Undefined until the database is open. */
   metrics(): Metrics | undefined
 }
 
@@ -44,7 +44,7 @@ function createPages({ whyNotReady, metrics }: AdminSources): Record<string, Req
     },
     '/metrics': async (_request, response) => {
       const current = metrics()
-      if (!current) return sendText(response, 503, 'The service is starting.')
+      if (!current) return sendText(response, 503, 'The server is starting.')
       try {
         response.setHeader('Content-Type', current.contentType)
         response.end(await current.text())

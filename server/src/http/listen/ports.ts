@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import net from 'node:net'
+import { promisify } from 'node:util'
 
 /** The server cannot start. The message says in one sentence what to do. */
 export class StartError extends Error {
@@ -21,12 +22,25 @@ const BACKLOG = 4_096
 const IDLE_CHECK_INTERVAL = 50
 
 /**
+ * Checks that a port can be listened on. A connection that arrives in this moment is closed. An inherited socket is not
+ * checked: connections wait in it.
+ *
+ * @throws StartError
+ */
+export async function checkPort(port: Port): Promise<void> {
+  if (port.descriptor !== undefined) return
+  const server = net.createServer((socket) => socket.destroy())
+  await listen(server, port)
+  await promisify(server.close.bind(server))()
+}
+
+/**
  * Listens; resolves with the URL.
  *
  * @param prefix that of the settings that name the port
  * @throws StartError
  */
-export async function listen(server: Server, { host, port, descriptor }: Port, prefix = ''): Promise<string> {
+export async function listen(server: net.Server, { host, port, descriptor }: Port, prefix = ''): Promise<string> {
   try {
     await new Promise<void>((resolve, reject) => {
       const options = descriptor === undefined ? { port, host } : { fd: descriptor, backlog: BACKLOG }

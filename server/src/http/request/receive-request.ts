@@ -29,7 +29,7 @@ export const receiveRequest: RequestHandler = (request, response, next) => {
 }
 
 /** Gives a request its id and reports its end. */
-export function identifyRequest(request: Request, response: Response): void {
+function identifyRequest(request: Request, response: Response): void {
   const id = request.headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
   if (requestEnded.hasSubscribers) reportEnd(request, response)

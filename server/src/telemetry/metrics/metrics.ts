@@ -13,7 +13,7 @@ import {
 import { addGauges, type GaugeSources } from './gauges.ts'
 import { measureRequests } from './measure-requests.ts'
 
-/** What the metrics read once the database is open. */
+/** What the metrics read. */
 export interface MetricSources extends GaugeSources {
   /** Recognizes an error of the database that may go away. */
   failure: Database['failure']
@@ -21,8 +21,6 @@ export interface MetricSources extends GaugeSources {
 
 /** The metrics of this process, in Prometheus text format. */
 export interface Metrics {
-  /** Adds what is read, and what can happen only with a database. */
-  addSources(sources: MetricSources): void
   contentType: string
   text(): Promise<string>
   close(): void
@@ -39,7 +37,7 @@ const UNAUTHENTICATED = /^401/
  *
  * @param scheme that of the URLs that clients use
  */
-export function createMetrics(scheme: 'http' | 'https'): Metrics {
+export function createMetrics(scheme: 'http' | 'https', { failure, ...sources }: MetricSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -82,16 +80,11 @@ export function createMetrics(scheme: 'http' | 'https'): Metrics {
     subscribe(authenticationFailed, ({ code }) => countAuthenticationFailure(String(code))),
     subscribe(batchCommitted, (size) => batches.observe(size)),
     subscribe(busyRetried, () => retries.inc()),
+    subscribe(writesRejected, ({ count, error }) => countWriteRejection(failure(error)?.fault ?? INTERNAL, count)),
   ]
+  addGauges(registry, sources)
 
   return {
-    addSources(sources) {
-      addGauges(registry, sources)
-      const unsubscribe = subscribe(writesRejected, ({ count, error }) => {
-        countWriteRejection(sources.failure(error)?.fault ?? INTERNAL, count)
-      })
-      unsubscribes.push(unsubscribe)
-    },
     contentType: registry.contentType,
     text: () => registry.metrics(),
     close() {

@@ -1,0 +1,91 @@
+import { type Database, openDatabase } from '@plant-store/prisma'
+import type { Logger } from 'pino'
+import type { FindToken } from './accounts/authentication.ts'
+import { findOwnToken } from './accounts/own-token.ts'
+import { createTokenStore, type TokenStore } from './accounts/token-store.ts'
+import { createFairShare, type FairShare, SCARCE } from './limits/fair-share.ts'
+import { createLoadShedding, type LoadShedding } from './limits/load-shedding.ts'
+import { createResponseMemory, type ResponseMemory } from './limits/response-memory.ts'
+import { type Cursors, createCursors } from './plants/cursor.ts'
+import { createPlantStore, type PlantStore } from './plants/plant-store.ts'
+import type { Settings } from './settings/settings.ts'
+import { busyRetried } from './telemetry/events.ts'
+
+/** What the app and the metrics work with. */
+export interface Service {
+  database: Database
+  tokens: TokenStore
+  findToken: FindToken
+  plants: PlantStore
+  cursors: Cursors
+  loadShedding: LoadShedding
+  /** The memory of all bodies being received. */
+  bodyMemory: FairShare
+  responseMemory: ResponseMemory
+  /** Closes the database. */
+  close(): Promise<void>
+}
+
+/** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
+const DATABASE_STATE_TTL = 1_000
+
+/**
+ * Opens the database and puts together what works with it.
+ *
+ * @throws DatabaseError if the database cannot be used; the reason of the signal
+ */
+export async function openService(
+  settings: Settings,
+  logger: Logger,
+  signal: AbortSignal | undefined,
+): Promise<Service> {
+  const verify = await loadVerifier(settings, logger)
+  const opened = await openDatabase(settings.databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
+  const database = {
+    ...opened,
+    whyUnavailable: cacheFor(DATABASE_STATE_TTL, opened.whyUnavailable),
+    state: cacheFor(DATABASE_STATE_TTL, opened.state),
+  }
+  const tokens = createTokenStore(database.tokens)
+  const findOwn = findOwnToken(tokens)
+  const loadShedding = createLoadShedding(settings)
+  return {
+    database,
+    tokens,
+    // Own tokens have no dots, JSON Web Tokens have two.
+    findToken: verify ? (token) => (token.includes('.') ? verify(token) : findOwn(token)) : findOwn,
+    plants: createPlantStore(database.plants),
+    cursors: createCursors(() => database.secret('cursor')),
+    loadShedding,
+    bodyMemory: createFairShare(settings.maxBodyMemory, SCARCE),
+    responseMemory: createResponseMemory(settings.maxResponseMemory),
+    async close() {
+      loadShedding.close()
+      await database.close()
+    },
+  }
+}
+
+/** Loads what verifies the tokens of an issuer, if the settings name one. */
+async function loadVerifier(
+  { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl }: Settings,
+  logger: Logger,
+): Promise<FindToken | undefined> {
+  if (!issuer || !audience || !keysUrl) return undefined
+  const { verifyJsonWebToken } = await import('./accounts/json-web-token.ts')
+  return verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
+}
+
+/** Caches the result of a function, from its end, for a time in milliseconds. */
+function cacheFor<T>(ttl: number, run: () => Promise<T>): () => Promise<T> {
+  let cached: Promise<T> | undefined
+  let staleAt = Number.POSITIVE_INFINITY
+  return () => {
+    if (cached && performance.now() <= staleAt) return cached
+    staleAt = Number.POSITIVE_INFINITY
+    cached = run().finally(() => {
+      staleAt = performance.now() + ttl
+    })
+    return cached
+  }
+}

@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Link, startProxy } from './proxy.ts'
+
+/** A network between clients and PostgreSQL whose responses take long when a test says so. */
+export interface SlowNetwork extends AsyncDisposable {
+  /** How long each response takes, in milliseconds. */
+  delay: number
+  /** Returns the URL of a database behind it. */
+  url(database: string): string
+}
+
+/** Starts a network that leads to a port of this machine. */
+export async function startSlowNetwork(port: number): Promise<SlowNetwork> {
+  const sent = new WeakMap<Link, Promise<void>>()
+
+  async function forward(bytes: Buffer, link: Link): Promise<void> {
+    const before = sent.get(link)
+    await sleep(network.delay)
+    await before
+    link.client.write(bytes)
+  }
+
+  const proxy = await startProxy({
+    target: () => port,
+    response(bytes, link) {
+      sent.set(link, forward(bytes, link))
+      return false
+    },
+  })
+  const network: SlowNetwork = {
+    delay: 0,
+    url: (database) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
+    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
+  }
+  return network
+}
