@@ -54,7 +54,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   expect(await read(`${admin}/livez`)).toBeUndefined()
 })
 
-test('the public port is closed until requests are served', async () => {
+test('the public port is closed until requests are served, and /readyz responds 503', async () => {
   const { file, url: databaseUrl } = temporaryDatabase()
   await migrateDatabase(databaseUrl)
   const lock = connect(file)
@@ -63,20 +63,20 @@ test('the public port is closed until requests are served', async () => {
   const outcomes: (number | undefined)[] = []
   const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 })
   const readyz = () => read(`http://127.0.0.1:${adminPort}/readyz`)
-  const request = async () => {
-    outcomes.push((await read(`http://127.0.0.1:${port}/nowhere`))?.[0])
-    return outcomes.at(-1)
-  }
+  const request = async () => outcomes.push((await read(`http://127.0.0.1:${port}/nowhere`))?.[0])
   await until(async () => /starting/.test(String(await readyz())), PATIENCE)
   await request()
   lock.exec('ROLLBACK')
   lock.close()
-  await until(async () => (await request()) !== undefined, PATIENCE)
+  await until(async () => {
+    const [status] = (await readyz()) ?? []
+    await request()
+    return status === 200
+  }, PATIENCE)
+  expect(outcomes.at(-1)).toBe(404)
   // Without a connection, or served: never anything else.
   expect(new Set(outcomes)).toEqual(new Set([undefined, 404]))
-  const server = await starting
-  expect(await readyz()).toEqual([200, 'ready\n'])
-  await server.close()
+  await (await starting).close()
 })
 
 test('the duration of a migration is logged, and nothing if none is pending', async () => {
