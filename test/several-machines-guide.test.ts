@@ -67,9 +67,6 @@ describe.skipIf(why)('on a machine with the addresses of all', { timeout: 2 * MI
       sed -i -E '/^(DATABASE_URL|TRUST_PROXY)=/d' /etc/plant-store/plant-store.env
       cat >>/etc/plant-store/plant-store.env <<'END'\n${settings}END`)
     await run('Install the servers', 0)
-    expect(await machine.run('systemctl show --value --property=StatusText plant-store')).toBe(
-      'Serving http://10.0.0.11:3000\n',
-    )
     expect(await machine.run('curl -sSf http://10.0.0.11:3001/readyz')).toBe('ready\n')
 
     token = (await run('Install the servers', 1)).trim()

@@ -80,12 +80,12 @@ export async function startServer(
   }
 
   try {
-    // A startup that would fail because of the port has then changed nothing on disk.
-    await checkPort(publicPort)
     if (adminPort !== undefined || sockets?.admin !== undefined) {
       const port = { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin }
       admin = await startAdminServer({ whyNotReady, metrics: () => metrics }, port)
     }
+    // A startup that would fail because of the port, also if it is the private one, then changes nothing on disk.
+    await checkPort(publicPort)
     const onPending = () => {
       notReady = 'The server is migrating the database.'
     }

@@ -57,11 +57,15 @@ test('reports a port in use in one line, with exit code 1, and changes nothing o
   const other = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => other.once('listening', resolve))
   const { port } = other.address() as AddressInfo
-  const { exitCode, stderr } = await runCommand(['serve'], { ...environment, PORT: String(port) })
+  const reported = async (settings: Record<string, string>) => {
+    const { exitCode, stderr } = await runCommand(['serve'], { ...environment, PORT: String(port), ...settings })
+    expect(exitCode).toBe(1)
+    expect(stderr).toMatch(new RegExp(`^plant-store: PORT ${port} .*\\n$`))
+    expect(await readdir(folder)).toEqual([])
+  }
+  await reported({})
   other.close()
-  expect(exitCode).toBe(1)
-  expect(stderr).toMatch(new RegExp(`^plant-store: PORT ${port} .*\\n$`))
-  expect(await readdir(folder)).toEqual([])
+  await reported({ ADMIN_PORT: String(port) })
 })
 
 test('serves without a greeting while another process keeps an empty database locked', async () => {
