@@ -85,7 +85,7 @@ export interface MigrateOptions {
 }
 
 /** Why storage fails; `unavailable`: the server of the database does not respond, or rejects this one. */
-export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'unavailable'] as const
+export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
 
 /** Why storage fails. */
 export type StorageFault = (typeof storageFaults)[number]

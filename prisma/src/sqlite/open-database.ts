@@ -5,7 +5,7 @@ import { readSecret } from '../shared/secret.ts'
 import { createTokens } from '../shared/tokens.ts'
 import { connectClient, type SqliteClient } from './connection/client.ts'
 import { databaseFile } from './connection/database-file.ts'
-import { missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { explainUnavailable, missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
 import { dialect } from './dialect.ts'
@@ -43,8 +43,8 @@ function createDatabase(
     async whyUnavailable() {
       try {
         await sql.query('SELECT "seq" FROM "Plant" LIMIT 1')
-      } catch {
-        return 'The database does not respond.'
+      } catch (error) {
+        return explainUnavailable(error)
       }
       return whyUnwritable()
     },

@@ -3,14 +3,18 @@
  * once the cause is gone.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   closeSync,
+  copyFileSync,
   existsSync,
   openSync,
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
+  truncateSync,
   unlinkSync,
   writeFileSync,
   writeSync,
@@ -19,7 +23,14 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { mountSmallDisk, unmount, whyImpossible, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import {
+  fillUp,
+  mountSmallDisk,
+  unmount,
+  whyImpossible,
+  whyNoSmallDisk,
+} from '../../../test/helpers/database/small-disk.ts'
+import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import {
   createPlant,
@@ -27,7 +38,7 @@ import {
   startWriting,
   type Writing,
 } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
 const WRITERS = 8
@@ -111,11 +122,64 @@ test('a deleted database rejects all writes until the server restarts', async ()
   await sleep(1_100)
   expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(503)
   await server.close()
+  // As the guide says: it belongs to the deleted database.
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true })
 
   await using again = await startTestServer({ databaseUrl })
   expect((await createPlant(again.url, again.token, 21)).status).toBe(200)
   expect(readDatabase(file)).toEqual({ integrity: 'ok', ids: [21] })
 })
+
+test.each([
+  ['is truncated', (file: string) => truncateSync(file, statSync(file).size / 2)],
+  ['has other content in its second half', scribble],
+])('once a list meets a database that %s, requests get 503 until a restart on a sound file', async (_, damage) => {
+  const { file, url } = temporaryDatabase()
+  const sound = `${file}.sound`
+  await using server = await startTestServer({ databaseUrl: url, adminPort: 0 })
+  runSql(
+    file,
+    `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 4000)
+     INSERT INTO Plant (account, id, name) SELECT 'alice', x, hex(randomblob(1000)) FROM c;
+     PRAGMA wal_checkpoint(TRUNCATE)`,
+  )
+  copyFileSync(file, sound)
+  damage(file)
+  expect(await readPages(server)).toBe(503)
+  expectRejected(await createPlant(server.url, server.token, 5_000))
+  const readyz = await fetch(`${server.adminUrl}/readyz`)
+  expect(`${readyz.status} ${await readyz.text()}`).toBe(
+    '503 The database is damaged: stop the server and put a backup in its place.\n',
+  )
+  await server.close()
+
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true })
+  renameSync(sound, file)
+  await using again = await startTestServer({ databaseUrl: url })
+  expect((await createPlant(again.url, again.token, 5_000)).status).toBe(200)
+})
+
+/** Writes over the second half of a file. */
+function scribble(file: string): void {
+  const { size } = statSync(file)
+  const descriptor = openSync(file, 'r+')
+  writeSync(descriptor, randomBytes(size / 2), 0, size / 2, size / 2)
+  closeSync(descriptor)
+}
+
+/** Reads page after page, and returns the status of the last response. */
+async function readPages({ call }: TestServer): Promise<number> {
+  let next: string | undefined = '/plants?limit=100'
+  let status = 200
+  while (next !== undefined && status === 200) {
+    const response = await call(next)
+    await response.text()
+    status = response.status
+    const link = /<(.+)>/.exec(response.headers.get('link') ?? '')?.[1]
+    next = link === undefined ? undefined : `/plants${link}`
+  }
+  return status
+}
 
 /** Holds the lock most of the time, but never for long. */
 const RELEASE_OFTEN = `
@@ -217,19 +281,6 @@ function expectRejected({ status, retryAfter, body }: PlantResponse): void {
 function spaceLeft(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
-}
-
-/** Fills the remaining space. */
-function fillUp(folder: string): void {
-  const descriptor = openSync(path.join(folder, 'rest'), 'w')
-  const piece = Buffer.alloc(4096)
-  try {
-    while (true) writeSync(descriptor, piece)
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'ENOSPC' })
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 /** Makes files immutable: then not even root, or a process that has them open, can write to them. */

@@ -86,7 +86,7 @@ test('every counter of a fresh server is there and 0, with every value of its la
     expect(metrics.get(`http_server_active_requests{http_request_method="${method}",url_scheme="http"}`)).toBe(0)
   }
   for (const reason of rejections) expect(metrics.get(`plant_store_rejected_total{reason="${reason}"}`)).toBe(0)
-  for (const reason of ['locked', 'disk-full', 'read-only', 'io-error', 'unavailable', 'internal']) {
+  for (const reason of ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable', 'internal']) {
     expect(metrics.get(`plant_store_writes_rejected_total{reason="${reason}"}`)).toBe(0)
   }
   for (const code of [40101, 40102, 40103]) {

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import path from 'node:path'
 import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Tries something and returns why it fails, in a line; undefined if it works. */
@@ -29,4 +31,17 @@ export function mountSmallDisk(): string {
 /** Unmounts the disk of a folder. */
 export function unmount(folder: string): void {
   execFileSync('umount', [folder], { stdio: 'pipe' })
+}
+
+/** Fills the remaining space of a disk, with the file `rest`. */
+export function fillUp(folder: string): void {
+  const descriptor = openSync(path.join(folder, 'rest'), 'w')
+  const piece = Buffer.alloc(4096)
+  try {
+    while (true) writeSync(descriptor, piece)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  } finally {
+    closeSync(descriptor)
+  }
 }

@@ -3,13 +3,10 @@ import type { PrismaClient } from '../../generated/sqlite/client.ts'
 import { OPEN_PATIENCE } from '../../shared/retry.ts'
 import { createSql, type Sql } from '../../shared/sql.ts'
 import { checkTriggers } from './check-triggers.ts'
-import { connect } from './connect.ts'
-import { CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
+import { type Connection, connect } from './connect.ts'
+import { BUSY_TIMEOUT, CONNECTION_SETTINGS, checkSettings } from './connection-settings.ts'
 import { retryWhileBusy } from './retry-while-busy.ts'
 import { watchWrites } from './write-watch.ts'
-
-/** How long a statement waits for another process's lock, in milliseconds. Short, because that blocks the event loop. */
-export const BUSY_TIMEOUT = 50
 
 type Prisma = Omit<PrismaClient, '$transaction'>
 
@@ -20,7 +17,7 @@ export interface SqliteClient {
   loadPrisma(): Promise<Prisma>
   /** Explains in a sentence why a write would fail now; undefined: it would not. Takes up to two seconds. */
   whyUnwritable(): Promise<string | undefined>
-  /** Writes the write-ahead log back into the file and closes it. */
+  /** Closes the connection. The last one of a file writes the write-ahead log back into it. */
   close(): Promise<void>
 }
 
@@ -34,9 +31,9 @@ export async function connectClient(file: string, signal?: AbortSignal): Promise
   try {
     // Another process may be migrating, opening or recovering the file.
     const options = { patience: OPEN_PATIENCE, signal }
-    await retryWhileBusy(() => connection.executeScript(CONNECTION_SETTINGS), options)
-    await retryWhileBusy(() => checkSettings(connection, file), options)
-    await retryWhileBusy(() => checkTriggers(connection, file), options)
+    await retryWhileBusy(() => connection.executeScript(CONNECTION_SETTINGS), options, file)
+    await retryWhileBusy(() => checkSettings(connection, file), options, file)
+    await retryWhileBusy(() => checkTriggers(connection, file), options, file)
     return createClient(connection, file)
   } catch (error) {
     await connection.dispose()
@@ -44,7 +41,7 @@ export async function connectClient(file: string, signal?: AbortSignal): Promise
   }
 }
 
-function createClient(connection: SqlDriverAdapter, file: string): SqliteClient {
+function createClient(connection: Connection, file: string): SqliteClient {
   const watch = watchWrites(connection, file)
   const sql = createSql(watch.connection)
   let prisma: Promise<Prisma> | undefined
@@ -56,13 +53,8 @@ function createClient(connection: SqlDriverAdapter, file: string): SqliteClient 
     },
     whyUnwritable: watch.whyUnwritable,
     async close() {
-      // The last connection to close removes the write-ahead log.
-      await watch.close()
-      try {
-        await sql.query('PRAGMA wal_checkpoint(TRUNCATE)')
-      } finally {
-        await connection.dispose()
-      }
+      watch.close()
+      await connection.dispose()
     },
   }
 }

@@ -2,6 +2,16 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { createDriverAdapter } from './driver-adapter.ts'
+import { createFileGuard, inodeOf, type MovedFiles } from './file-guard.ts'
+
+/** A connection to a SQLite file. Where another file has the name of one of its files, disposing of it writes nothing. */
+export interface Connection extends SqlDriverAdapter {
+  /** Finds files of the database that are not the ones that were opened. */
+  findMoved(): MovedFiles | undefined
+}
+
+/** The connections that are left open, by the file that they have open. */
+const leftOpen = new Map<string | undefined, BetterSqlite3.Database>()
 
 /**
  * Connects to a SQLite file that exists.
@@ -9,8 +19,38 @@ import { createDriverAdapter } from './driver-adapter.ts'
  * @param timeout how long a statement waits for another process's lock, in milliseconds, which blocks the event loop
  * @throws {DatabaseError} if SQLite cannot be loaded; DriverAdapterError or SqliteError if the file cannot be opened
  */
-export async function connect(file: string, timeout: number = 0): Promise<SqlDriverAdapter> {
-  return createDriverAdapter(openFile(file, { fileMustExist: true, timeout }))
+export async function connect(file: string, timeout: number = 0): Promise<Connection> {
+  const inode = inodeOf(file)
+  // Connections of a process share the index of the log, even one that was removed.
+  if (inode !== undefined && leftOpen.has(inode)) {
+    throw new DatabaseError(`${file} cannot be opened again by this process, since its files were replaced: restart it`)
+  }
+  const database = openFile(file, { fileMustExist: true, timeout })
+  const adapter = createDriverAdapter(database)
+  let guard: ReturnType<typeof createFileGuard> | undefined
+  return {
+    ...adapter,
+    findMoved: () => guard?.(),
+    async queryRaw(query) {
+      const result = await adapter.queryRaw(query)
+      // SQLite opens the log and its index at the first query.
+      guard ??= createFileGuard(file)
+      return result
+    },
+    async dispose() {
+      if (guard?.()?.isReplaced) leaveOpen(inode, database)
+      else await adapter.dispose()
+    },
+  }
+}
+
+/**
+ * Leaves a connection open until the process ends. Closing the last connection of a file writes the log back into it and
+ * removes the log, which now belongs to the file of another process. Node.js does so too where a process ends by itself.
+ */
+function leaveOpen(inode: string | undefined, database: BetterSqlite3.Database): void {
+  if (leftOpen.size === 0) process.once('exit', () => process.exit())
+  leftOpen.set(inode, database)
 }
 
 /** Runs an operation with a connection of its own. */

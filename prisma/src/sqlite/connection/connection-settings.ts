@@ -9,7 +9,10 @@ const MIN_SQLITE_VERSION = '3.51.3'
  * Shrinks the write-ahead log, once it is back in the file and starts again, to 64 MB: below what PlantStoreLogGrowing
  * (docs/production/monitoring) allows. SQLite's default keeps the largest size that it ever had.
  */
-export const LOG_LIMIT = 'PRAGMA journal_size_limit = 64000000'
+const LOG_LIMIT = 'PRAGMA journal_size_limit = 64000000'
+
+/** How long a statement waits for another process's lock, in milliseconds. Short, because that blocks the event loop. */
+export const BUSY_TIMEOUT = 50
 
 /**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and

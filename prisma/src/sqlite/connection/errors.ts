@@ -3,14 +3,20 @@ import { DatabaseError, errorCode, errorReason } from '../../database-error.ts'
 import { databaseFile } from './database-file.ts'
 
 const BUSY = /^SQLITE_(BUSY|LOCKED)/
-const DISK_FAILURE = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN)/
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/
+
+/** Follows the name of a file. */
+export const NO_LOCKS = 'is on a disk that does not support locks: put the database on a local disk'
 
 type Sentences = readonly (readonly [code: RegExp, sentence: string])[]
 
 const FAULTS: readonly (readonly [code: RegExp, fault: StorageFault])[] = [
+  [BUSY, 'locked'],
   [/^SQLITE_FULL/, 'disk-full'],
-  // Also where the file was moved, deleted or replaced.
+  // Also where a file was moved, deleted or replaced.
   [/^SQLITE_READONLY/, 'read-only'],
+  [DAMAGED, 'damaged'],
+  [/^SQLITE_(IOERR|CANTOPEN)/, 'io-error'],
 ]
 
 /** For the operator, after the name of the file. */
@@ -18,9 +24,16 @@ const STARTUP_SENTENCES: Sentences = [
   [/^SQLITE_NOTADB/, 'is not a SQLite database: point DATABASE_URL at another file'],
   [/^SQLITE_CORRUPT/, 'is damaged: put a backup in its place'],
   [BUSY, 'is locked by another process: stop that one, or wait for it, and retry'],
-  [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'cannot be written because the disk is full: free some space and retry'],
+  // What SQLite makes of the other errors of a lock.
+  [/^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK))/, NO_LOCKS],
+  // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
   [
-    /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS|EISDIR|ENOTDIR|EEXIST|ENOENT)/,
+    /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/,
+    'cannot be written because the disk is full: free some space and retry',
+  ],
+  [/^(SQLITE_IOERR|EIO)/, 'cannot be read or written: its disk is full or fails; free some space, or check the disk'],
+  [
+    /^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EPERM|EROFS|EISDIR|ENOTDIR|EEXIST|ENOENT)/,
     'cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to',
   ],
 ]
@@ -28,6 +41,7 @@ const STARTUP_SENTENCES: Sentences = [
 /** For `/readyz`. */
 const READINESS_SENTENCES: Sentences = [
   [/^SQLITE_READONLY_DBMOVED/, 'The database file was moved, deleted or replaced: put it back, or restart the server.'],
+  [DAMAGED, 'The database is damaged: stop the server and put a backup in its place.'],
   [BUSY, 'Another process has locked the database for too long: stop it, or wait for it.'],
   [/^SQLITE_FULL/, "The database's disk is full: free some space."],
   [/^SQLITE_IOERR/, "The database's disk reports I/O errors: check that it is mounted and writable."],
@@ -36,25 +50,25 @@ const READINESS_SENTENCES: Sentences = [
 
 /** Returns whether another connection has locked the database, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
-  return BUSY.test(errorCode(error))
+  return faultOf(error) === 'locked'
 }
 
-/** Returns whether the disk is full, read-only or gone. */
-export function isDiskFailure(error: unknown): boolean {
-  return DISK_FAILURE.test(errorCode(error))
+/** Returns why storage failed; undefined for an error of another kind. */
+export function faultOf(error: unknown): StorageFault | undefined {
+  return FAULTS.find(([pattern]) => pattern.test(errorCode(error)))?.[1]
 }
 
-/** Recognizes an error that may go away without a restart. */
+/** Recognizes an error that may go away by itself, or once the database is put right. */
 export function toTemporaryFailure(error: unknown): TemporaryFailure | undefined {
-  if (isBusy(error)) return { fault: 'locked', message: 'The database is busy. Retry the request.', retryAfter: 1 }
-  if (!isDiskFailure(error)) return undefined
-  const fault = FAULTS.find(([pattern]) => pattern.test(errorCode(error)))?.[1] ?? 'io-error'
+  const fault = faultOf(error)
+  if (fault === undefined) return undefined
+  if (fault === 'locked') return { fault, message: 'The database is busy. Retry the request.', retryAfter: 1 }
   return { fault, message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
 }
 
-/** Explains for `/readyz` why a write failed. */
-export function explainUnwritable(error: unknown): string {
-  return sentenceFor(error, READINESS_SENTENCES) ?? `The database cannot be written: ${errorReason(error)}.`
+/** Explains for `/readyz` why a statement failed. */
+export function explainUnavailable(error: unknown): string {
+  return sentenceFor(error, READINESS_SENTENCES) ?? `The database does not respond: ${errorReason(error)}.`
 }
 
 /** Creates the error of a database that only a migration creates. */

@@ -5,39 +5,61 @@ import { DriverAdapterError } from '@prisma/driver-adapter-utils'
 /** File times are at least this exact, in milliseconds: Linux before 6.13 counts in ticks of 1 to 10. */
 const MAX_CLOCK_TICK = 20
 
+/** Files of a database that are not in their place any more. */
+export interface MovedFiles {
+  /** SQLite's own error for this, which names one of them. */
+  readonly error: DriverAdapterError
+  /** Another file has the name of one of them, now or earlier: what other processes write does not reach this one. */
+  readonly isReplaced: boolean
+  /** The database is in its place, and nothing in that of its write-ahead log. */
+  readonly isLogMissing: boolean
+}
+
 /**
- * Creates a check that a database file, and its write-ahead log, are still the ones that were opened.
+ * Creates a check that a database file, its write-ahead log and the index of that are still the ones that were opened.
  *
- * SQLite in WAL mode goes on writing to a file that was deleted or moved, and what it commits is gone with the process.
- * So each write is checked, before it, to keep it out of a log next to another database, and after it, since only then is
- * it certain to be found again. A timer would be shorter, but confirm plants that are lost until it fires.
+ * SQLite in WAL mode goes on writing to files that were deleted or moved, and what it commits is gone with the process. The
+ * locks are in the index, `-shm`: a process that opens the database without it makes another one, does not see the locks of
+ * those before, and writes the log back and starts it again under them.
  *
  * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's own
  * times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).
- *
- * @returns a function that throws DriverAdapterError with SQLite's own code for this, `SQLITE_READONLY_DBMOVED`
  */
-export function createFileGuard(file: string): () => void {
+export function createFileGuard(file: string): () => MovedFiles | undefined {
   const real = realpathSync(file)
   const folder = path.dirname(real)
-  const opened = [real, `${real}-wal`].map((name) => ({ name, inode: inodeOf(name) }))
-  let lastChange: number | undefined
+  const log = `${real}-wal`
+  const opened = [real, log, `${real}-shm`]
+    .map((name) => ({ name, inode: inodeOf(name) }))
+    .filter(({ inode }) => inode !== undefined)
+  let trusted: string | undefined
+  let replaced: MovedFiles | undefined
 
   return () => {
-    const change = statSync(folder, { throwIfNoEntry: false })?.mtimeMs
-    if (change !== undefined && change === lastChange) return
-    for (const { name, inode } of opened) if (inodeOf(name) !== inode) throw moved(name)
+    if (replaced) return replaced
+    const { ino, ctimeMs = Number.NaN } = statSync(folder, { throwIfNoEntry: false }) ?? {}
+    const change = `${ino} ${ctimeMs}`
+    if (change === trusted) return undefined
+    const moved = opened.map((each) => ({ ...each, now: inodeOf(each.name) })).filter(({ inode, now }) => now !== inode)
     // A second change in the same tick has the same time.
-    lastChange = change !== undefined && Date.now() - change > MAX_CLOCK_TICK ? change : undefined
+    trusted = moved.length === 0 && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
+    const [first] = moved
+    if (!first) return undefined
+    const isReplaced = moved.some(({ now }) => now !== undefined)
+    const isLogMissing = !isReplaced && first.name !== real && moved.some(({ name }) => name === log)
+    const found = { error: movedError(first.name), isReplaced, isLogMissing }
+    if (isReplaced) replaced = found
+    return found
   }
 }
 
-function inodeOf(name: string): string | undefined {
+/** Returns what tells a file from every other; undefined if it is missing. */
+export function inodeOf(name: string): string | undefined {
   const stats = statSync(name, { throwIfNoEntry: false })
   return stats && `${stats.dev} ${stats.ino}`
 }
 
-function moved(name: string): DriverAdapterError {
+function movedError(name: string): DriverAdapterError {
   const originalMessage = `${name} is not the file that was opened: put that one back, or restart the server`
   const originalCode = 'SQLITE_READONLY_DBMOVED'
   return new DriverAdapterError({

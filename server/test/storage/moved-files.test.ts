@@ -1,0 +1,132 @@
+/** What got a 200 is not lost, whatever happens to the files of a running server's database and however it ends. */
+import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import {
+  runCommand,
+  type ServerProcess,
+  startServerProcess,
+  startWithToken,
+} from '../../../test/helpers/server/run-command.ts'
+import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { readDatabase } from '../helpers/storage/read-database.ts'
+
+const PATIENCE = { timeout: 30_000, interval: 10 }
+
+/** What happens to the files, and what another server responded meanwhile. A list then has every plant, or is a 503, which it has to be where `isReplaced`. */
+interface Happening {
+  title: string
+  happen(file: string): PlantResponse[] | Promise<PlantResponse[] | undefined> | undefined
+  isReplaced?: boolean
+  /** Puts back what was moved, before the next start. */
+  putBack?(file: string): void
+}
+
+const remove =
+  (...suffixes: string[]) =>
+  (file: string) => {
+    for (const suffix of suffixes) rmSync(file + suffix)
+    return undefined
+  }
+const runWithout = (suffixes: string[], command: string) => async (file: string) => {
+  remove(...suffixes)(file)
+  const { exitCode, stderr } = await runCommand(command.split(' '), { DATABASE_URL: `file:${file}` })
+  expect({ exitCode, stderr: stderr.replace(/\{.*\}\n/, '') }).toEqual({ exitCode: 0, stderr: '' })
+  return undefined
+}
+const happenings: Happening[] = [
+  { title: 'the -shm is removed', happen: remove('-shm') },
+  { title: 'the -wal is removed', happen: remove('-wal') },
+  { title: 'the -wal and the -shm are removed', happen: remove('-wal', '-shm') },
+  {
+    title: 'the -shm is removed and tokens are listed',
+    happen: runWithout(['-shm'], 'token list'),
+    isReplaced: true,
+  },
+  {
+    title: 'the -shm is removed and a token is created',
+    happen: runWithout(['-shm'], 'token create --account bob'),
+    isReplaced: true,
+  },
+  {
+    title: 'the -wal and the -shm are removed and a token is created',
+    happen: runWithout(['-wal', '-shm'], 'token create --account bob'),
+    isReplaced: true,
+  },
+  {
+    title: 'the -shm is removed and another server writes',
+    async happen(file) {
+      remove('-shm')(file)
+      const other = await startServerProcess({ DATABASE_URL: `file:${file}` })
+      const { stdout } = await runCommand(['token', 'create', '--account', 'bob'], { DATABASE_URL: `file:${file}` })
+      const writing = startWriting({ url: other.url, token: stdout.trim(), writers: 8, firstId: 1_000_000 })
+      await expect.poll(() => writing.responses.length, PATIENCE).toBeGreaterThan(2_000)
+      await writing.stop()
+      expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
+      await other.end()
+      return writing.responses
+    },
+    isReplaced: true,
+  },
+  {
+    title: 'a copy replaces the database',
+    happen(file) {
+      copyFileSync(file, `${file}.copy`)
+      renameSync(`${file}.copy`, file)
+      return undefined
+    },
+    isReplaced: true,
+  },
+  {
+    title: 'the folder is renamed',
+    happen: (file) => void renameSync(path.dirname(file), `${path.dirname(file)}-elsewhere`),
+    putBack: (file) => renameSync(`${path.dirname(file)}-elsewhere`, path.dirname(file)),
+  },
+]
+
+const signals = ['SIGTERM', 'SIGKILL'] as const
+const cases = happenings.flatMap((each) => signals.map((signal) => ({ ...each, signal })))
+
+// In short, each with one of the signals.
+test.for(cases.filter((_, index) => isLong || index % 4 === 0 || index % 4 === 3))(
+  'what got a 200 is there after $signal where $title',
+  { timeout: 120_000 },
+  async ({ happen, isReplaced = false, putBack, signal }) => {
+    const folder = path.join(temporaryFolder(), 'data')
+    const file = path.join(folder, 'plants.db')
+    mkdirSync(folder)
+    const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0' })
+    const writing = startWriting({ url: server.url, token, writers: 8 })
+    const stored = () => writing.responses.filter(({ status }) => status === 200).map(({ id }) => id)
+    await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(300)
+    const others = (await happen(file)) ?? []
+    await expect.poll(() => writing.responses.some(({ status }) => status === 503), PATIENCE).toBe(true)
+    await writing.stop()
+
+    expect(await readiness(server)).toBe(
+      '503 The database file was moved, deleted or replaced: put it back, or restart the server.\n',
+    )
+    expect(await createPlant(server.url, token, 5_000_000)).toMatchObject({ status: 503, retryAfter: '5' })
+    const list = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+    expect(list.status).toBe(isReplaced ? 503 : 200)
+    if (!isReplaced) expect(((await list.json()) as unknown[]).length).toBeGreaterThanOrEqual(stored().length)
+    expect(server.output()).toMatch(/plants\.db(-wal|-shm)? is not the file that was opened/)
+
+    expect(await server.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null)
+    putBack?.(file)
+    const again = await startServerProcess({ DATABASE_URL: `file:${file}` })
+    onTestFinished(async () => void (await again.end()))
+    expect((await createPlant(again.url, token, 5_000_001)).status).toBe(200)
+    const { integrity, ids } = readDatabase(file)
+    expect(integrity).toBe('ok')
+    const present = new Set(ids)
+    expect([...stored(), ...others.map(({ id }) => id)].filter((id) => !present.has(id))).toEqual([])
+  },
+)
+
+async function readiness({ adminUrl }: ServerProcess): Promise<string> {
+  const response = await fetch(`${adminUrl}/readyz`)
+  return `${response.status} ${await response.text()}`
+}
