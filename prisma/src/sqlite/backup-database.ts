@@ -1,26 +1,32 @@
-import { existsSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
-import type { BackupOptions, BackupProgress } from '../database.ts'
-import { DatabaseError } from '../database-error.ts'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { BackupOptions } from '../database.ts'
+import { DatabaseError, errorCode } from '../database-error.ts'
+import { OPEN_PATIENCE } from '../shared/retry.ts'
+import { select } from '../shared/sql.ts'
+import { checkLocks } from './connection/check-locks.ts'
+import { withConnection } from './connection/connect.ts'
 import { belongsTo, databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { recordBackup } from './last-backup.ts'
-import { removeStaleDrafts } from './new-file/drafts.ts'
-import { createNewFile } from './new-file/new-file.ts'
-import type { CopyStep } from './task/copy-file.ts'
+import { type Copy, sync } from './task/copy-file.ts'
 import { runTask } from './task/run-task.ts'
 
 /** How often progress is reported, in milliseconds. */
 const REPORT_INTERVAL = 100
+/** What is appended to the name of a copy until it is complete. */
+const DRAFT_SUFFIX = '.incomplete'
 
 /** Copies a SQLite file, in a process of its own, and records when. */
 export async function backupDatabase(
   url: string,
   copy: string,
-  { onProgress = () => {}, signal }: BackupOptions = {},
+  options: BackupOptions = {},
 ): Promise<{ recorded: boolean }> {
   const file = databaseFile(url)
-  const taken = new DatabaseError(`${copy} already exists: choose another name for the copy`)
+  const draft = copy + DRAFT_SUFFIX
   if (!existsSync(file)) {
     throw new DatabaseError(
       `${file} does not exist: there is nothing to copy; run "plant-store migrate" to create it, or check DATABASE_URL`,
@@ -29,44 +35,74 @@ export async function backupDatabase(
   const folder = path.dirname(copy)
   // Its disk may not be mounted: creating the folder would put the copy on the wrong one.
   if (!existsSync(folder)) throw new DatabaseError(`${folder} does not exist: create this folder, or mount its disk`)
-  if (belongsTo(file, copy)) {
-    throw new DatabaseError(`${copy} is a file of the database itself: choose another name for the copy`)
-  }
-  if (existsSync(copy)) throw taken
+  const owned = [copy, draft].find((name) => belongsTo(file, name))
+  if (owned) throw new DatabaseError(`${owned} is a file of the database itself: choose another name for the copy`)
+  if (existsSync(copy)) throw taken(copy)
   try {
-    await removeStaleDrafts(copy)
-    const created = await createNewFile(copy, async (draft) => {
-      const progress = createProgress(draft, onProgress)
-      try {
-        await runTask('copyFile', { file, draft, copy }, { onStep: progress.begin, signal })
-      } finally {
-        progress.end()
-      }
-      return true
-    })
-    if (!created) throw taken
+    create(draft, `${draft} is left of a backup that was killed, or in use by one that runs: remove it once none runs`)
+    try {
+      await writeCopy({ file, draft, copy }, options)
+      // Renaming replaces a file, so this one takes the name first: not every disk has hard links, which never do.
+      create(copy, taken(copy).message)
+      renameSync(draft, copy)
+    } finally {
+      for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
+    }
+    // Windows cannot sync folders, and does not need it.
+    if (process.platform !== 'win32') sync(folder, 'r')
     return { recorded: recordBackup(file) }
   } catch (error) {
-    signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     throw toDatabaseError(error, copy)
   }
 }
 
-/** Reports the size of a draft while a statement writes it, since SQLite does not say how far it is. */
-function createProgress(draft: string, onProgress: (progress: BackupProgress) => void) {
-  let step: CopyStep | undefined
-  const report = () => {
-    if (step?.phase === 'checking') onProgress({ phase: 'checking' })
-    if (step?.phase !== 'copying') return
-    const { size } = statSync(draft)
-    onProgress({ phase: 'copying', bytes: size, fraction: Math.min(1, size / step.bytes) })
+function taken(copy: string): DatabaseError {
+  return new DatabaseError(`${copy} already exists: choose another name for the copy`)
+}
+
+/** Creates an empty file that only its owner may read. */
+function create(name: string, unless: string): void {
+  try {
+    closeSync(openSync(name, 'wx', 0o600))
+  } catch (error) {
+    throw errorCode(error) === 'EEXIST' ? new DatabaseError(unless) : error
   }
+}
+
+/** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is reported. */
+async function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions): Promise<void> {
+  checkLocks(copy.copy)
+  const size = await measure(copy.file, signal)
+  const reportCopied = () => {
+    const bytes = statSync(copy.draft).size
+    onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
+  }
+  await reportWhile(reportCopied, () => runTask('copyFile', copy, signal))
+  await reportWhile(
+    () => onProgress({ phase: 'checking' }),
+    () => runTask('checkCopy', copy, signal),
+  )
+}
+
+async function reportWhile(report: () => void, run: () => Promise<void>): Promise<void> {
+  report()
   const timer = setInterval(report, REPORT_INTERVAL)
-  return {
-    begin(next: CopyStep) {
-      step = next
-      report()
-    },
-    end: () => clearInterval(timer),
+  await run().finally(() => clearInterval(timer))
+}
+
+/** Returns the size of a database without its unused pages, in bytes: about that of the copy. */
+async function measure(file: string, signal: AbortSignal | undefined): Promise<number> {
+  const pragma = async (connection: SqlDriverAdapter, name: string) =>
+    Number((await select(connection, `PRAGMA ${name}`))[0]?.[name])
+  const run = (connection: SqlDriverAdapter) => async () =>
+    ((await pragma(connection, 'page_count')) - (await pragma(connection, 'freelist_count'))) *
+    (await pragma(connection, 'page_size'))
+  try {
+    return await withConnection(file, (connection) =>
+      retryWhileBusy(run(connection), { patience: OPEN_PATIENCE, signal }, file),
+    )
+  } catch (error) {
+    throw toDatabaseError(error, file)
   }
 }

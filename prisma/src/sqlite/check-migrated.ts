@@ -15,7 +15,7 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   if (!existsSync(file)) throw missingDatabase(file)
   try {
     const pending = await withConnection(file, (connection) =>
-      retryWhileBusy(() => pendingMigrations(connection, file, migrations), { patience: OPEN_PATIENCE }),
+      retryWhileBusy(() => pendingMigrations(connection, file, migrations), { patience: OPEN_PATIENCE }, file),
     )
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')

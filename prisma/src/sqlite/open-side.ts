@@ -31,7 +31,7 @@ export async function openSide(url: string, role: Role, signal?: AbortSignal): P
   )
   await explain(name, () => sql.query(CACHE_SIZE), signal)
   const run = <Result>(operation: () => Promise<Result>) =>
-    explain(name, () => retryWhileBusy(operation, { patience: OPEN_PATIENCE, signal }), signal)
+    explain(name, () => retryWhileBusy(operation, { patience: OPEN_PATIENCE, signal }, name), signal)
   return {
     name,
     tables: createTables(sql, copyDialect, run),

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { migrationsFolders } from '../../src/migration/migrations.ts'
 import { runPrisma, runScript } from '../helpers/run.ts'
@@ -71,10 +71,10 @@ test('line endings do not change a migration', async () => {
   expect(await migrateDatabase(url, windows)).toEqual({ applied: [] })
 })
 
-test('missing folders are created, and nothing is left next to the database', async () => {
-  const folder = temporaryFolder()
-  await migrateDatabase(`file:${folder}/some/where/plants.db`)
-  expect(readdirSync(folder, { recursive: true })).toEqual(['some', 'some/where', 'some/where/plants.db'])
+test('nothing is left next to a new database', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
 })
 
 test.skipIf(process.platform === 'win32')('only the owner may read a new database', async () => {

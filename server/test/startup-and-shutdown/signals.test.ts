@@ -68,7 +68,7 @@ test.each([
   const { url } = await lockedDatabase()
   const folder = temporaryFolder()
   const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], { DATABASE_URL: url })
-  await until(() => readdirSync(folder).some((name) => name.endsWith('.new')), PATIENCE)
+  await until(() => readdirSync(folder).some((name) => name.endsWith('.incomplete')), PATIENCE)
   backup.kill(signal)
   expect(await once(backup, 'close')).toEqual([exitCode, null])
   expect(readdirSync(folder)).toEqual([])

@@ -1,4 +1,4 @@
-/** What got a 200 is not lost, whatever happens to the files of a running server's database and however it ends. */
+/** What got a 200 is not lost when the files of a running server's database are moved, removed or replaced. */
 import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -42,6 +42,20 @@ export async function checkSettings(connection: SqlDriverAdapter, file: string):
   }
 }
 
+const TRIGGERS = ['Plant_deleted', 'Plant_inserted_before', 'Plant_replaced', 'Plant_updated']
+
+/**
+ * Checks that the triggers of the migrations are there, without which a cached list could be outdated. Prisma drops them
+ * where a migration replaces their table.
+ *
+ * @throws {DatabaseError} if one is missing
+ */
+export async function checkTriggers(connection: SqlDriverAdapter, file: string): Promise<void> {
+  const rows = await select(connection, `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'Plant'`)
+  const missing = TRIGGERS.find((trigger) => !rows.some(({ name }) => name === trigger))
+  if (missing) throw new DatabaseError(`${file} lacks the trigger "${missing}" of its migrations: restore a backup`)
+}
+
 /** Writes a version as SQLite does: 3051003 for 3.51.3. Comparing the texts would load a collation, 15 ms of a startup. */
 function toNumber(version: string): number {
   return version.split('.').reduce((number, part) => number * 1_000 + Number(part), 0)

@@ -4,7 +4,7 @@ import { baseFolder, DEFAULT_DATABASE_URL } from '../../base-folder.ts'
 import { DatabaseError } from '../../database-error.ts'
 
 /** What SQLite appends to the name of a database for its files, that of the database itself included. */
-export const SUFFIXES = ['', '-wal', '-shm', '-journal']
+const SUFFIXES = ['', '-wal', '-shm', '-journal']
 /** What is appended for the record of the last backup. */
 export const RECORD_SUFFIX = '-last-backup'
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
 import { applyMigrations } from '../../migration/apply-migrations.ts'
@@ -10,9 +11,8 @@ import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 /** How long to wait for another process that is migrating the same file, in milliseconds. */
 const PATIENCE = 60_000
 
-/** What to migrate: the file at `location`, which messages call `file`. */
+/** What to migrate. */
 export interface MigrationTarget {
-  readonly location: string
   readonly file: string
   readonly migrations: readonly Migration[]
 }
@@ -23,7 +23,7 @@ export interface MigrationTarget {
  * @throws {DatabaseError} if the database's history does not match the migrations
  */
 export function findPending(target: MigrationTarget, signal?: AbortSignal): Promise<Migration[]> {
-  return withConnection(target.location, (connection) => selectPending(connection, target, signal))
+  return withConnection(target.file, (connection) => selectPending(connection, target, signal))
 }
 
 /**
@@ -33,16 +33,16 @@ export function findPending(target: MigrationTarget, signal?: AbortSignal): Prom
  * @throws {DatabaseError} as {@link findPending} does, or where a migration fails
  */
 export function migrateFile(target: MigrationTarget): Promise<string[]> {
-  return withConnection(target.location, async (connection) => {
+  return withConnection(target.file, async (connection) => {
     const pending = await selectPending(connection, target)
     if (pending.length === 0) return []
 
     // Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them.
     await connection.executeScript('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
-    await whenUnlocked(() => connection.executeScript('BEGIN IMMEDIATE'))
+    await whenUnlocked(target.file, () => connection.executeScript('BEGIN IMMEDIATE'))
     try {
       const applied = await migrateLocked(connection, target)
-      await whenUnlocked(() => connection.executeScript('COMMIT'))
+      await whenUnlocked(target.file, () => connection.executeScript('COMMIT'))
       return applied
     } catch (error) {
       await rollback(connection)
@@ -52,6 +52,8 @@ export function migrateFile(target: MigrationTarget): Promise<string[]> {
 }
 
 async function migrateLocked(connection: SqlDriverAdapter, { file, migrations }: MigrationTarget): Promise<string[]> {
+  // The process that created it may have failed, and removed it before it was locked.
+  if (!existsSync(file)) throw new DatabaseError(`${file} was removed by another process: retry`)
   // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
   await pendingMigrations(connection, file, migrations)
   const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
@@ -75,9 +77,9 @@ async function rollback(connection: SqlDriverAdapter): Promise<void> {
 }
 
 function selectPending(connection: SqlDriverAdapter, { file, migrations }: MigrationTarget, signal?: AbortSignal) {
-  return whenUnlocked(() => pendingMigrations(connection, file, migrations), signal)
+  return whenUnlocked(file, () => pendingMigrations(connection, file, migrations), signal)
 }
 
-function whenUnlocked<Result>(operation: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-  return retryWhileBusy(operation, { patience: PATIENCE, signal })
+function whenUnlocked<Result>(file: string, run: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  return retryWhileBusy(run, { patience: PATIENCE, signal }, file)
 }

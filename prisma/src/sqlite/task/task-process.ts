@@ -1,6 +1,13 @@
 // A process that runs one task for the process that started it, see `runTask`.
+
 import { toDatabaseError } from '../connection/errors.ts'
-import { type Tasks, tasks } from './tasks.ts'
+import { checkCopy, copyFile } from './copy-file.ts'
+import { migrateFile } from './migrate-file.ts'
+
+/** What may block the event loop for minutes. */
+const tasks = { checkCopy, copyFile, migrateFile }
+
+export type Tasks = typeof tasks
 
 /** Which task to run. */
 export interface TaskRequest {
@@ -11,20 +18,14 @@ export interface TaskRequest {
 /** How a task ended, for the process that started it. */
 export type TaskOutcome = { result?: unknown } | { message: string; reason: string }
 
-/** A step of a task that begins. */
-export interface TaskStep {
-  step: unknown
-}
-
 // A terminal and systemd send these to every process; the process that started this one decides.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 process.once('disconnect', () => process.exit())
 
 process.once('message', async (request) => {
   const { name, argument } = request as TaskRequest
-  const run = tasks[name] as (argument: TaskRequest['argument'], onStep: (step: unknown) => void) => Promise<unknown>
-  const onStep = (step: unknown) => void process.send?.({ step } satisfies TaskStep)
-  const outcome: TaskOutcome = await run(argument, onStep).then(
+  const run = tasks[name] as (argument: TaskRequest['argument']) => Promise<unknown>
+  const outcome: TaskOutcome = await run(argument).then(
     (result) => ({ result }),
     (error) => {
       const { message, cause } = toDatabaseError(error, argument.file)

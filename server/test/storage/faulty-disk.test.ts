@@ -1,0 +1,83 @@
+/** What the commands say on a disk that cannot do what a database needs. */
+import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { constants } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { onFaultyDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
+import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
+import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { readDatabase } from '../helpers/storage/read-database.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
+const whyNoDisk = whyNoSmallDisk()
+if (whyNoDisk) console.log(`A full disk is not tested, since none can be mounted here: ${whyNoDisk}`)
+const { ENOLCK, EAGAIN, EIO, EPERM, ENOTSUP } = constants.errno
+const NEEDS_DATABASE = ['serve', 'migrate', 'token list', 'backup']
+const CREATES_DATABASE = ['serve', 'migrate']
+
+test
+  .skipIf(whyNoFaultyDisk)
+  .for([
+    ...NEEDS_DATABASE.map((command) => ({ command, exists: true, errno: ENOLCK })),
+    ...CREATES_DATABASE.map((command) => ({ command, exists: false, errno: ENOLCK })),
+    { command: 'migrate', exists: false, errno: EAGAIN },
+    { command: 'migrate', exists: true, errno: EIO },
+  ])('on a disk without locks, $command says so and leaves nothing behind ($exists, $errno)', async (each) => {
+  const { file, url } = temporaryDatabase()
+  const folder = path.dirname(file)
+  if (each.exists) await writeNewDatabase(file)
+  const before = readdirSync(folder)
+  const target = path.join(temporaryFolder(), 'copy.db')
+  const args = each.command === 'backup' ? ['backup', target] : each.command.split(' ')
+  const result = await runCommand(args, { DATABASE_URL: url, PORT: '0', ...onFaultyDisk('LOCK_ERRNO', each.errno) })
+  const named = each.command === 'backup' ? target : file
+  expect(result).toMatchObject({
+    exitCode: 1,
+    stderr: `plant-store: ${named} is on a disk that does not support locks: put the database on a local disk\n`,
+  })
+  expect(readdirSync(folder)).toEqual(before)
+  expect(readdirSync(path.dirname(target))).toEqual([])
+})
+
+test.skipIf(whyNoFaultyDisk).for([EPERM, ENOTSUP])('hard links are not needed (%s)', async (errno) => {
+  const { url } = temporaryDatabase()
+  const environment = { DATABASE_URL: url, ...onFaultyDisk('LINK_ERRNO', errno) }
+  const folder = temporaryFolder()
+  expect(await runCommand(['migrate'], environment)).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await runCommand(['backup', path.join(folder, 'copy.db')], environment)).toMatchObject({ exitCode: 0 })
+  expect(readdirSync(folder)).toEqual(['copy.db'])
+  expect(readDatabase(path.join(folder, 'copy.db'))).toEqual({ integrity: 'ok', ids: [] })
+})
+
+test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
+  const folder = mountSmallDisk()
+  onTestFinished(() => unmount(folder))
+  const file = path.join(folder, 'plants.db')
+  if (command !== 'migrate') await writeNewDatabase(file)
+  fillUp(folder)
+  const before = readdirSync(folder)
+  const result = await runCommand(command.split(' '), { DATABASE_URL: `file:${file}`, PORT: '0' })
+  expect(result).toMatchObject({
+    exitCode: 1,
+    stderr: `plant-store: ${file} cannot be written because the disk is full: free some space and retry\n`,
+  })
+  expect(readdirSync(folder)).toEqual(before)
+})
+
+test('SIGTERM ends a migration that waits for a lock', async () => {
+  const { file, url } = temporaryDatabase()
+  await writeNewDatabase(file)
+  const locker = connect(file)
+  locker.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  const child = spawnCommand(['migrate'], { DATABASE_URL: url })
+  const ended = once(child, 'close')
+  await sleep(1_000)
+  child.kill('SIGTERM')
+  expect(await ended).not.toEqual([0, null])
+})
