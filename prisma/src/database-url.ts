@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { baseFolder, DEFAULT_DATABASE_URL } from './base-folder.ts'
-import { isPostgresqlUrl, readServerAddress } from './postgresql/connection/server-address.ts'
+import { describeDatabase, isPostgresqlUrl, readServerAddress } from './postgresql/connection/server-address.ts'
 import { databaseFile } from './sqlite/connection/database-file.ts'
 
 /**
@@ -21,4 +21,10 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
 /** Returns whether a DATABASE_URL that `databaseUrl` has checked contains a password. */
 export function hasPassword(url: string): boolean {
   return isPostgresqlUrl(url) && readServerAddress(url).password !== undefined
+}
+
+/** Names the engine and the database of a DATABASE_URL that `databaseUrl` has checked, without user and password. */
+export function nameDatabase(url: string): string {
+  if (!isPostgresqlUrl(url)) return `sqlite ${databaseFile(url)}`
+  return describeDatabase(readServerAddress(url)).replace(/^the/, 'postgresql')
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { databaseUrl } from '../src/database-url.ts'
+import { databaseUrl, nameDatabase } from '../src/database-url.ts'
 import { DatabaseError } from '../src/index.ts'
 import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 
@@ -50,4 +50,11 @@ describe('databaseUrl', () => {
     const url = databaseUrl('file:./a b.db', root)
     expect(databaseUrl(url, '/another/root')).toBe(url)
   })
+})
+
+test.each([
+  ['file:///srv/plants.db', 'sqlite /srv/plants.db'],
+  ['postgresql://anna:secret@10.0.0.20/plants?sslmode=require', 'postgresql database "plants" at 10.0.0.20:5432'],
+])('%s is named without user and password', (url, name) => {
+  expect(nameDatabase(url)).toBe(name)
 })

@@ -210,10 +210,10 @@ describe.runIf(isLong)('a release', () => {
       'the server runs in the current folder, and the SDK calls it',
       { timeout: TIMEOUT },
       async () => {
-        await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\n')
+        await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\nDATABASE_URL=file:./plants.db\n')
         const server = await serve(app, settings)
         try {
-          expect(existsSync(path.join(app, 'data/plant-store.db'))).toBe(true)
+          expect(existsSync(path.join(app, 'plants.db'))).toBe(true)
           const [command = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
           const [token = ''] = /pst_\w+/.exec(await run('sh', ['-c', command], app, settings)) ?? []
           const code = `

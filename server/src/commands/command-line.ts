@@ -1,4 +1,4 @@
-import { DatabaseError } from '@plant-store/prisma'
+import { DatabaseError, DEFAULT_DATABASE_URL } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
@@ -82,7 +82,11 @@ ${examples(
 )}`,
   )
   .action((options: CopyOptions) =>
-    withSettings((settings) => untilSignal((signal) => copy(settings, options, signal))),
+    // Where both are given, DATABASE_URL is not used, and may be missing in production too.
+    withSettings(
+      (settings) => untilSignal((signal) => copy(settings, options, signal)),
+      options.from && options.to ? { DATABASE_URL: DEFAULT_DATABASE_URL } : {},
+    ),
   )
 
 try {

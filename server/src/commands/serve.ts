@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
+import { nameDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -49,7 +50,9 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
   })
   await greetIfEmpty(server, settings, logger, signal)
   const { url, adminUrl } = server
-  if (!signal.aborted) logger.info({ url, ...(adminUrl && { adminUrl }) }, 'ready')
+  if (!signal.aborted) {
+    logger.info({ url, ...(adminUrl && { adminUrl }), database: nameDatabase(settings.databaseUrl) }, 'ready')
+  }
   return async () => {
     await server.close()
     await stopLogs()

@@ -1,6 +1,6 @@
 import { settingsTable } from './table.ts'
 
-/** A variable that is not a setting, and the setting whose name it resembles. */
+/** A variable that is not a setting, and the setting whose name it resembles; for NODE_ENV, both with their values. */
 export interface MistypedSetting {
   readonly variable: string
   readonly setting: string
@@ -13,10 +13,19 @@ const MIN_EDIT_LENGTH = 6
 export function findMistypedSettings(environment: Readonly<Record<string, string | undefined>>): MistypedSetting[] {
   const settings = Object.keys(settingsTable)
   const others = Object.keys(environment).filter((name) => environment[name] !== undefined && !(name in settingsTable))
-  return others.flatMap((variable) => {
+  const mistyped = others.flatMap((variable) => {
     const setting = settings.find((name) => isMistyped(variable.toUpperCase(), name))
     return setting === undefined ? [] : [{ variable, setting }]
   })
+  const { NODE_ENV: mode = '' } = environment
+  if (!resemblesProduction(mode)) return mistyped
+  return [...mistyped, { variable: `NODE_ENV=${mode}`, setting: 'NODE_ENV=production' }]
+}
+
+/** Any other value means that this is not production, so a mistake would go unnoticed. Quotes come from files for Docker. */
+function resemblesProduction(mode: string): boolean {
+  const bare = mode.replaceAll(/[\s'"]/g, '').toUpperCase()
+  return mode !== 'production' && (/^PRO?D$/.test(bare) || isMistyped(bare, 'PRODUCTION'))
 }
 
 /** Returns whether a text is a name with two letters swapped, or, of a long name, one letter too many, missing or wrong. */

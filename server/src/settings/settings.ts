@@ -60,8 +60,20 @@ function toCamelCase(name: string): string {
 
 const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
 
-/** Without one of an issuer's settings, tokens that are meant for other services would be accepted. */
 function findMissing(environment: Environment): string[] {
+  return [...findMissingDatabase(environment), ...findMissingIssuer(environment)]
+}
+
+/** In production the default would be a new, empty database where the setting was lost. */
+function findMissingDatabase({ NODE_ENV: mode, DATABASE_URL: url }: Environment): string[] {
+  if (mode !== 'production' || url) return []
+  return [
+    'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants',
+  ]
+}
+
+/** Without one of an issuer's settings, tokens that are meant for other services would be accepted. */
+function findMissingIssuer(environment: Environment): string[] {
   const present = ISSUER_SETTINGS.find((name) => environment[name])
   if (present === undefined) return []
   const missing = ISSUER_SETTINGS.filter((name) => !environment[name])

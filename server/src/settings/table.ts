@@ -47,7 +47,7 @@ export const settingsTable = {
     format: DatabaseUrlSchema,
     default: DEFAULT_DATABASE_URL,
     description:
-      'SQLite file, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants.',
+      'SQLite file, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
   },
   PUBLIC_URL: {
     format: PublicUrlSchema,
@@ -72,7 +72,8 @@ export const settingsTable = {
     format: TextSchema,
     unset: 'none',
     example: 'production',
-    description: 'With production, the first startup logs how to create a token instead of printing one.',
+    description:
+      'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
   },
   DOCS: {
     format: OnOffSchema,

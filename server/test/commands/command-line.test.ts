@@ -17,7 +17,7 @@ let folder: string
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
   folder = temporaryFolder()
-  environment = { DATABASE_URL: `file:${path.join(folder, 'data', 'plant-store.db')}` }
+  environment = { DATABASE_URL: `file:${path.join(folder, 'plant-store.db')}` }
 })
 
 test('migrate updates a database, and reports if there is nothing to do', async () => {

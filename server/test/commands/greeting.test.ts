@@ -48,7 +48,7 @@ describe('in production', () => {
 
   test('no token is created, and the command in the log creates one', { timeout: 180_000 }, async () => {
     const { file } = temporaryDatabase()
-    const environment = { DATABASE_URL: `file:${path.dirname(file)}/it's "new"/plants.db` }
+    const environment = { DATABASE_URL: `file:${path.dirname(file)}/it's "new".db` }
     const server = await startInProduction(environment)
     expect(server.output()).not.toContain('pst_')
     expect(await listTokens(environment)).toEqual([])

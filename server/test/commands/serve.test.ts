@@ -13,7 +13,7 @@ let folder: string
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
   folder = temporaryFolder()
-  environment = { DATABASE_URL: `file:${path.join(folder, 'data', 'plant-store.db')}` }
+  environment = { DATABASE_URL: `file:${path.join(folder, 'plant-store.db')}` }
 })
 
 test('prints curl lines that work as pasted if the database is empty', async () => {
@@ -32,10 +32,43 @@ test('prints curl lines that work as pasted if the database is empty', async () 
   expect(await again.end('SIGINT')).toBe(0)
 })
 
+test('names the database in the line "ready"', async () => {
+  const server = await startServerProcess(environment)
+  expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${folder}/plant-store.db".*"msg":"ready"`))
+  expect(await server.end()).toBe(0)
+})
+
+test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
+  'in production without a DATABASE_URL, %s is a mistake',
+  async (...args) => {
+    for (const empty of [{}, { DATABASE_URL: '' }]) {
+      const { exitCode, stdout, stderr } = await runCommand(args, { NODE_ENV: 'production', PORT: '0', ...empty })
+      expect({ exitCode, stdout, stderr }).toEqual({
+        exitCode: 2,
+        stdout: '',
+        stderr: `plant-store: Fix these settings and start again:
+  DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants
+`,
+      })
+    }
+  },
+)
+
+test('reports a missing folder in one line, with exit code 1, and does not create it', async () => {
+  for (const command of ['serve', 'migrate']) {
+    const { exitCode, stderr } = await runCommand([command], { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` })
+    expect([exitCode, stderr]).toEqual([
+      1,
+      `plant-store: ${folder}/not does not exist: create this folder, mount its disk, or check DATABASE_URL\n`,
+    ])
+  }
+  expect(await readdir(folder)).toEqual([])
+})
+
 test('exits with 0 on SIGTERM, and leaves one file: the database', async () => {
   const server = await startServerProcess(environment)
   expect(await server.end()).toBe(0)
-  expect(await readdir(path.join(folder, 'data'))).toEqual(['plant-store.db'])
+  expect(await readdir(folder)).toEqual(['plant-store.db'])
 })
 
 test('reports all invalid settings together, with exit code 2', async () => {
@@ -71,7 +104,7 @@ test('reports a port in use in one line, with exit code 1, and changes nothing o
 test('serves without a greeting while another process keeps an empty database locked', async () => {
   const prepared = await startServerProcess({ ...environment, NODE_ENV: 'production' })
   expect(await prepared.end()).toBe(0)
-  const locker = new BetterSqlite3(path.join(folder, 'data', 'plant-store.db'))
+  const locker = new BetterSqlite3(path.join(folder, 'plant-store.db'))
   try {
     locker.exec('BEGIN IMMEDIATE')
     const server = await startServerProcess(environment)

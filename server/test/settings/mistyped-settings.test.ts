@@ -32,6 +32,19 @@ test.each([
   expect(findMistypedSettings({ [setting]: 'x', [variable]: 'x' })).toEqual([{ variable, setting }])
 })
 
+test.each(['prod', 'PRD', 'Production', 'production ', '"production"', 'prodution'])(
+  'NODE_ENV=%s is noticed',
+  (mode) => {
+    expect(findMistypedSettings({ NODE_ENV: mode })).toEqual([
+      { variable: `NODE_ENV=${mode}`, setting: 'NODE_ENV=production' },
+    ])
+  },
+)
+
+test.each(['production', 'development', 'test', 'staging', ''])('NODE_ENV=%s is not', (mode) => {
+  expect(findMistypedSettings({ NODE_ENV: mode })).toEqual([])
+})
+
 /** What shells, npm, systemd, containers, platforms and libraries set. */
 const ORDINARY = `
   PATH HOME HOSTNAME HOSTTYPE USER LOGNAME SHELL TERM LANG LC_ALL TZ PWD OLDPWD SHLVL MAIL EDITOR PAGER DISPLAY TMPDIR
@@ -55,7 +68,7 @@ test('no variable that others set resembles a setting, and no setting another on
 })
 
 test('serve logs a warning, and other commands print one, without the value', async () => {
-  const mistyped = { ...environment, PROT: 'secret' }
+  const mistyped = { ...environment, PROT: 'secret', NODE_ENV: 'prod' }
   const server = await startServerProcess(mistyped)
   expect(await server.end()).toBe(0)
   const warnings = server
@@ -64,6 +77,7 @@ test('serve logs a warning, and other commands print one, without the value', as
     .filter((line) => line.includes('"level":"warn"'))
   expect(warnings.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({ variable: 'PROT', setting: 'PORT', msg: 'PROT is not a setting: did you mean PORT?' }),
+    expect.objectContaining({ msg: 'NODE_ENV=prod is not a setting: did you mean NODE_ENV=production?' }),
   ])
   const listed = await runCommand(['token', 'list'], { ...environment, DATABSE_URL: 'postgresql://a:secret@b/c' })
   expect(listed).toMatchObject({

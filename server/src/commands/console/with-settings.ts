@@ -1,13 +1,17 @@
 import { explainDatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { describeMistyped, findMistypedSettings } from '../../settings/mistyped-settings.ts'
-import { readSettings, type Settings } from '../../settings/settings.ts'
+import { type Environment, readSettings, type Settings } from '../../settings/settings.ts'
 import { createLogger } from '../../telemetry/log/logger.ts'
 
 /** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
-export async function withSettings(run: (settings: Settings) => Promise<void>): Promise<void> {
-  const settings = readSettings(process.env)
-  for (const mistyped of findMistypedSettings(process.env)) console.error(`plant-store: ${describeMistyped(mistyped)}`)
+export async function withSettings(
+  run: (settings: Settings) => Promise<void>,
+  overrides: Environment = {},
+): Promise<void> {
+  const environment = { ...process.env, ...overrides }
+  const settings = readSettings(environment)
+  for (const mistyped of findMistypedSettings(environment)) console.error(`plant-store: ${describeMistyped(mistyped)}`)
   await explainFailure(settings, () => run(settings))
 }
 
