@@ -1,4 +1,4 @@
-import { existsSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { query } from '../../../test/helpers/database/sqlite.ts'
@@ -14,34 +14,44 @@ async function openNewDatabase() {
 
 const moved = { cause: { originalCode: 'SQLITE_READONLY_DBMOVED' } }
 
-test('the write-ahead log exists as soon as the database is open', async () => {
-  const { file } = await openNewDatabase()
-  expect(existsSync(`${file}-wal`)).toBe(true)
-})
+test.each(['', '-wal', '-shm'])(
+  'after plants.db%s was moved, writes are rejected until it is put back',
+  async (suffix) => {
+    const { file, write, prisma } = await openNewDatabase()
+    await write('1')
+    renameSync(file + suffix, `${file}-elsewhere`)
+    await expect(write('2')).rejects.toMatchObject(moved)
+    await expect(prisma.plant.create({ data: { account: 'alice', id: '3', name: 'Ficus' } })).rejects.toThrow()
+    await expect(prisma.plant.updateMany({ data: { name: 'Hedera' } })).rejects.toThrow()
+    expect(await prisma.plant.count()).toBe(1)
 
-test.each(['', '-wal'])('after plants.db%s was moved, writes are rejected until it is put back', async (suffix) => {
-  const { file, write, prisma } = await openNewDatabase()
-  await write('1')
-  renameSync(file + suffix, `${file}-elsewhere`)
-  await expect(write('2')).rejects.toMatchObject(moved)
-  await expect(prisma.plant.create({ data: { account: 'alice', id: '3', name: 'Ficus' } })).rejects.toThrow()
-  await expect(prisma.plant.updateMany({ data: { name: 'Hedera' } })).rejects.toThrow()
-  expect(await prisma.plant.count()).toBe(1)
+    renameSync(`${file}-elsewhere`, file + suffix)
+    await write('4')
+    expect(query(file, 'SELECT id, name FROM Plant ORDER BY seq')).toEqual([
+      { id: '1', name: 'Ficus' },
+      { id: '4', name: 'Ficus' },
+    ])
+  },
+)
 
-  renameSync(`${file}-elsewhere`, file + suffix)
-  await write('4')
-  expect(query(file, 'SELECT id, name FROM Plant ORDER BY seq')).toEqual([
-    { id: '1', name: 'Ficus' },
-    { id: '4', name: 'Ficus' },
-  ])
-})
-
-test('after another database was put in its place, writes to the opened one are rejected', async () => {
-  const [first, second] = [await openNewDatabase(), await openNewDatabase()]
-  rmSync(first.file)
-  renameSync(second.file, first.file)
-  await expect(first.write('1')).rejects.toMatchObject(moved)
-})
+test.each(['', '-wal', '-shm'])(
+  'after plants.db%s was replaced, nothing is read or written, even by closing',
+  async (suffix) => {
+    const { file, url, write, sql, close } = await openNewDatabase()
+    await write('1')
+    copyFileSync(file + suffix, `${file}-copy`)
+    renameSync(`${file}-copy`, file + suffix)
+    const contents = () => [file, `${file}-wal`].map((name) => readFileSync(name))
+    const before = contents()
+    await expect(write('2')).rejects.toMatchObject(moved)
+    await expect(sql.query('SELECT * FROM "Plant"')).rejects.toMatchObject(moved)
+    await close()
+    expect(contents()).toEqual(before)
+    // Another database may be opened in its place, but not these files with the index that this process still has.
+    if (suffix !== '')
+      await expect(openClient(url)).rejects.toThrow(/cannot be opened again by this process.*: restart it$/)
+  },
+)
 
 test('a write during which the file is deleted fails', async () => {
   const { file, write } = await openNewDatabase()
