@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
 
 const source = fileURLToPath(new URL('../src/base-folder.ts', import.meta.url))
+const built = fileURLToPath(new URL('../dist/base-folder.js', import.meta.url))
 const manifest = fileURLToPath(new URL('../package.json', import.meta.url))
 
 /** Reads the base folder in a process of its own. */
@@ -22,8 +23,8 @@ test('in the repository, paths are relative to its root, not to the current fold
 
 test('in an installed package, paths are relative to the current folder', () => {
   const app = realpathSync(temporaryFolder())
-  const installed = path.join(app, 'node_modules/@plant-store/prisma/src/base-folder.ts')
-  cpSync(source, installed)
+  const installed = path.join(app, 'node_modules/@plant-store/prisma/dist/base-folder.js')
+  cpSync(built, installed)
   cpSync(manifest, path.join(app, 'node_modules/@plant-store/prisma/package.json'))
   expect(readBaseFolder(installed, app)).toMatchObject({ baseFolder: app, runsFromRepository: false })
 })
