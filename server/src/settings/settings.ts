@@ -1,6 +1,5 @@
 import type * as z from 'zod'
 import { formatDuration } from './duration.ts'
-import { describeMistyped, findMistypedSettings } from './mistyped-settings.ts'
 import { type SettingEntry, settingsTable } from './table.ts'
 
 type Table = typeof settingsTable
@@ -47,7 +46,6 @@ export function readSettings(environment: Environment): Settings {
   if (mistakes.length === 0) mistakes.push(...findContradictions(environment, values))
   mistakes.push(...findMissing(environment))
   if (mistakes.length > 0) {
-    mistakes.push(...findMistypedSettings(environment).map(describeMistyped))
     throw new SettingsError(`Fix these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
   }
   const maxBodyMemory = values.maxBodyMemory ?? Math.max(DEFAULT_BODY_MEMORY, BODIES * values.bodyLimit)
@@ -70,6 +68,12 @@ function findMissingDatabase({ NODE_ENV: mode, DATABASE_URL: url }: Environment)
   return [
     'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants',
   ]
+}
+
+/** Returns a warning about a NODE_ENV that looks like production and is not. Quotes come from files for Docker. */
+export function findMistakenMode({ NODE_ENV: mode = '' }: Environment): string | undefined {
+  if (mode === 'production' || !/^\W*pro?d/i.test(mode)) return undefined
+  return `NODE_ENV=${mode} is not NODE_ENV=production: what holds in production does not hold here`
 }
 
 /** Without one of an issuer's settings, tokens that are meant for other services would be accepted. */

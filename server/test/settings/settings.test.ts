@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { startWithToken } from '../../../test/helpers/server/run-command.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readSettings } from '../../src/index.ts'
 
 const TIMES = ['HEADERS_TIMEOUT', 'REQUEST_TIMEOUT', 'KEEP_ALIVE_TIMEOUT', 'STALL_TIMEOUT', 'SHUTDOWN_TIMEOUT']
@@ -65,4 +65,18 @@ test('the largest times and counts are accepted: the server responds, and no tim
   expect((await list('Bearer wrong')).status).toBe(401)
   expect(await server.end()).toBe(0)
   expect(server.output()).not.toContain('Warning')
+})
+
+test.each(['prod', 'PRD', 'Production', 'production ', '"production"', 'prodution'])(
+  'NODE_ENV=%s is a warning',
+  async (mode) => {
+    const environment = { DATABASE_URL: temporaryDatabase().url, NODE_ENV: mode }
+    const { exitCode, stderr } = await runCommand(['migrate'], environment)
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining(`NODE_ENV=${mode} is not NODE_ENV=production`)])
+  },
+)
+
+test.each(['production', 'development', 'test', 'staging', ''])('NODE_ENV=%s is not', async (mode) => {
+  const environment = { DATABASE_URL: temporaryDatabase().url, NODE_ENV: mode }
+  expect((await runCommand(['migrate'], environment)).stderr).not.toContain('NODE_ENV')
 })

@@ -1,7 +1,6 @@
 import { explainDatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { describeMistyped, findMistypedSettings } from '../../settings/mistyped-settings.ts'
-import { type Environment, readSettings, type Settings } from '../../settings/settings.ts'
+import { type Environment, findMistakenMode, readSettings, type Settings } from '../../settings/settings.ts'
 import { createLogger } from '../../telemetry/log/logger.ts'
 
 /** Runs a command with the settings of the environment. Every failure of the database becomes a DatabaseError. */
@@ -9,9 +8,9 @@ export async function withSettings(
   run: (settings: Settings) => Promise<void>,
   overrides: Environment = {},
 ): Promise<void> {
-  const environment = { ...process.env, ...overrides }
-  const settings = readSettings(environment)
-  for (const mistyped of findMistypedSettings(environment)) console.error(`plant-store: ${describeMistyped(mistyped)}`)
+  const settings = readSettings({ ...process.env, ...overrides })
+  const warning = findMistakenMode(process.env)
+  if (warning) console.error(`plant-store: ${warning}`)
   await explainFailure(settings, () => run(settings))
 }
 
@@ -19,7 +18,8 @@ export async function withSettings(
 export async function withSettingsAndLog(run: (settings: Settings, logger: Logger) => Promise<void>): Promise<void> {
   const settings = readSettings(process.env)
   const logger = await createLogger(settings.logLevel)
-  for (const mistyped of findMistypedSettings(process.env)) logger.warn(mistyped, describeMistyped(mistyped))
+  const warning = findMistakenMode(process.env)
+  if (warning) logger.warn(warning)
   await explainFailure(settings, () => run(settings, logger))
 }
 
