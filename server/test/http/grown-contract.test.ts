@@ -11,7 +11,6 @@ import { readBody } from '../../src/http/request/read-body.ts'
 import { toValidationFailure } from '../../src/http/request/validation-failure.ts'
 import { errorHandler } from '../../src/http/response/error-handler.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
-import { writeJson } from '../../src/http/response/write-json.ts'
 import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 
 const c = initContract()
@@ -69,15 +68,6 @@ async function call(path: string, init: RequestInit = {}) {
 describe('an int64 in a response', () => {
   test.each(['9007199254740993', '-9223372036854775808', '0'])('is sent exactly: %s', async (id) => {
     expect(await call(`/beds/${id}`)).toMatchObject({ status: 200, text: `{"id":${id},"name":"\\"ü\\""}` })
-  })
-
-  test.each([
-    [{ list: [1n, [2n ** 63n]], none: undefined, nothing: null }, '{"list":[1,[9223372036854775808]],"nothing":null}'],
-    [{ at: new Date(0), big: 1n }, '{"at":"1970-01-01T00:00:00.000Z","big":1}'],
-    [[undefined, Number.NaN, '\ud800', -0], '[null,null,"\\ud800",0]'],
-    [7n, '7'],
-  ])('is written anywhere in a body, and the rest as JSON.stringify writes it: %o', (body, text) => {
-    expect(writeJson(body)).toBe(text)
   })
 })
 

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http'
 import type { Express, Response } from 'express'
 import type { Reader, ResponseMemory } from '../../limits/response-memory.ts'
 import type { SlowReaders } from './slow-readers.ts'
-import { writeJson } from './write-json.ts'
 
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
@@ -42,11 +41,17 @@ export function serializedJson<T>(json: Buffer | JsonPieces, options: SendOption
  */
 export function overrideJson(app: Express): void {
   app.response.json = function json(body) {
-    if (!(body instanceof SerializedJson)) sendJson(this, writeJson(body))
+    if (!(body instanceof SerializedJson)) sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
     else if (Buffer.isBuffer(body.json)) sendWhole(this, body.json, body.options)
     else void sendPieces(this, body.json, body.options)
     return this
   }
+}
+
+/** Writes a bigint, for which `JSON.stringify` throws, as an exact number. TypeScript does not know `rawJSON` yet. */
+function exactIntegers(_name: string, value: unknown): unknown {
+  const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown }
+  return typeof value === 'bigint' ? rawJSON(String(value)) : value
 }
 
 /** Ends a response with JSON text. As a string, a short one is written together with the headers, which is faster. */
