@@ -57,17 +57,19 @@ export function createRateLimit(
   }
 }
 
-/** Creates a counter of this process. Without a limit, nothing of the library is loaded. */
-function createCounter({ requests, seconds }: RateLimit): Counter {
-  const loading = import('rate-limiter-flexible').then(
-    ({ RateLimiterMemory }) => new RateLimiterMemory({ points: requests, duration: seconds }),
-  )
-  // A failure belongs to the requests that wait for it.
-  loading.catch(() => {})
+/** Creates a counter of this process. A change of the system's clock does not affect it. */
+function createCounter({ seconds }: RateLimit): Counter {
+  // All windows are equally long, and a Map keeps the order of insertion: the first one is the first to end.
+  const windows = new Map<string, { end: number; count: number }>()
   return async (key) => {
-    const limiter = await loading
-    // Unlike `consume`, it does not throw beyond the limit.
-    const { consumedPoints, msBeforeNext } = await limiter.penalty(key)
-    return { count: consumedPoints, endsIn: msBeforeNext }
+    const now = performance.now()
+    for (const [first, { end }] of windows) {
+      if (end > now) break
+      windows.delete(first)
+    }
+    const window = windows.get(key) ?? { end: now + seconds * 1_000, count: 0 }
+    windows.set(key, window)
+    window.count++
+    return { count: window.count, endsIn: window.end - now }
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
 import { addressKey } from '../../src/limits/fair-share.ts'
@@ -13,6 +13,9 @@ describe('per token', () => {
     expect(first.headers.get('ratelimit')).toBe('"rate-limit";r=1;t=1')
     expect((await server.post('{"id": 1, "name": "Ficus"}')).status).toBe(200)
 
+    // A clock that is put back a day does not make the window longer.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 86_400_000 })
+    onTestFinished(() => void vi.useRealTimers())
     const rejected = await server.post('{"id": 2, "name": "Ficus"}')
     expect(rejected.status).toBe(429)
     expect(rejected.headers.get('retry-after')).toBe('1')
