@@ -101,7 +101,6 @@ export const contract = c.router(
       431: ErrorSchema,
       500: ErrorSchema,
       503: ErrorSchema,
-      505: ErrorSchema,
     },
   },
 )

@@ -84,10 +84,6 @@ export const errorCatalogue = {
     code: 50300,
     reason: 'The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.',
   },
-  httpVersionNotSupported: {
-    code: 50500,
-    reason: 'The HTTP version is not supported. Use HTTP/1.1.',
-  },
 } as const satisfies Record<string, { code: number; reason: string }>
 
 /** The name of an entry of the error catalogue. */

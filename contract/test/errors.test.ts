@@ -36,7 +36,6 @@ test('the error codes that clients rely on never change', () => {
     headersTooLarge: 43100,
     internal: 50000,
     unavailable: 50300,
-    httpVersionNotSupported: 50500,
   })
 })
 

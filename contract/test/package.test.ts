@@ -22,7 +22,7 @@ export async function calls() {
   const created = await client.createPlant({ body: { id: 1n, name: 'Ficus', tag: 'aroid' } })
   if (created.status === 200) created.body satisfies Plant
   else created.body satisfies ErrorBody
-  created.status satisfies 200 | 400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503 | 505
+  created.status satisfies 200 | 400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503
   const list = await client.getPlants()
   if (list.status === 200) list.body satisfies Plant[]
   // @ts-expect-error: no other status is declared

@@ -40,8 +40,6 @@ export const errorCodes = {
   internal: 50000,
   /** The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`. */
   unavailable: 50300,
-  /** The HTTP version is not supported. Use HTTP/1.1. */
-  httpVersionNotSupported: 50500,
 } as const
 
 /** The name of an error code. */
@@ -87,6 +85,4 @@ export const errorReasons: Record<ErrorName, string> = {
     "The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.",
   unavailable:
     "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.",
-  httpVersionNotSupported:
-    "The HTTP version is not supported. Use HTTP/1.1.",
 }

@@ -7,13 +7,13 @@ import type { GetPlantsQuery, NewPlant, Plant } from './types.ts'
 
 /** Every error of `createPlant`. Switch on `kind`. */
 export type CreatePlantError =
-  | DeclaredError<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503 | 505>
+  | DeclaredError<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503>
   | UndeclaredError
   | TransportError
 
 /** Every error of `getPlants`. Switch on `kind`. */
 export type GetPlantsError =
-  | DeclaredError<400 | 401 | 403 | 408 | 417 | 429 | 431 | 500 | 503 | 505>
+  | DeclaredError<400 | 401 | 403 | 408 | 417 | 429 | 431 | 500 | 503>
   | UndeclaredError
   | TransportError
 

@@ -247,7 +247,7 @@ describe('safe', () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), token: 'pst_unknown' })
     const { error } = await client.safe.createPlant(newPlant)
     if (error?.kind !== 'api') return expect.fail('must be a declared error')
-    expectTypeOf(error.status).toEqualTypeOf<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503 | 505>()
+    expectTypeOf(error.status).toEqualTypeOf<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503>()
     expect(error.status).toBe(401)
   })
 

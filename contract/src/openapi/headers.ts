@@ -31,7 +31,7 @@ const RATE_LIMIT = {
 } satisfies Record<string, Header>
 
 /** Requests with these errors are rejected before they are counted. */
-const UNCOUNTED = [403, 408, 417, 431, 505]
+const UNCOUNTED = [403, 408, 417, 431]
 
 /** Lists the headers of a response that clients can use. */
 export function responseHeaders(status: number, paged: boolean): Record<string, Header> {

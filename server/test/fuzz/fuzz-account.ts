@@ -196,7 +196,7 @@ export function createAccountFuzzer({ url, tokens, random, bodyLimit }: FuzzOpti
     if (status === 204 || (body === '' && !response.headers.has('content-type'))) return status < 300
     // A response to HEAD.
     if (body === '') return status < 500
-    if (status >= 400) return (status < 500 || status === 505) && isError(response)
+    if (status >= 400) return status < 500 && isError(response)
     if (status !== 200) return false
     if (plant && body === JSON.stringify(toBody(plant))) return true
     const plants: unknown[] = JSON.parse(body)

@@ -1,5 +1,6 @@
 /** What is HTTP and what is not: framing, versions, expectations, sizes. */
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, KEEP_ALIVE, post, postHead, request } from '../helpers/wire/requests.ts'
@@ -10,10 +11,15 @@ const CLOSED = { headers: { Connection: 'close' } }
 const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
 
 let server: TestServer
+const warnings: string[] = []
 beforeAll(async () => {
-  server = await startTestServer()
+  const logger = pino({ level: 'warn' }, { write: (line) => warnings.push(line) })
+  server = await startTestServer({}, { logger })
 })
-afterAll(() => server.close())
+afterAll(async () => {
+  await server.close()
+  expect(warnings, 'a mistake of a client is not one of the server').toEqual([])
+})
 
 /** Builds a request with other lines in its head, and then its body. */
 function framed(lines: string, body = '{}'): string {
@@ -55,7 +61,36 @@ describe('Host', () => {
     ['absent, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
     ['twice', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'b'] })],
     ['a duplicate', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
+    ...[
+      ...['a b', 'a, b', 'a\tb', 'ü', 'a%4', 'a/b', 'a?b', 'a\\b', '<a>', 'http://a', 'user@a', 'user:secret@a'],
+      ...['a:b', 'a:-1', 'a:65536', '::1', '[::1', '[::1]x', '[a]', '[1]', '[fe80::1%25lo]'],
+    ].map((host): [string, string] => [host, get('/plants', { ...KEEP_ALIVE, Host: host })]),
   ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+
+  test.each([
+    '',
+    'a',
+    'a_b',
+    'A.example.',
+    '%41',
+    'a:',
+    ':80',
+    'a:65535',
+    '127.0.0.1:80',
+    '[::1]',
+    '[::ffff:1.2.3.4]:80',
+  ])('"%s" is accepted', (host) => accepts(server, get('/plants', { Host: host })))
+})
+
+describe('an absolute target', () => {
+  test.each(['http://a/plants', 'https://[::1]:80/plants?limit=1', 'HTTP://A:/plants'])('%s is accepted', (target) =>
+    accepts(server, get(target)),
+  )
+
+  test.each([
+    ...['http://', 'http:///plants', 'http://:80/plants', 'http://user@a/plants', 'http://user:secret@a/plants'],
+    ...['http://[::1', 'http://[::1]x/plants', 'http://[x]/plants', 'http://a:65536/plants', 'ftp://a/plants'],
+  ])('%s gets a 400, and the connection is closed', (target) => rejects(server, get(target, KEEP_ALIVE), 40000, CLOSED))
 })
 
 describe('versions', () => {
@@ -63,8 +98,8 @@ describe('versions', () => {
     accepts(server, request({ method: 'GET', version: 'HTTP/1.0', headers: { Host: null } })))
 
   test.each([
-    ['HTTP/2.0', request({ method: 'GET', version: 'HTTP/2.0' }), 50500],
-    ['HTTP/0.9', 'GET /plants\r\n\r\n', 50500],
+    ['HTTP/2.0', request({ method: 'GET', version: 'HTTP/2.0' }), 40000],
+    ['HTTP/0.9', 'GET /plants\r\n\r\n', 40000],
     ['HTTP/1.2', request({ method: 'GET', version: 'HTTP/1.2' }), 40000],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 40000],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 40000],

@@ -4,6 +4,7 @@ import type { Express, Request, Response } from 'express'
 import { addressKey, createFairShare, type FairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
+import { isValidTarget, rejectTarget } from '../request/receive-request.ts'
 import { createSlowReaders, type SlowReaders } from '../response/slow-readers.ts'
 import { createMessageClasses } from './message-classes.ts'
 import { createPipelining } from './pipelining.ts'
@@ -37,7 +38,7 @@ const LATE_CHECK_INTERVAL = 1_000
 export function createHttpServer(limits: ConnectionLimits): HttpServer {
   const slowReaders = createSlowReaders(limits.stallTimeout)
   const enqueue = createPipelining(handle)
-  let listener: RequestListener = neverCalled
+  let listener: RequestListener = () => {}
   let release: (socket: Socket) => void = () => {}
   let draining = false
   const messages = createMessageClasses(endResponse)
@@ -81,7 +82,13 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
     use(app, onEnd = () => {}) {
       messages.adopt(app)
       release = onEnd
-      listener = (request, response) => app(request as Request, response as Response, neverCalled)
+      listener = (message, reply) => {
+        const [request, response] = [message as Request, reply as Response]
+        const reject = () => rejectTarget(request, response)
+        // The app responds to everything else.
+        if (isValidTarget(request.url)) app(request, response, reject)
+        else reject()
+      }
     },
     openConnections: connections.used,
     drain() {
@@ -115,6 +122,3 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
     requireHostHeader: false,
   }
 }
-
-/** The app responds to everything; without this, Express would create a final handler per request. */
-function neverCalled(): void {}
