@@ -48,8 +48,23 @@ export function readSettings(environment: Environment): Settings {
   if (mistakes.length > 0) {
     throw new SettingsError(`Fix these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
   }
-  const maxBodyMemory = values.maxBodyMemory ?? Math.max(DEFAULT_BODY_MEMORY, BODIES * values.bodyLimit)
-  return { ...values, maxBodyMemory }
+  return addDependentDefaults(values)
+}
+
+/** Completes settings that are set in code with the defaults. */
+export function completeSettings(settings: Partial<Settings>): Settings {
+  return addDependentDefaults({ ...readSettings({}), maxBodyMemory: undefined, ...settings })
+}
+
+/** Adds the default that depends on another setting, and shortens times to those that they are part of. */
+function addDependentDefaults(values: Values): Settings {
+  const { bodyLimit, headersTimeout, requestTimeout, shutdownDelay, shutdownTimeout } = values
+  return {
+    ...values,
+    maxBodyMemory: values.maxBodyMemory ?? Math.max(DEFAULT_BODY_MEMORY, BODIES * bodyLimit),
+    headersTimeout: Math.min(headersTimeout, requestTimeout),
+    shutdownDelay: Math.min(shutdownDelay, shutdownTimeout),
+  }
 }
 
 function toCamelCase(name: string): string {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readSettings, SettingsError } from '../../src/index.ts'
+import { completeSettings } from '../../src/settings/settings.ts'
 
 const MAX_TIME = 24 * 86_400_000
 /** As long as possible, so that no time is longer than the one it is part of. */
@@ -207,6 +208,8 @@ describe('sizes', () => {
     expect(mebibytes({ BODY_LIMIT: '16mb' })).toBe(64)
     expect(mebibytes({ BODY_LIMIT: '17mb' })).toBe(68)
     expect(mebibytes({ BODY_LIMIT: '17mb', MAX_BODY_MEMORY: '17mb' })).toBe(17)
+    expect(completeSettings({ bodyLimit: 128 * 2 ** 20 }).maxBodyMemory / 2 ** 20).toBe(512)
+    expect(completeSettings({ bodyLimit: 2 ** 20, maxBodyMemory: 2 ** 20 }).maxBodyMemory / 2 ** 20).toBe(1)
     expect(() => mebibytes({ BODY_LIMIT: '17mb', MAX_BODY_MEMORY: '16.9mb' })).toThrow(
       '\n  MAX_BODY_MEMORY must not be less than BODY_LIMIT',
     )
