@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const packages = ['contract', 'prisma', 'server', 'client']
-const MAX_FILES = 10
 
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
 
@@ -30,12 +29,6 @@ describe('docs/architecture.md', () => {
 describe.each(packages)('%s/src', (name) => {
   const files = filesIn(`${name}/src`)
   const imports = new Map(files.filter((file) => file.endsWith('.ts')).map((file) => [file, importsOf(file)]))
-
-  test('has at most ten files in a folder', () => {
-    const folders = files.map((file) => path.dirname(file))
-    const full = [...new Set(folders)].filter((folder) => folders.filter((each) => each === folder).length > MAX_FILES)
-    expect(full).toEqual([])
-  })
 
   test('has no circle of files', () => {
     expect(findCircle(imports)).toEqual([])

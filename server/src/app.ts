@@ -12,7 +12,6 @@ import { toValidationFailure } from './http/request/validation-failure.ts'
 import { allowOrigins } from './http/response/cross-origin.ts'
 import { errorHandler } from './http/response/error-handler.ts'
 import { overrideJson } from './http/response/send-json.ts'
-import type { SlowReaders } from './http/response/slow-readers.ts'
 import { limitRate } from './limits/rate-limit.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Service } from './service.ts'
@@ -22,7 +21,7 @@ import type { Settings } from './settings/settings.ts'
  * Creates the Express app. Its order is that of the checks: path 404, method 405, token 401, scope 403, rate 429, size 413,
  * media type 415, body 400.
  */
-export function createApp(service: Service, slowReaders: SlowReaders, settings: Settings, logger: Logger): Express {
+export function createApp(service: Service, settings: Settings, logger: Logger): Express {
   const { database, plants, cursors, loadShedding, responseMemory } = service
   const app = express()
     .disable('x-powered-by')
@@ -41,7 +40,7 @@ export function createApp(service: Service, slowReaders: SlowReaders, settings: 
   )
 
   const requestCounts = settings.rateLimitShared ? database.requestCounts : undefined
-  const router = createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl: settings.publicUrl })
+  const router = createPlantsRouter({ plants, cursors, responseMemory, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [

@@ -7,7 +7,7 @@ import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import { migrateAtStartup } from './migrate-at-startup.ts'
 import { openService, type Service } from './service.ts'
-import { readSettings, type Settings } from './settings/settings.ts'
+import { completeSettings, type Settings } from './settings/settings.ts'
 import type { InheritedSockets } from './systemd/inherited-sockets.ts'
 import type { Metrics } from './telemetry/metrics/metrics.ts'
 
@@ -47,7 +47,7 @@ export async function startServer(
   changes: Partial<Settings> = {},
   { logger = pino({ level: 'silent' }), signal, migrationsFolder, sockets }: StartOptions = {},
 ): Promise<RunningServer> {
-  const settings = { ...readSettings({}), ...changes }
+  const settings = completeSettings(changes)
   const { databaseUrl, adminHost, adminPort } = settings
   const http = createHttpServer(settings)
   const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
@@ -65,7 +65,7 @@ export async function startServer(
     http.drain()
     const begin = performance.now()
     const accepting = sockets?.http === undefined ? [] : [stopAccepting(http.server)]
-    await Promise.race([sleep(Math.min(settings.shutdownDelay, settings.shutdownTimeout)), ...accepting])
+    await Promise.race([sleep(settings.shutdownDelay), ...accepting])
     await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
   }
 
@@ -92,7 +92,7 @@ export async function startServer(
     await migrateAtStartup(databaseUrl, { logger, migrationsFolder, onPending, signal })
     service = await openService(settings, logger, signal)
     if (admin) metrics = await startMetrics(service, http, settings, whyNotReady)
-    http.use(createApp(service, http.slowReaders, settings, logger), service.loadShedding.release)
+    http.use(createApp(service, settings, logger), service.loadShedding.release)
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
     notReady = undefined

@@ -58,7 +58,7 @@ export async function openService(
     cursors: createCursors(() => database.secret('cursor')),
     loadShedding,
     bodyMemory: createFairShare(settings.maxBodyMemory, SCARCE),
-    responseMemory: createResponseMemory(settings.maxResponseMemory),
+    responseMemory: createResponseMemory(settings),
     async close() {
       loadShedding.close()
       await database.close()

@@ -3,9 +3,8 @@ import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { Failure } from '../failure.ts'
-import { addressKey } from '../limits/fair-share.ts'
+import { addressKey, clientAddress } from '../limits/client-address.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
-import { clientAddress } from '../telemetry/client-address.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */

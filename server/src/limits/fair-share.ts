@@ -1,5 +1,3 @@
-import { isIPv6 } from 'node:net'
-
 /**
  * A capacity, such as bytes or requests in flight, that clients share.
  *
@@ -60,19 +58,4 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
 
     used: () => used,
   }
-}
-
-/**
- * Names the client behind an address: an IPv4 address, or the first half of an IPv6 address, since one customer of a
- * provider may use all of the other half.
- */
-export function addressKey(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
-  const groups = head.split(':').filter(Boolean)
-  const last = tail?.split(':').filter(Boolean) ?? []
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - last.length) }, () => '0')
-  return `${[...groups, ...zeros, ...last].slice(0, 4).join(':')}::/64`
 }

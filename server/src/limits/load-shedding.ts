@@ -3,9 +3,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Request, RequestHandler } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
-import { clientAddress } from '../telemetry/client-address.ts'
 import { requestRejected } from '../telemetry/events.ts'
-import { addressKey, createFairShare } from './fair-share.ts'
+import { addressKey, clientAddress } from './client-address.ts'
+import { createFairShare } from './fair-share.ts'
 
 type LoadLimits = Pick<Settings, 'maxRequestsInFlight' | 'maxEventLoopDelay' | 'trustProxy'>
 

@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { addressKey, createFairShare } from '../../limits/fair-share.ts'
+import { addressKey } from './client-address.ts'
+import { createFairShare } from './fair-share.ts'
 
 /** How many requests may wait on one connection behind the one being handled. */
 export const MAX_PIPELINED = 100

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../failure.ts'
-import { requestRejected } from '../telemetry/events.ts'
+import type { Settings } from '../settings/settings.ts'
+import { type Rejection, requestRejected } from '../telemetry/events.ts'
 import { createFairShare, SCARCE } from './fair-share.ts'
 
 /** The client that a response is read for. */
@@ -15,16 +16,19 @@ export interface ResponseMemory {
   /**
    * Waits until there is room for a response.
    *
-   * @throws Failure `unavailable` if there is none within two seconds
+   * @throws Failure `unavailable` if unread responses leave none for two seconds, or a slow database for twelve
    */
   room(reader: Reader): Promise<void>
   /**
-   * Reads a piece of a response once there is room for it, and holds the room while reading.
+   * Reads the first piece of a page, or a whole list that may be cached, once there is room for it, and holds the room while
+   * reading.
    *
-   * @param timeout how long to wait for room, in milliseconds; default: 2000
-   * @throws Failure `unavailable` if there is none in that time
+   * @param limit how many plants the page has at most; undefined: the whole list
+   * @throws Failure `unavailable` like `room`
    */
-  read<T>(reader: Reader, task: () => Promise<T>, timeout?: number): Promise<T>
+  read<T>(reader: Reader, limit: number | undefined, task: () => Promise<T>): Promise<T>
+  /** Reads the next piece of a response that has begun: it waits for room as long as its client is connected. */
+  readNext<T>(reader: Reader, task: () => Promise<T>): Promise<T>
   /**
    * Counts what a response keeps in memory: a number of bytes, or a buffer, which counts once however many responses
    * send it.
@@ -36,72 +40,98 @@ export interface ResponseMemory {
   used(): number
 }
 
-/**
- * What a piece may take until it is sent, in bytes: a list that could be cached and the piece that makes it too long, at
- * three bytes per character.
- */
-const READ_SIZE = 6 * 2 ** 20
+/** A piece takes this many bytes a character until it is sent: as a string, and in UTF-8. */
+export const BYTES_PER_CHARACTER = 3
+/** A list that could be cached, and a piece of more than one plant, have at most this many characters. */
+const MAX_CHARACTERS = 2 ** 20
 /** The room that a response needs to begin, in bytes. */
 const EXPECTED_SIZE = 2 ** 18
 /** How many reads fit even into a small memory. */
 const MIN_READS = 4
-/** How long to wait for room, in milliseconds. */
-const TIMEOUT = 2_000
+/** How long to wait for room that unread responses hold, in milliseconds. */
+const UNREAD_TIMEOUT = 2_000
+/** How long to wait for room that reads hold, in milliseconds: longer than any statement of the database takes. */
+const READ_TIMEOUT = 12_000
 /** How long to wait before checking for room again, in milliseconds. */
 const PAUSE = 10
 
 /**
- * Creates the memory.
- *
- * @param capacity in bytes
+ * Creates the memory. Room is reserved for what a read can bring, so that nothing is in memory before it is counted: a plant
+ * has at most as many characters as a body has bytes. What waits for the database is not blamed on clients: only room that
+ * unread responses hold is.
  */
-export function createResponseMemory(capacity: number): ResponseMemory {
+export function createResponseMemory({
+  maxResponseMemory: capacity,
+  bodyLimit,
+}: Pick<Settings, 'maxResponseMemory' | 'bodyLimit'>): ResponseMemory {
   const share = createFairShare(capacity, SCARCE)
-  const readSize = Math.min(READ_SIZE, capacity / MIN_READS)
-  /** How many responses are sending each buffer. */
-  const senders = new Map<Buffer, number>()
+  const unread = createFairShare(capacity, SCARCE)
+  const piece = Math.max(MAX_CHARACTERS, bodyLimit)
+  /** The buffers that responses are sending. */
+  const buffers = new Map<Buffer, { responses: number; release(): void }>()
 
-  async function waitForRoom({ account, isConnected }: Reader, bytes: number, timeout: number): Promise<void> {
-    const end = performance.now() + timeout
+  function sizeOf(characters: number): number {
+    return Math.min(BYTES_PER_CHARACTER * characters, capacity / MIN_READS)
+  }
+
+  /** Takes room once there is enough, in the same turn, so that no other read finds it free, and returns what releases it. */
+  async function reserve({ account, isConnected }: Reader, bytes: number, isFirst = true): Promise<() => void> {
+    const begin = performance.now()
     while (!share.hasRoom(account, bytes)) {
-      if (performance.now() > end) throw overloaded()
+      const reason = unread.hasRoom(account, bytes) ? 'slow-database' : 'response-memory'
+      const timeout = reason === 'slow-database' ? READ_TIMEOUT : UNREAD_TIMEOUT
+      if (isFirst && performance.now() > begin + timeout) throw overloaded(reason)
       await sleep(PAUSE)
-      if (!isConnected()) throw new Failure('unavailable', 'The client has disconnected.')
+      if (!isConnected()) throw new Failure('badRequest', 'The client has disconnected.')
+    }
+    share.take(account, bytes)
+    return () => share.release(account, bytes)
+  }
+
+  async function read<T>(reader: Reader, bytes: number, isFirst: boolean, task: () => Promise<T>): Promise<T> {
+    const release = await reserve(reader, bytes, isFirst)
+    try {
+      return await task()
+    } finally {
+      release()
     }
   }
 
   function holdBytes(account: string, bytes: number): () => void {
     share.take(account, bytes)
-    return () => share.release(account, bytes)
+    unread.take(account, bytes)
+    return () => {
+      share.release(account, bytes)
+      unread.release(account, bytes)
+    }
   }
 
   function holdBuffer(account: string, buffer: Buffer): () => void {
-    const others = senders.get(buffer) ?? 0
-    senders.set(buffer, others + 1)
-    if (others === 0) share.take(account, buffer.length)
+    const sending = buffers.get(buffer) ?? { responses: 0, release: holdBytes(account, buffer.length) }
+    buffers.set(buffer, sending)
+    sending.responses++
     return () => {
-      const rest = (senders.get(buffer) ?? 0) - 1
-      if (rest > 0) {
-        senders.set(buffer, rest)
-        return
-      }
-      senders.delete(buffer)
-      share.release(account, buffer.length)
+      if (--sending.responses > 0) return
+      buffers.delete(buffer)
+      sending.release()
     }
   }
 
   return {
-    room: (reader) => waitForRoom(reader, Math.min(EXPECTED_SIZE, readSize), TIMEOUT),
-
-    async read(reader, task, timeout = TIMEOUT) {
-      await waitForRoom(reader, readSize, timeout)
-      const release = holdBytes(reader.account, readSize)
-      try {
-        return await task()
-      } finally {
-        release()
-      }
+    async room(reader) {
+      const release = await reserve(reader, Math.min(EXPECTED_SIZE, capacity / MIN_READS))
+      release()
     },
+
+    read: (reader, limit, task) =>
+      read(
+        reader,
+        sizeOf(limit === undefined ? MAX_CHARACTERS + piece : Math.min(piece, limit * bodyLimit)),
+        true,
+        task,
+      ),
+
+    readNext: (reader, task) => read(reader, sizeOf(piece), false, task),
 
     hold: (account, content) =>
       typeof content === 'number' ? holdBytes(account, content) : holdBuffer(account, content),
@@ -110,9 +140,12 @@ export function createResponseMemory(capacity: number): ResponseMemory {
   }
 }
 
-function overloaded(): Failure {
-  requestRejected.publish('response-memory')
-  return new Failure('unavailable', 'Too many responses are waiting to be read. Retry later.', {
-    headers: { 'Retry-After': '1' },
-  })
+const MESSAGES = {
+  'response-memory': 'Too many responses are waiting to be read. Retry later.',
+  'slow-database': 'The database is slow, and too many lists wait for it. Retry later.',
+} satisfies Partial<Record<Rejection, string>>
+
+function overloaded(reason: keyof typeof MESSAGES): Failure {
+  requestRejected.publish(reason)
+  return new Failure('unavailable', MESSAGES[reason], { headers: { 'Retry-After': '1' } })
 }

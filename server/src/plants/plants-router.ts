@@ -1,7 +1,6 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
 import { serializedJson } from '../http/response/send-json.ts'
-import type { SlowReaders } from '../http/response/slow-readers.ts'
 import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
 import { nextPage } from './next-page.ts'
@@ -12,12 +11,11 @@ export interface PlantsRouterOptions {
   plants: PlantStore
   cursors: Cursors
   responseMemory: ResponseMemory
-  slowReaders: SlowReaders
   publicUrl: string | undefined
 }
 
 /** Creates the router that implements the contract's operations on plants. */
-export function createPlantsRouter({ plants, cursors, responseMemory, slowReaders, publicUrl }: PlantsRouterOptions) {
+export function createPlantsRouter({ plants, cursors, responseMemory, publicUrl }: PlantsRouterOptions) {
   return initServer().router(contract, {
     createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.identity.account, body) }),
 
@@ -27,12 +25,14 @@ export function createPlantsRouter({ plants, cursors, responseMemory, slowReader
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       const reader = { account, isConnected: () => res.socket?.writable === true }
       await responseMemory.room(reader)
-      const { json, next } = await plants.list(account, { limit, after }, (read) => responseMemory.read(reader, read))
+      const { json, next } = await plants.list(account, { limit, after }, (read) =>
+        responseMemory.read(reader, limit, read),
+      )
       if (next !== undefined) {
         const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path
         res.setHeader('Link', nextPage(target, { ...query, cursor: await cursors.write(account, next) }))
       }
-      return { status: 200, body: serializedJson(json, { reader, responseMemory, slowReaders }) }
+      return { status: 200, body: serializedJson(json, { reader, responseMemory }) }
     },
   })
 }

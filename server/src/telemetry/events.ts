@@ -48,6 +48,7 @@ export const rejections = [
   'write-queue',
   'body-memory',
   'response-memory',
+  'slow-database',
   'connections',
   'rate-limit',
   'auth-failures',

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -106,6 +108,15 @@ describe('slow and silent clients', () => {
     const socket = await openSocket(server.url)
     socket.write(get('/nothing', { ...KEEP_ALIVE, ...NO_TOKEN }))
     expect(await readStatus(socket)).toBe(404)
+  })
+
+  test('a client that waits for a locked database is not disconnected', async () => {
+    await using server = await startTestServer({ stallTimeout: 500 })
+    const other = new Sqlite(fileURLToPath(server.databaseUrl))
+    other.exec('BEGIN IMMEDIATE')
+    const response = await server.post('{"id": 1, "name": "Ficus"}')
+    other.close()
+    expect(response.status).toBe(503)
   })
 
   test('a client that does not read its list is disconnected, and costs little memory', async () => {

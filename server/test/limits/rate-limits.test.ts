@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
-import { addressKey } from '../../src/limits/fair-share.ts'
+import { addressKey } from '../../src/limits/client-address.ts'
 
 describe('per token', () => {
   test('requests beyond the limit get a 429 with Retry-After and RateLimit; another token is not affected', async () => {

@@ -1,13 +1,12 @@
-import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
-import { addressKey, createFairShare, type FairShare } from '../../limits/fair-share.ts'
+import { createConnections } from '../../limits/connections.ts'
+import { createPipelining } from '../../limits/pipelining.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { isValidTarget, rejectTarget } from '../request/receive-request.ts'
-import { createSlowReaders, type SlowReaders } from '../response/slow-readers.ts'
 import { createMessageClasses } from './message-classes.ts'
-import { createPipelining } from './pipelining.ts'
 import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 
 type ConnectionLimits = Pick<
@@ -18,7 +17,6 @@ type ConnectionLimits = Pick<
 /** An HTTP server. */
 export interface HttpServer {
   server: Server
-  slowReaders: SlowReaders
   /**
    * Passes requests on to an app. The first one must be set before the server listens.
    *
@@ -36,24 +34,19 @@ const LATE_CHECK_INTERVAL = 1_000
 
 /** Creates an HTTP server that responds with an `Error` body also to what cannot be parsed, or is late. */
 export function createHttpServer(limits: ConnectionLimits): HttpServer {
-  const slowReaders = createSlowReaders(limits.stallTimeout)
+  const connections = createConnections(limits)
   const enqueue = createPipelining(handle)
   let listener: RequestListener = () => {}
   let release: (socket: Socket) => void = () => {}
   let draining = false
-  const messages = createMessageClasses(endResponse)
+  const messages = createMessageClasses(({ socket }) => {
+    if (socket) release(socket)
+  })
 
   function handle(...[request, response]: Parameters<RequestListener>): void {
     if (draining) response.setHeader('Connection', 'close')
+    connections.beginResponse(request.socket)
     listener(request, response)
-  }
-
-  /** Waits for the client to read a response that has been handed over whole. */
-  function endResponse(response: ServerResponse): void {
-    const { socket } = response
-    if (!socket) return
-    release(socket)
-    if (socket.writableLength > 0) slowReaders.watch(response)
   }
 
   const receive: RequestListener = (request, response) => {
@@ -64,7 +57,6 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
 
   const server = createServer({ ...toServerOptions(limits), ...messages.constructors }, receive)
   server.maxConnections = limits.maxConnections
-  server.timeout = limits.stallTimeout
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0
   // The app responds with `100 Continue` once it accepts the body.
@@ -73,12 +65,10 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.on('checkExpectation', receive)
   server.on('clientError', rejectUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
-  const connections = createFairShare(limits.maxConnections)
-  server.on('connection', shareConnections(connections))
+  server.on('connection', connections.add)
   server.on('connect', (_request, socket) => rejectTunnel(socket))
   return {
     server,
-    slowReaders,
     use(app, onEnd = () => {}) {
       messages.adopt(app)
       release = onEnd
@@ -90,33 +80,19 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
         else reject()
       }
     },
-    openConnections: connections.used,
+    openConnections: connections.count,
     drain() {
       draining = true
     },
   }
 }
 
-/** Keeps one address from taking all connections. */
-function shareConnections(share: FairShare): (socket: Socket) => void {
-  return (socket) => {
-    const address = addressKey(socket.remoteAddress ?? '')
-    if (!share.hasRoom(address, 1)) {
-      requestRejected.publish('connections')
-      socket.destroy()
-      return
-    }
-    share.take(address, 1)
-    socket.once('close', () => share.release(address, 1))
-  }
-}
-
 function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: ConnectionLimits): ServerOptions {
   return {
-    headersTimeout: Math.min(headersTimeout, requestTimeout),
+    headersTimeout,
     requestTimeout,
     keepAliveTimeout,
-    connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout, requestTimeout),
+    connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout),
     maxHeaderSize: MAX_HEADER_BYTES,
     // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,

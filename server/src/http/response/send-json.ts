@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Express, Response } from 'express'
-import type { Reader, ResponseMemory } from '../../limits/response-memory.ts'
-import type { SlowReaders } from './slow-readers.ts'
+import { BYTES_PER_CHARACTER, type Reader, type ResponseMemory } from '../../limits/response-memory.ts'
 
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
@@ -10,13 +9,9 @@ export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 interface SendOptions {
   reader: Reader
   responseMemory: ResponseMemory
-  slowReaders: SlowReaders
 }
 
 type JsonPieces = AsyncIterator<string, undefined>
-
-/** A piece that is being written takes this many bytes a character: as a string, and in UTF-8. */
-const BYTES_PER_CHARACTER = 3
 
 /** A response body that is JSON text already. */
 class SerializedJson {
@@ -74,10 +69,9 @@ function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMe
  * midway breaks the connection rather than ending in a valid shorter list; a client that disconnects ends it.
  */
 async function sendPieces(response: Response, pieces: JsonPieces, options: SendOptions): Promise<void> {
-  const { reader, responseMemory, slowReaders } = options
-  const readNext = () => responseMemory.read(reader, () => pieces.next(), Number.POSITIVE_INFINITY)
+  const { reader, responseMemory } = options
+  const readNext = () => responseMemory.readNext(reader, () => pieces.next())
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
-  slowReaders.watch(response)
   try {
     // A response to HEAD has no body, so nothing more is read.
     if (response.req.method === 'HEAD') response.end()

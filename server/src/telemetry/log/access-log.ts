@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { Logger } from 'pino'
-import { clientAddress, validAddress } from '../client-address.ts'
+import { clientAddress, validAddress } from '../../limits/client-address.ts'
 import { type RequestEnded, type RequestUnparsed, requestEnded, requestUnparsed, subscribe } from '../events.ts'
 import { createInterval } from './interval.ts'
 

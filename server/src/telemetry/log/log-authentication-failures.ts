@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { validAddress } from '../client-address.ts'
+import { validAddress } from '../../limits/client-address.ts'
 import { authenticationFailed, subscribe } from '../events.ts'
 import { createInterval } from './interval.ts'
 import { auditLogger } from './logger.ts'
