@@ -23,7 +23,6 @@ test('behind nginx, restarts fail no request while another process holds the soc
     DATABASE_URL: `file:${folder}/restarts.db`,
     SHUTDOWN_DELAY: '200ms',
     KEEP_ALIVE_TIMEOUT: '75s',
-    MAX_EVENT_LOOP_DELAY: '0',
   }
   const start = () => startServerProcess(environment, [socket.descriptor])
   let server = await start()

@@ -45,7 +45,7 @@ async function valuesOf(prometheus: Prometheus, expression: string): Promise<num
 
 /** Starts a server with load of every kind: new plants, lists, rejected requests and a backup. */
 async function startLoaded(databaseUrl: string, backup?: string) {
-  const environment = { DATABASE_URL: databaseUrl, ADMIN_PORT: '0', MAX_EVENT_LOOP_DELAY: '0' }
+  const environment = { DATABASE_URL: databaseUrl, ADMIN_PORT: '0' }
   const server = await startServerProcess(environment)
   const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
   if (backup !== undefined) expect((await runCommand(['backup', backup], environment)).exitCode).toBe(0)

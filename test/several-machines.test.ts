@@ -133,7 +133,6 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     TRUST_PROXY: '127.0.0.1',
     KEEP_ALIVE_TIMEOUT: '75s',
     SHUTDOWN_DELAY: '200ms',
-    MAX_EVENT_LOOP_DELAY: '0',
     ACCESS_LOG: 'on',
   }
   const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)

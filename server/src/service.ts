@@ -59,10 +59,7 @@ export async function openService(
     loadShedding,
     bodyMemory: createFairShare(settings.maxBodyMemory, SCARCE),
     responseMemory: createResponseMemory(settings),
-    async close() {
-      loadShedding.close()
-      await database.close()
-    },
+    close: database.close,
   }
 }
 

@@ -8,8 +8,6 @@
 export interface FairShare {
   /** Whether a client may take so much more. */
   hasRoom(client: string, amount: number): boolean
-  /** Whether a client holds more than one, and at least the average. */
-  holdsMuch(client: string): boolean
   /** Takes it, even beyond the capacity if it is in use already. */
   take(client: string, amount: number): void
   release(client: string, amount: number): void
@@ -37,11 +35,6 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
       const mine = held.get(client) ?? 0
       // A client that holds nothing may take all that is free.
       return amount <= free && (mine === 0 || mine + amount <= factor * free)
-    },
-
-    holdsMuch(client) {
-      const mine = held.get(client) ?? 0
-      return mine > 1 && mine * held.size >= used
     },
 
     take(client, amount) {

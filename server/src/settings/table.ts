@@ -169,12 +169,6 @@ export const settingsTable = {
     default: '1000',
     description: 'Requests in flight; more get 503 with Retry-After.',
   },
-  MAX_EVENT_LOOP_DELAY: {
-    format: TimeoutOrNoneSchema,
-    default: '250ms',
-    description:
-      'Maximum mean event loop delay over half a second, as far as this process causes it. Above it, the accounts with the most requests in flight get 503. 0: no limit.',
-  },
   MAX_BODY_MEMORY: {
     format: MemorySchema,
     unset: '64mb, or 4 times BODY_LIMIT if that is more',

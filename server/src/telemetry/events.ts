@@ -44,7 +44,6 @@ export interface AuthenticationFailed {
 /** Why a request or connection was rejected without being handled. */
 export const rejections = [
   'in-flight',
-  'event-loop-delay',
   'write-queue',
   'body-memory',
   'response-memory',

@@ -208,33 +208,6 @@ describe('shares', () => {
   })
 })
 
-describe('a delayed event loop', () => {
-  test('sheds nothing if other programs have the processor', { timeout: 60_000 }, async () => {
-    const { server, token } = await startWithToken(folder, 'starved')
-    const clients = await Promise.all(Array.from({ length: 30 }, () => openConnection(server.url)))
-    // The process runs half of the time, in turns of 300 ms.
-    let stopped = true
-    const starving = setInterval(() => {
-      server.signal(stopped ? 'SIGSTOP' : 'SIGCONT')
-      stopped = !stopped
-    }, 300)
-    const statuses: number[] = []
-    const end = performance.now() + 5_000
-    await Promise.all(
-      clients.map(async (client, index) => {
-        for (let id = index * 1_000; performance.now() < end; id++) {
-          statuses.push((await client.send(createPlant(token, id))).status)
-          await sleep(20)
-        }
-      }),
-    )
-    clearInterval(starving)
-    server.signal('SIGCONT')
-    expect(new Set(statuses)).toEqual(new Set([200]))
-    expect(await server.end()).toBe(0)
-  })
-})
-
 /** Creates plants whose list of 11 MB is sent in many pieces. */
 async function createLongList(server: TestServer): Promise<void> {
   const name = 'x'.repeat(900_000)

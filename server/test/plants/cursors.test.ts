@@ -8,7 +8,7 @@ const INVALID = { error: 40004, message: expect.stringMatching(/^cursor: /) }
 /** Starts a server on a database that other servers may use. */
 async function start(url: string) {
   // A busy machine must not shed load.
-  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0, maxEventLoopDelay: 0 })
+  const server = await startServer({ port: 0, databaseUrl: url, shutdownDelay: 0 })
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= server.close()

@@ -4,7 +4,7 @@ import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/tempor
 import { readSettings } from '../../src/index.ts'
 
 const TIMES = ['HEADERS_TIMEOUT', 'REQUEST_TIMEOUT', 'KEEP_ALIVE_TIMEOUT', 'STALL_TIMEOUT', 'SHUTDOWN_TIMEOUT']
-const TIMES_OR_NONE = ['MAX_EVENT_LOOP_DELAY', 'SHUTDOWN_DELAY']
+const TIMES_OR_NONE = ['SHUTDOWN_DELAY']
 const RATES = ['RATE_LIMIT', 'AUTH_FAILURE_LIMIT']
 const COUNTS = ['MAX_CONNECTIONS', 'MAX_REQUESTS_IN_FLIGHT']
 

@@ -33,7 +33,7 @@ async function startUnread(): Promise<{ child: ChildProcess; call: (count: numbe
   const port = await freePort()
   const { reader, writable } = createPipe()
   const child = spawn(process.execPath, commandLine(['serve']).slice(1), {
-    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', ACCESS_LOG: 'on', MAX_EVENT_LOOP_DELAY: '0' },
+    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', ACCESS_LOG: 'on' },
     stdio: ['ignore', writable, 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -19,7 +19,7 @@ type Step = { kind: 'write'; text: string } | { kind: 'pause' | 'resume' | 'end'
 const LONG_BODY = Buffer.alloc(2 ** 20, 'x')
 const MILLISECONDS = { settle: 20_000, poll: 20, most: 5 }
 
-const loadShedding = createLoadShedding({ maxRequestsInFlight: 1_000, maxEventLoopDelay: 0, trustProxy: undefined })
+const loadShedding = createLoadShedding({ maxRequestsInFlight: 1_000, trustProxy: undefined })
 let started = 0
 let ended = 0
 requestEnded.subscribe(() => {
