@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
@@ -26,30 +28,42 @@ interface Reader {
   read(): void
 }
 
-/** Starts a server with an access log, which nothing reads yet. */
-async function startUnread(): Promise<{ child: ChildProcess; call: (count: number) => Promise<void>; reader: Reader }> {
+/** A server whose log nothing reads yet. */
+interface UnreadServer {
+  child: ChildProcess
+  databaseUrl: string
+  call(count: number): Promise<void>
+  /** Creates a plant, and returns the status of the response. */
+  create(): Promise<number>
+  reader: Reader
+}
+
+async function startUnread(accessLog: 'on' | 'off'): Promise<UnreadServer> {
   const DATABASE_URL = await newDatabase()
   const { stdout } = await runCommand(['token', 'create', '--account', ACCOUNT], { DATABASE_URL })
   const port = await freePort()
   const { reader, writable } = createPipe()
   const child = spawn(process.execPath, commandLine(['serve']).slice(1), {
-    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', ACCESS_LOG: 'on' },
+    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', ACCESS_LOG: accessLog },
     stdio: ['ignore', writable, 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const url = `http://127.0.0.1:${port}/plants`
-  const respond = async () => {
-    const response = await fetch(url, { headers: { authorization: `Bearer ${stdout.trim()}` } })
+  const headers = { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/json' }
+  const respond = async (options: RequestInit = {}) => {
+    const response = await fetch(url, { headers, ...options })
     await response.text()
     return response.status
   }
   await until(async () => (await respond().catch(() => 0)) === 200, PATIENCE)
   return {
     child,
+    databaseUrl: DATABASE_URL,
+    create: () => respond({ method: 'POST', body: '{"id": 1, "name": "Ficus"}' }),
     reader,
     async call(count) {
       for (let called = 0; called < count; called += 50) {
-        const statuses = await Promise.all(Array.from({ length: 50 }, respond))
+        const statuses = await Promise.all(Array.from({ length: 50 }, () => respond()))
         expect(new Set(statuses)).toEqual(new Set([200]))
       }
     },
@@ -84,7 +98,7 @@ const counts = (output: string) => {
 test('requests are served while nothing reads the log, and those without a line are counted', {
   timeout: 120_000,
 }, async () => {
-  const { child, call, reader } = await startUnread()
+  const { child, call, reader } = await startUnread('on')
   await call(MANY)
   reader.read()
   await until(() => counts(reader.output()).omitted > 0, PATIENCE)
@@ -99,9 +113,17 @@ test('requests are served while nothing reads the log, and those without a line 
   expect(readLines(reader.output())).toHaveLength(reader.output().split('\n').length - 1)
 })
 
-test('a server whose log nothing reads shuts down', { timeout: 120_000 }, async () => {
-  const { child, call } = await startUnread()
-  await call(MANY)
+test('a server whose log nothing reads rejects what fails, responds to the rest and shuts down', {
+  timeout: 120_000,
+}, async () => {
+  const { child, call, create, databaseUrl } = await startUnread('off')
+  const other = new Sqlite(fileURLToPath(databaseUrl))
+  other.exec('BEGIN IMMEDIATE')
+  // Each failure of the database has a line: more than a pipe takes.
+  const statuses = await Promise.all(Array.from({ length: 200 }, create))
+  other.close()
+  expect(new Set(statuses)).toEqual(new Set([503]))
+  await call(50)
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
 })
