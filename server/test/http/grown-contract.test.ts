@@ -9,7 +9,7 @@ import * as z from 'zod'
 import { rejectOtherMethods, rejectUnknownPaths } from '../../src/http/request/known-paths.ts'
 import { readBody } from '../../src/http/request/read-body.ts'
 import { toValidationFailure } from '../../src/http/request/validation-failure.ts'
-import { errorHandler } from '../../src/http/response/error-handler.ts'
+import { errorHandler } from '../../src/http/response/failures.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
 import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 

@@ -1,6 +1,6 @@
 import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express } from 'express'
-import { COMMON_HEADERS } from '../response/common-headers.ts'
+import { COMMON_HEADERS } from '../response/send-json.ts'
 
 /** The classes of the requests and responses of a server. */
 interface MessageClasses {

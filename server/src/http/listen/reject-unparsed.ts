@@ -6,9 +6,8 @@ import type { Request } from 'express'
 import { Failure } from '../../failure.ts'
 import { CLIENT_CLOSED_REQUEST, requestUnparsed } from '../../telemetry/events.ts'
 import { replaceStatus } from '../../telemetry/final-status.ts'
-import { COMMON_HEADERS } from '../response/common-headers.ts'
-import { closeLater } from '../response/lingering-close.ts'
-import { JSON_CONTENT_TYPE } from '../response/send-json.ts'
+import { closeLater } from '../response/failures.ts'
+import { COMMON_HEADERS, JSON_CONTENT_TYPE } from '../response/send-json.ts'
 
 /** Without a listener for `clientError`, Node.js also decides by the response that is being sent. */
 type HttpSocket = Duplex & { _httpMessage?: ServerResponse | null }

@@ -6,7 +6,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { Failure } from '../../failure.ts'
 import { requestBegan, requestEnded } from '../../telemetry/events.ts'
 import { finalStatus } from '../../telemetry/final-status.ts'
-import { sendFailure } from '../response/send-failure.ts'
+import { sendFailure } from '../response/failures.ts'
 
 declare global {
   namespace Express {

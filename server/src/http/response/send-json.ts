@@ -2,6 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { Express, Response } from 'express'
 import { BYTES_PER_CHARACTER, type Reader, type ResponseMemory } from '../../limits/response-memory.ts'
 
+/** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
+export const COMMON_HEADERS = Object.entries({
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+})
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 

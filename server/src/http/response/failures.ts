@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Database } from '@plant-store/prisma'
+import type { NextFunction, Request, Response } from 'express'
+import type { Logger } from 'pino'
+import { Failure } from '../../failure.ts'
+import { sendJson } from './send-json.ts'
+
+/** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
+const SMALL_BODY = 64 * 1024
+/** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
+const LINGERING = 1_000
+
+/** Responds to every failure with an `Error` body. What is not a {@link Failure} is a fault of the server: 500, logged. */
+export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
+  // Express recognizes an error handler by its four parameters.
+  return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
+    const failure = asFailure(error, databaseFailure)
+    if (failure.status >= 500) {
+      logger[levelOf(failure)]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
+    }
+    if (response.headersSent) {
+      response.destroy(failure)
+      return
+    }
+    sendFailure(response, failure)
+  }
+}
+
+function levelOf({ reason, cause }: Failure): 'error' | 'warn' | 'debug' {
+  if (reason !== 'unavailable') return 'error'
+  // Shed requests are counted instead of logged one by one.
+  return cause === undefined ? 'debug' : 'warn'
+}
+
+function asFailure(error: unknown, databaseFailure: Database['failure']): Failure {
+  if (error instanceof Failure) return error
+  // Express cannot decode a path parameter such as `%zz`.
+  if (error instanceof URIError && 'status' in error) return new Failure('notFound')
+  const temporary = databaseFailure(error)
+  if (!temporary) return new Failure('internal', undefined, { cause: error })
+  const headers = { 'Retry-After': String(temporary.retryAfter) }
+  return new Failure('unavailable', temporary.message, { headers, cause: error })
+}
+
+/** Responds with an `Error` body, also before Express has seen the request. */
+export function sendFailure(response: ServerResponse, failure: Failure): void {
+  for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
+  const { req: request } = response
+  if (!endsSoon(request)) response.setHeader('Connection', 'close')
+  // Otherwise Node.js reads and discards the rest.
+  if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
+  response.statusCode = failure.status
+  sendJson(response, JSON.stringify(failure.body))
+}
+
+/**
+ * Whether the rest of a request is small enough to keep its connection. Clients that were shed then retry on their open
+ * connections: a busy server accepts new ones slowly, one per turn of its event loop (libuv since 1.45).
+ */
+function endsSoon({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return true
+  // The size of chunks is unknown, and a client that waits for "100 Continue" may send the body or not.
+  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
+  return Number(headers['content-length'] ?? 0) <= SMALL_BODY
+}
+
+/** Closes a connection that this side has ended, unless the client does soon. */
+export function closeLater(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGERING).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection is
+ * closed while a client is sending, the client's system discards the response, so this side only ends its half, discards
+ * what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is written.
+ */
+function closeLingering(request: IncomingMessage): void {
+  const { socket } = request
+  socket.destroySoon = () => {
+    closeLater(socket)
+    socket.once('end', () => socket.destroy()).end()
+    request.resume()
+  }
+}
