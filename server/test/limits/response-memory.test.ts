@@ -1,19 +1,40 @@
 /** Who is blamed for a list that finds no memory: the database that is slow, or clients that do not read. */
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { until } from '../../../test/helpers/until.ts'
 import { createResponseMemory } from '../../src/limits/response-memory.ts'
 
 const MEBIBYTE = 2 ** 20
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+afterEach(() => void vi.useRealTimers())
+
 const reader = { account: 'alice', isConnected: () => true }
+
+/** Waits until a promise that waits for room has looked for it, and lets so many milliseconds pass for it. */
+async function pass(milliseconds: number): Promise<void> {
+  await sleep(20)
+  vi.advanceTimersByTime(milliseconds)
+}
 
 test('pages that wait for a slow database get their turn, and what does not fit in time names the database', async () => {
   const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
-  const pages = Array.from({ length: 24 }, () => memory.read(reader, 20, () => sleep(1_200, 'read')))
-  expect(new Set(await Promise.all(pages))).toEqual(new Set(['read']))
+  const database = new EventEmitter().setMaxListeners(50)
+  const readPages = (count: number) =>
+    Array.from({ length: count }, () => memory.read(reader, 20, () => once(database, 'response')))
+  const pages = readPages(22)
+  await pass(11_000)
+  database.emit('response')
+  await until(() => database.listenerCount('response') === 11)
+  database.emit('response')
+  await Promise.all(pages)
 
-  const hanging = Array.from({ length: 11 }, () => memory.read(reader, 20, () => sleep(12_500)))
-  await expect(memory.read(reader, 20, () => sleep(0))).rejects.toThrow('The database is slow')
-  await Promise.all(hanging)
+  const slow = readPages(11)
+  const rejected = expect(memory.read(reader, 20, async () => 'read')).rejects.toThrow('The database is slow')
+  await pass(12_001)
+  await rejected
+  database.emit('response')
+  await Promise.all(slow)
   expect(memory.used()).toBe(0)
 })
 
@@ -21,7 +42,9 @@ test('room that unread responses hold is waited for shortly, and a response that
   const memory = createResponseMemory({ maxResponseMemory: 16 * MEBIBYTE, bodyLimit: MEBIBYTE })
   const release = memory.hold(reader.account, 8 * MEBIBYTE)
   const next = memory.readNext(reader, async () => 'piece')
-  await expect(memory.read(reader, undefined, async () => 'list')).rejects.toThrow('waiting to be read')
+  const rejected = expect(memory.read(reader, undefined, async () => 'list')).rejects.toThrow('waiting to be read')
+  await pass(2_001)
+  await rejected
   release()
   expect(await next).toBe('piece')
 })
