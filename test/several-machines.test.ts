@@ -50,7 +50,7 @@ describe('the role of the servers', () => {
   test('may do all that a server does', async () => {
     const { owner, server: databaseUrl } = await createMigrated('served')
     await runSql(owner, rights)
-    await using server = await startTestServer({ databaseUrl, rateLimit: { requests: 100, seconds: 60 } })
+    await using server = await startTestServer({ databaseUrl })
     for (let id = 1; id <= 3; id++) {
       expect((await server.post(JSON.stringify({ id, ...plantOf(id) }))).status).toBe(200)
     }
@@ -63,9 +63,8 @@ describe('the role of the servers', () => {
     const { id, token } = await server.createToken()
     await server.revoke(id)
     expect((await server.call('/plants', { token })).status).toBe(401)
-    const { whyUnavailable, requestCounts, close } = await openDatabase(databaseUrl)
+    const { whyUnavailable, close } = await openDatabase(databaseUrl)
     expect(await whyUnavailable()).toBeUndefined()
-    expect(await requestCounts?.add(new Map([['another server', 1]]), 1_000)).toHaveLength(1)
     await close()
   })
 

@@ -11,8 +11,6 @@ export interface Database {
   whyUnavailable(): Promise<string | undefined>
   /** Recognizes an error that may go away by itself; undefined: retrying does not help. */
   failure(error: unknown): TemporaryFailure | undefined
-  /** Counts requests for all servers of the database; absent where an engine has no such count. */
-  readonly requestCounts?: RequestCounts
   /** Reads what an operator watches of the database. */
   state(): Promise<DatabaseState>
   /** Returns how the connections to the server of the database are used; absent without such a server. */
@@ -42,25 +40,6 @@ export interface ConnectionCounts {
   /** How many statements wait for a connection. */
   readonly waiting: number
   readonly max: number
-}
-
-/** Counts requests per key. Each key has a window of its own, which begins with its first request. */
-export interface RequestCounts {
-  /**
-   * Adds requests to their keys, once: a lost response does not count them again. It may lose counts in a crash.
-   *
-   * @param window the length of a new window, in milliseconds
-   * @returns the counts of these keys afterwards, in any order
-   */
-  add(requests: ReadonlyMap<string, number>, window: number): Promise<RequestCount[]>
-}
-
-/** How many requests a key has had in its window. */
-export interface RequestCount {
-  readonly key: string
-  readonly count: number
-  /** When the window ends, in milliseconds from now. */
-  readonly endsIn: number
 }
 
 /** How to open a database. */

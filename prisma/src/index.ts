@@ -15,8 +15,6 @@ export {
   type PlantList,
   type PlantRow,
   type Plants,
-  type RequestCount,
-  type RequestCounts,
   type StorageFault,
   storageFaults,
   type TokenRow,

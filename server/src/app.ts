@@ -39,7 +39,6 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
     ),
   )
 
-  const requestCounts = settings.rateLimitShared ? database.requestCounts : undefined
   const router = createPlantsRouter({ plants, cursors, responseMemory, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
@@ -47,7 +46,7 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
       inOrder(
         authenticate(service.findToken, settings.authFailureLimit),
         loadShedding.shedByAccount,
-        ...(settings.rateLimit ? [limitRate(settings.rateLimit, requestCounts)] : []),
+        ...(settings.rateLimit ? [limitRate(settings.rateLimit)] : []),
         readBody(settings.bodyLimit, service.bodyMemory),
       ),
     ],

@@ -5,4 +5,3 @@ GRANT SELECT ON "_prisma_migrations" TO plant_store;
 GRANT SELECT, INSERT ON "Plant", "Secret" TO plant_store;
 GRANT SELECT, INSERT, UPDATE ON "Token" TO plant_store;
 GRANT SELECT ON "Edits" TO plant_store;
-GRANT SELECT, INSERT, UPDATE, DELETE ON "RequestCount" TO plant_store;

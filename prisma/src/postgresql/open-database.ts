@@ -13,7 +13,6 @@ import { describeDatabase, readServerAddress } from './connection/server-address
 import { watchWrites } from './connection/write-watch.ts'
 import { dialect } from './dialect.ts'
 import { createPlants } from './plants.ts'
-import { createRequestCounts } from './request-counts.ts'
 
 /** Opens a PostgreSQL database. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
@@ -38,7 +37,6 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
     engine: 'postgresql',
     plants: createPlants(sql, retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-    requestCounts: createRequestCounts(sql),
     secret: (name) => retry(() => readSecret(sql, dialect, name)),
 
     isEmpty: () =>

@@ -1,29 +1,17 @@
-import type { RequestCounts } from '@plant-store/prisma'
 import type { Request, Response } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
-import { type Counter, createSharedCounter } from './shared-counter.ts'
 
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>
 
 /** Counts a request under a key, such as a token or an address. */
-export type CountRequest = (key: string, response: Response) => Promise<void>
+export type CountRequest = (key: string, response: Response) => void
 
-/**
- * Limits how often a token, or the subject of JSON Web Tokens, may send requests.
- *
- * @param counts what all servers share; undefined: this process counts for itself
- */
-export function limitRate(
-  limit: RateLimit,
-  counts: RequestCounts | undefined,
-): (request: Pick<Request, 'identity'>, response: Response) => Promise<void> {
-  const countAlone = createCounter(limit)
-  const window = limit.seconds * 1_000
-  const counter = counts ? createSharedCounter({ counts, window, countAlone }) : countAlone
-  const countRequest = createRateLimit('rate-limit', limit, counter)
+/** Limits how often a token, or the subject of JSON Web Tokens, may send requests to this process. */
+export function limitRate(limit: RateLimit): (request: Pick<Request, 'identity'>, response: Response) => void {
+  const countRequest = createRateLimit('rate-limit', limit)
   return ({ identity }, response) => countRequest(identity.tokenId, response)
 }
 
@@ -32,20 +20,19 @@ export function limitRate(
  * in the headers of draft-ietf-httpapi-ratelimit-headers-10.
  *
  * @param reason names the limit in the headers and the metrics
- * @param counter default: this process counts for itself
  * @returns a function that throws a Failure (429) beyond the limit
  */
 export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
   { requests, seconds }: RateLimit,
-  counter: Counter = createCounter({ requests, seconds }),
 ): CountRequest {
+  const counter = createCounter(seconds * 1_000)
   const counted = reason === 'rate-limit' ? 'requests' : 'failed authentications'
   // The draft allows only whole seconds.
   const policy = `"${reason}";q=${requests};w=${Math.ceil(seconds)}`
 
-  return async (key, response) => {
-    const { count, endsIn } = await counter(key)
+  return (key, response) => {
+    const { count, endsIn } = counter(key)
     const reset = Math.ceil(endsIn / 1000)
     response.setHeader('RateLimit-Policy', policy)
     response.setHeader('RateLimit', `"${reason}";r=${Math.max(0, requests - count)};t=${reset}`)
@@ -57,17 +44,17 @@ export function createRateLimit(
   }
 }
 
-/** Creates a counter of this process. A change of the system's clock does not affect it. */
-function createCounter({ seconds }: RateLimit): Counter {
+/** Counts per key, in windows of a length in milliseconds. A change of the system's clock does not affect it. */
+function createCounter(length: number): (key: string) => { count: number; endsIn: number } {
   // All windows are equally long, and a Map keeps the order of insertion: the first one is the first to end.
   const windows = new Map<string, { end: number; count: number }>()
-  return async (key) => {
+  return (key) => {
     const now = performance.now()
     for (const [first, { end }] of windows) {
       if (end > now) break
       windows.delete(first)
     }
-    const window = windows.get(key) ?? { end: now + seconds * 1_000, count: 0 }
+    const window = windows.get(key) ?? { end: now + length, count: 0 }
     windows.set(key, window)
     window.count++
     return { count: window.count, endsIn: window.end - now }

@@ -112,13 +112,7 @@ export const settingsTable = {
     unset: 'unlimited',
     example: '100/1s',
     description:
-      'Requests per token and time; above it, 429. All JSON Web Tokens of one subject count as one token. See RATE_LIMIT_SHARED.',
-  },
-  RATE_LIMIT_SHARED: {
-    format: OnOffSchema,
-    default: 'on',
-    description:
-      'Whether all servers of a PostgreSQL database count the requests of RATE_LIMIT together: on or off. With SQLite, each process counts for itself.',
+      'Requests per token and time; above it, 429. All JSON Web Tokens of one subject count as one token. Each process counts for itself.',
   },
   AUTH_FAILURE_LIMIT: {
     format: RateLimitSchema,

@@ -37,7 +37,6 @@ test('an empty environment gives the defaults', () => {
     keepAliveTimeout: 5_000,
     stallTimeout: 40_000,
     rateLimit: undefined,
-    rateLimitShared: true,
     authFailureLimit: undefined,
     trustProxy: undefined,
     corsOrigins: undefined,

@@ -42,16 +42,6 @@ CREATE TABLE "Edits" (
     CONSTRAINT "Edits_pkey" PRIMARY KEY ("account")
 );
 
--- CreateTable. Unlogged: counting a request costs no write to disk, and after a crash or a failover it begins again. Half
--- of each page stays free, so that a count is changed in place.
-CREATE UNLOGGED TABLE "RequestCount" (
-    "key" TEXT COLLATE "C" NOT NULL,
-    "count" BIGINT NOT NULL,
-    "endsAt" TIMESTAMPTZ(3) NOT NULL,
-
-    CONSTRAINT "RequestCount_pkey" PRIMARY KEY ("key")
-) WITH (fillfactor = 50);
-
 -- CreateIndex
 CREATE INDEX "Plant_account_seq_idx" ON "Plant"("account", "seq");
 
