@@ -1,33 +1,27 @@
 /** Runs the commands of docs/production/several-machines with the programs of an installed PostgreSQL. */
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PostgresqlServer, postgresqlUser, startPostgresql } from './helpers/database/postgresql.ts'
+import {
+  debianPrograms,
+  type PostgresqlServer,
+  postgresqlUser,
+  startPostgresql,
+} from './helpers/database/postgresql.ts'
 import { isLong, requireInCi } from './helpers/long-tests.ts'
 import { codeBlock, readGuide, shell } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { until } from './helpers/until.ts'
 
-const PROGRAMS = '/usr/lib/postgresql'
 const guide = readGuide('several-machines/README.md')
-const bin = findNewest()
-requireInCi('PostgreSQL with pg_basebackup', bin)
+requireInCi('PostgreSQL with pg_basebackup', debianPrograms)
 if (!isLong) console.log('Backups of PostgreSQL are not run: set PLANT_STORE_LONG_TESTS=1 for that.')
-else if (!bin) console.log(`Backups of PostgreSQL are not run: ${PROGRAMS} has no PostgreSQL, such as that of Debian.`)
+else if (!debianPrograms) console.log('Backups of PostgreSQL are not run: that of Debian is not installed.')
 
-/** Finds the programs of the newest version that is installed. */
-function findNewest(): string | undefined {
-  const versions = existsSync(PROGRAMS) ? readdirSync(PROGRAMS) : []
-  const folders = versions
-    .sort((one, other) => Number(other) - Number(one))
-    .map((version) => `${PROGRAMS}/${version}/bin`)
-  return folders.find((folder) => existsSync(`${folder}/postgres`) && existsSync(`${folder}/pg_basebackup`))
-}
-
-describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 }, () => {
+describe.runIf(isLong && debianPrograms)('the commands of the guide', { timeout: 120_000 }, () => {
   const folder = temporaryFolder()
   const archive = path.join(folder, 'archive')
   const backups = path.join(folder, 'backups')
@@ -41,7 +35,7 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
     const settings = codeBlock(guide, 'Back up', 0, 'ini').matchAll(/^(\w+) = '?(.*?)'?$/gm)
     const archiving = Object.fromEntries([...settings].map(([, name = '', value = '']) => [name, here(value)]))
     expect(Object.keys(archiving)).toContain('archive_command')
-    postgresql = await startPostgresql({ bin: String(bin), settings: archiving })
+    postgresql = await startPostgresql({ settings: archiving })
     await asPostgres(codeBlock(guide, 'Create the database', 0).replaceAll('--pwprompt ', ''))
     await asOperator(codeBlock(guide, 'Create the database', 1))
   })
@@ -63,13 +57,15 @@ describe.runIf(isLong && bin)('the commands of the guide', { timeout: 120_000 },
 
   /** Runs commands as the user that runs PostgreSQL, on its machine. */
   function asPostgres(script: string): Promise<string> {
-    const env = { PATH: `${bin}:${process.env['PATH']}`, PGHOST: '127.0.0.1', PGUSER: 'postgres' }
+    const env = { PATH: `${debianPrograms}:${process.env['PATH']}`, PGHOST: '127.0.0.1', PGUSER: 'postgres' }
     return shell(here(script), { ...postgresqlUser, cwd: folder, env: { ...env, PGPORT: String(postgresql.port) } })
   }
 
   /** Runs commands in the repository. */
   function asOperator(script: string, environment: Record<string, string> = {}): Promise<string> {
-    return shell(here(script), { env: { ...process.env, PATH: `${bin}:${process.env['PATH']}`, ...environment } })
+    return shell(here(script), {
+      env: { ...process.env, PATH: `${debianPrograms}:${process.env['PATH']}`, ...environment },
+    })
   }
 
   async function runSql(sql: string): Promise<pg.QueryResult> {

@@ -10,8 +10,8 @@ import {
 import type { Sql, SqlValue } from '../shared/sql.ts'
 import { standbyError } from './connection/suitable-server.ts'
 
-/** So many lists are read by one statement. */
-const MAX_LISTS = 64
+/** So many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
+const MAX_LISTS = 32
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name", "tag")`
 const UNLESS_STORED = `ON CONFLICT ("account", "id") DO NOTHING`
@@ -69,7 +69,8 @@ const SELECT_CHANGES = `
     coalesce((${lastOf('"known"."name"')}), 0),
     "new"."json"
   FROM (SELECT value ->> 0 AS "name", (value ->> 1)::bigint AS "last", position
-        FROM json_array_elements($1::json) WITH ORDINALITY AS lists(value, position)) AS "known"
+        FROM json_array_elements($1::json) WITH ORDINALITY AS lists(value, position)
+        LIMIT ${MAX_LISTS}) AS "known"
   CROSS JOIN LATERAL (
     SELECT CASE
       WHEN count(*) = 0 THEN ''

