@@ -9,7 +9,14 @@ import { createIfMissing } from '../../src/postgresql/create-database.ts'
 import { PrismaError } from '../prisma-error.ts'
 
 /** Prisma's codes for what PostgreSQL or the network reports. */
-const CODES: Record<string, string> = { '3D000': 'P1003', '28P01': 'P1000', '28000': 'P1000', NETWORK: 'P1001' }
+const CODES: Record<string, string> = {
+  '3D000': 'P1003',
+  '28P01': 'P1000',
+  '28000': 'P1000',
+  NETWORK: 'P1001',
+  CLOSED_PORT: 'P1001',
+  UNKNOWN_HOST: 'P1001',
+}
 
 /** Connects to a database once. */
 export function canConnect(url: string): Promise<void> {

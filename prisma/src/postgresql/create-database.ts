@@ -1,7 +1,6 @@
 import { DatabaseError } from '../database-error.ts'
-import { sqlState } from './connection/errors.ts'
+import { retryWhileUnavailable, sqlState } from './connection/errors.ts'
 import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
-import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, type ServerAddress } from './connection/server-address.ts'
 
 /** The database that every server has, to connect to while the wanted one does not exist. */

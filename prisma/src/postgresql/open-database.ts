@@ -1,18 +1,32 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import type { Database, OpenOptions } from '../database.ts'
+import type { Database, DatabaseState, OpenOptions } from '../database.ts'
 import type { PrismaClient } from '../generated/postgresql/client.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
+import type { Sql } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
-import { readState } from './connection/database-state.ts'
-import { isTemporary, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { isTemporary, retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
 import { checkPromises } from './connection/promises.ts'
-import { retryWhileUnavailable } from './connection/retry-while-unavailable.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { watchWrites } from './connection/write-watch.ts'
 import { dialect } from './dialect.ts'
 import { createPlants } from './plants.ts'
+
+/**
+ * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
+ * Unlike a table, it needs no migration, and a restored database has none.
+ */
+const LAST_BACKUP = 'plant_store.last_backup='
+const SELECT_STATE = `
+  SELECT pg_database_size(current_database())::float8,
+    coalesce((
+      SELECT extract(epoch FROM substr(setting, length('${LAST_BACKUP}') + 1)::timestamptz)::float8
+      FROM pg_db_role_setting, unnest(setconfig) AS setting
+      WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()) AND setrole = 0
+        AND setting ~ '^${LAST_BACKUP}\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$'
+    ), 0),
+    (SELECT failed_count::float8 FROM pg_stat_archiver)`
 
 /** Opens a PostgreSQL database. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
@@ -64,4 +78,11 @@ async function createPrisma(connection: SqlDriverAdapter): Promise<PrismaClient>
   const { PrismaClient } = await import('../generated/postgresql/client.ts')
   const { provider, adapterName } = connection
   return new PrismaClient({ adapter: { provider, adapterName, connect: async () => connection } })
+}
+
+/** Reads what an operator watches of a PostgreSQL database. */
+async function readState(sql: Sql): Promise<DatabaseState> {
+  const [row] = await sql.query<[size: number, lastBackup: number, archiveFailures: number]>(SELECT_STATE)
+  const [size, lastBackup, archiveFailures] = row ?? []
+  return { size, logSize: undefined, freeSpace: undefined, lastBackup, archiveFailures }
 }

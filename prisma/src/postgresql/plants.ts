@@ -8,7 +8,7 @@ import {
   readPieces,
 } from '../shared/list-pieces.ts'
 import type { Sql, SqlValue } from '../shared/sql.ts'
-import { standbyError } from './connection/suitable-server.ts'
+import { standbyError } from './connection/promises.ts'
 
 /** So many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
 const MAX_LISTS = 32

@@ -1,7 +1,7 @@
 /** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords. */
 import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { explainDatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
@@ -149,8 +149,9 @@ describe('TLS', () => {
     const unavailable = { fault: 'unavailable', message: expect.stringMatching(/unavailable/), retryAfter: 5 }
     await expect.poll(() => database.secret('any').catch(database.failure)).toEqual(unavailable)
     await expect.poll(() => database.plants.find([]).catch(database.failure)).toEqual(unavailable)
-    const reason = 'The database cannot be reached over TLS: check its certificate.'
-    expect(await database.whyUnavailable()).toBe(reason)
+    expect(await database.whyUnavailable()).toMatch(
+      /^The database cannot be reached over TLS: check sslmode and the certificates \(.*altnames/,
+    )
     await database.close()
   })
 })
@@ -216,16 +217,10 @@ describe('a password with special characters', () => {
   })
 })
 
-test('a role that may not read a table fails with a sentence once it needs it', async () => {
+test('a role that may not read a table is rejected with a sentence', async () => {
   await runSql(plain.url('plants'), 'CREATE ROLE sower LOGIN; GRANT ALL ON "Plant", "Edits", "Plant_seq_seq" TO sower')
   const url = plain.url('plants').replace('postgres@', 'sower@')
-  const database = await openDatabase(url)
-  const error = await database.isEmpty().catch((thrown: unknown) => thrown)
-  await database.close()
-  expect(await explainDatabaseError(error, url)).toMatchObject({
-    name: 'DatabaseError',
-    message: expect.stringMatching(
-      /does not allow this user to do that: run it as the owner of the database, or grant/,
-    ),
-  })
+  expect(await open(url)).toMatch(
+    /does not allow this user to do that \(permission denied for table Token\): run it as the owner of the database, or GRANT/,
+  )
 })

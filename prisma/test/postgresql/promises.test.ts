@@ -2,7 +2,7 @@
 import { createServer } from 'node:net'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
@@ -101,14 +101,8 @@ const BROKEN: [name: string, message: RegExp, cause: () => Promise<void>, fix: (
     () => runSql(url, 'ALTER SEQUENCE "Plant_seq_seq" CACHE 1'),
   ],
   [
-    'a missing table',
-    /is not migrated: run "plant-store migrate"|lacks a table: restore it/,
-    () => runSql(url, 'ALTER TABLE "Plant" RENAME TO "Plants"'),
-    () => runSql(url, 'ALTER TABLE "Plants" RENAME TO "Plant"'),
-  ],
-  [
     'read-only transactions, in new connections',
-    /is read-only: (DATABASE_URL|its address) must lead to the primary/,
+    /is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off/,
     () => change(`ALTER DATABASE ${database()} SET default_transaction_read_only = on`),
     () => change(`ALTER DATABASE ${database()} RESET default_transaction_read_only`),
   ],
@@ -189,12 +183,17 @@ describe('a startup is rejected', () => {
 })
 
 describe.concurrent('a startup waits about 10 s for', { timeout: 60_000 }, () => {
-  const CASES: [name: string, connect: () => Promise<string>][] = [
-    ['a port where nothing listens', async () => `postgresql://postgres@127.0.0.1:${await freePort()}/plants`],
-    ['a host that does not exist', async () => 'postgresql://postgres@does-not-exist.invalid/plants'],
-    ['a socket that does not exist', async () => 'postgresql://postgres@/plants?host=/does/not/exist'],
-    ['a server that is not PostgreSQL', async () => `postgresql://postgres@127.0.0.1:${await startWebServer()}/plants`],
-    ['a server that is silent', async () => `postgresql://postgres@127.0.0.1:${await startSilentServer()}/plants`],
+  const CLOSED = 'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL'
+  const UNKNOWN = 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'
+  const SILENT = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
+  const at = (port: number, host = '127.0.0.1') => `postgresql://postgres@${host}:${port}/plants`
+  const CASES: [name: string, sentence: string, connect: () => Promise<string>][] = [
+    ['a port where nothing listens', CLOSED, async () => at(await freePort())],
+    ['a name with several addresses, where nothing listens', CLOSED, async () => at(await freePort(), 'localhost')],
+    ['a host that does not exist', UNKNOWN, async () => 'postgresql://postgres@does-not-exist.invalid/plants'],
+    ['a socket that does not exist', CLOSED, async () => 'postgresql://postgres@/plants?host=/does/not/exist'],
+    ['a server that is not PostgreSQL', SILENT, async () => at(await startWebServer())],
+    ['a server that is silent', SILENT, async () => at(await startSilentServer())],
   ]
   const servers: ReturnType<typeof createServer>[] = []
   afterAll(() => {
@@ -212,11 +211,9 @@ describe.concurrent('a startup waits about 10 s for', { timeout: 60_000 }, () =>
     listen(createServer((socket) => void socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n')))
   const startSilentServer = () => listen(createServer((socket) => void socket.on('error', () => {}).resume()))
 
-  test.runIf(isLong).each(CASES)('%s, and says that it cannot be reached', async (_, connect) => {
+  test.runIf(isLong).each(CASES)('%s, and says what to do', async (_, sentence, connect) => {
     const begin = performance.now()
-    expect(await startAndFail(await connect())).toMatch(
-      /^the database "plants" at .* cannot be reached: check that PostgreSQL runs there, DATABASE_URL and the firewall$/,
-    )
+    expect(await startAndFail(await connect())).toMatch(new RegExp(`^the database "plants" at .* ${sentence}$`))
     expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
   })
 
@@ -237,24 +234,102 @@ test('a startup survives connections that are lost in each of its steps', async 
   }
 })
 
-test('a database that was renamed, rejects the user or loses commits is unavailable, not a fault of the server', async () => {
-  await administrate('CREATE ROLE changing LOGIN SUPERUSER')
-  const opened = await openDatabase(url.replace('postgres@', 'changing@'), { patience: 0 })
-  const insert = () => opened.plants.insert([PLANT]).catch((error) => opened.failure(error))
-  const unavailable = { fault: 'unavailable', message: expect.stringMatching(/unavailable/), retryAfter: 5 }
-  await change('ALTER ROLE changing NOLOGIN')
-  await expect.poll(insert).toEqual(unavailable)
-  expect(await opened.whyUnavailable()).toMatch(/rejects the user or password/)
-  await administrate('ALTER ROLE changing LOGIN')
-  await change(`ALTER DATABASE ${database()} RENAME TO renamed`)
-  await expect.poll(insert).toEqual(unavailable)
-  expect(await opened.whyUnavailable()).toBe('The database does not exist any more: restore it.')
-  await administrate(`ALTER DATABASE renamed RENAME TO ${database()}`)
+/** What takes a database from a running server, the reason that names what to do, and what gives it back. */
+const TAKEN: [sql: string, reason: RegExp, fix: string][] = [
+  ...['"Plant"', '"Token"', '"Edits"', '"Secret"'].map((table): (typeof TAKEN)[number] => [
+    `REVOKE SELECT ON ${table} FROM changing`,
+    /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.$/,
+    `GRANT SELECT ON ${table} TO changing`,
+  ]),
+  ...['INSERT', 'ALL'].map((right): (typeof TAKEN)[number] => [
+    `REVOKE ${right} ON "Plant" FROM changing`,
+    /does not allow this user to do that \(permission denied for table Plant\)/,
+    'GRANT SELECT, INSERT ON "Plant" TO changing',
+  ]),
+  ...[
+    [
+      'DROP TABLE "Secret"',
+      'CREATE TABLE "Secret" (name TEXT PRIMARY KEY, value TEXT); GRANT ALL ON "Secret" TO changing',
+    ],
+    ['ALTER TABLE "Plant" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Plant"'],
+    ['ALTER TABLE "Plant" RENAME "tag" TO "other"', 'ALTER TABLE "Plant" RENAME "other" TO "tag"'],
+    ['ALTER SCHEMA public RENAME TO other', 'ALTER SCHEMA other RENAME TO public'],
+    ['REVOKE USAGE ON SCHEMA public FROM PUBLIC', 'GRANT USAGE ON SCHEMA public TO PUBLIC'],
+    ['ALTER ROLE changing SET search_path = other', 'ALTER ROLE changing RESET search_path'],
+  ].map(([sql = '', fix = '']): (typeof TAKEN)[number] => [
+    sql,
+    /lacks what a migration created \(.* does not exist\): .* search_path of this user/,
+    fix,
+  ]),
+  ['ALTER ROLE changing NOLOGIN', /rejects this user or password/, 'ALTER ROLE changing LOGIN'],
+  ['ALTER ROLE changing RENAME TO other', /rejects this user or password/, 'ALTER ROLE other RENAME TO changing'],
+  [
+    'REVOKE CONNECT ON DATABASE current FROM PUBLIC',
+    /permission denied for database .*GRANT/,
+    'GRANT CONNECT ON DATABASE current TO PUBLIC',
+  ],
+  [
+    'ALTER DATABASE current RENAME TO taken',
+    /does not exist: run .*, restore it, or check DATABASE_URL/,
+    'ALTER DATABASE taken RENAME TO current',
+  ],
+  [
+    'ALTER DATABASE current SET default_transaction_read_only = on',
+    /is read-only: .* default_transaction_read_only must be off/,
+    'ALTER DATABASE current RESET default_transaction_read_only',
+  ],
   // Connections with the new default lose commits, so no write may use them.
-  await change(`ALTER DATABASE ${database()} SET synchronous_commit = off`)
-  await expect.poll(insert).toEqual(unavailable)
-  await change(`ALTER DATABASE ${database()} RESET synchronous_commit`)
-  expect(await runSql(url, 'DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM "Plant"); END $$')).toBe(undefined)
-  await expect.poll(insert).toBe(1)
-  await opened.close()
+  [
+    'ALTER DATABASE current SET synchronous_commit = off',
+    /has synchronous_commit = off/,
+    'ALTER DATABASE current RESET synchronous_commit',
+  ],
+]
+
+describe('a running server is unavailable, which is not a fault of its own, after', { timeout: 60_000 }, () => {
+  beforeAll(() => administrate('CREATE ROLE changing LOGIN'))
+
+  test.each(TAKEN)('%s', async (sql, reason, fix) => {
+    await runSql(url, 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO changing')
+    const run = (text: string) =>
+      (/DATABASE|ROLE/.test(text) ? administrate : (each: string) => runSql(postgresqlUrl, each))(
+        text.replace('current', database()),
+      )
+    const postgresqlUrl = url
+    const opened = await openDatabase(url.replace('postgres@', 'changing@'), { patience: 0 })
+    const uses = [
+      () => opened.plants.insert([PLANT]),
+      () => opened.plants.find([PLANT]),
+      () => opened.plants.changes([{ account: 'alice', last: 0 }]),
+      () => opened.plants.list('alice'),
+      () => opened.tokens.find('hash'),
+      () => opened.secret('cursor'),
+    ]
+    try {
+      expect(await opened.whyUnavailable()).toBe(undefined)
+      network.cutAll()
+      await run(sql)
+      await expect.poll(opened.whyUnavailable, { timeout: 20_000 }).toMatch(reason)
+      const failures = await Promise.all(uses.map((use) => use().then(() => [], opened.failure)))
+      const unavailable = { message: expect.stringMatching(/unavailable/), retryAfter: 5 }
+      expect(failures.flat()).toEqual(failures.flat().map(() => expect.objectContaining(unavailable)))
+      expect(failures.flat()).not.toEqual([])
+    } finally {
+      await run(fix)
+    }
+    await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
+    await expect.poll(opened.whyUnavailable).toBe(undefined)
+    await opened.close()
+  })
+
+  test.each(['Plant', 'Token', 'Edits', 'Secret'])('LOCK TABLE "%s", until its transaction ends', async (table) => {
+    const opened = await openDatabase(url)
+    const other = await openConnection(url)
+    await other.run(`SET application_name = 'forgotten psql'; BEGIN; LOCK TABLE "${table}"`)
+    expect(await opened.whyUnavailable()).toMatch(/^A transaction .* blocks requests: .*"forgotten psql"\.$/)
+    await other.run('COMMIT')
+    expect(await opened.whyUnavailable()).toBe(undefined)
+    await other.close()
+    await opened.close()
+  })
 })

@@ -110,7 +110,7 @@ test(`PostgreSQL killed under load, ${KILLS} times: nothing acknowledged is lost
       await expectProgress(load)
       await sleep(Math.random() * LATEST_KILL)
       await postgresql.stop('SIGKILL')
-      await expect.poll(() => readiness(server), PATIENCE).toBe('503 The database does not respond.')
+      await expect.poll(() => readiness(server), PATIENCE).toMatch(/^503 The database does not respond/)
       await postgresql.start()
       await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
     }
@@ -148,7 +148,7 @@ test.runIf(isLong)(
       network.lead(standby.port)
       await expect
         .poll(() => readiness(server), PATIENCE)
-        .toBe('503 The database is read-only: its address must lead to the primary.')
+        .toMatch(/^503 The database is read-only: DATABASE_URL must lead to the primary/)
       const reading = await server.call('/plants')
       expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
 

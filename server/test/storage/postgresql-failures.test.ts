@@ -163,7 +163,7 @@ describe('a silent network', () => {
       const begin = performance.now()
       const responses = [createPlant(server, 1), server.call('/plants'), server.call('/plants?limit=1')]
       // It was ready a moment before.
-      await expect.poll(() => readiness(server), PATIENCE).toBe('503 The database does not respond.')
+      await expect.poll(() => readiness(server), PATIENCE).toMatch(/^503 The database does not respond/)
       expect(performance.now() - begin).toBeLessThan(MAX_WAIT / 2)
       for (const response of responses) await expectUnavailable(await response, '5')
       expect(performance.now() - begin).toBeLessThan(MAX_WAIT)
@@ -181,7 +181,7 @@ describe('a silent network', () => {
     const { server, network } = silent
     network.stall()
     const response = createPlant(server, 1).catch(() => 'cut')
-    await expect.poll(() => readiness(server), PATIENCE).toBe('503 The database does not respond.')
+    await expect.poll(() => readiness(server), PATIENCE).toMatch(/^503 The database does not respond/)
     const begin = performance.now()
     await server.close()
     expect(performance.now() - begin).toBeLessThan(MAX_WAIT / 4)
@@ -262,7 +262,7 @@ test('an open transaction that inserts blocks new plants: 503, named by /readyz,
   await expect
     .poll(() => readiness(server), PATIENCE)
     .toMatch(
-      new RegExp(`^503 A transaction .* blocks new plants: .*pg_terminate_backend\\(${pid}\\), .*"forgotten psql"`),
+      new RegExp(`^503 A transaction .* blocks requests: .*pg_terminate_backend\\(${pid}\\), .*"forgotten psql"`),
     )
   await expectUnavailable(await response, '1')
   expect(performance.now() - begin).toBeGreaterThan(1_900)

@@ -1,23 +1,20 @@
 import type { StorageFault, TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorKind, errorReason } from '../../database-error.ts'
+import { retryWhile } from '../../shared/retry.ts'
 import { describeDatabase, readServerAddress } from './server-address.ts'
 
-type Sentences = readonly (readonly [code: RegExp, sentence: string])[]
-
 /** What failures are called here that have no SQLSTATE: the driver and its adapter have codes, kinds and bare messages. */
-const NETWORK = 'NETWORK'
-const TLS = 'TLS'
-const NETWORK_KINDS = /^(ConnectionClosed|DatabaseNotReachable|SocketTimeout)$/
-const NETWORK_CODES = [
-  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
-  ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL'],
+const [NETWORK, CLOSED_PORT, UNKNOWN_HOST, TLS] = ['NETWORK', 'CLOSED_PORT', 'UNKNOWN_HOST', 'TLS']
+const CODES: readonly (readonly [code: RegExp, state: string])[] = [
+  [/^(ENOTFOUND|EAI_AGAIN)$/, UNKNOWN_HOST],
+  [/^(ECONNREFUSED|ENOENT)$/, CLOSED_PORT],
+  [/^(ECONN(RESET|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/, NETWORK],
+  [/^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)/, TLS],
 ]
-const TLS_CODES =
-  /^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)/
 /** Errors that have nothing but a message (pg 8.23, PgBouncer 1.18). */
 const MESSAGES: readonly (readonly [message: RegExp, state: string])[] = [
   [/^(timeout exceeded when trying to connect|timeout expired|Query read timeout|Connection terminated)/, NETWORK],
-  [/^(Client has encountered a connection error|Client was closed|(read|write|connect) E|getaddrinfo )/, NETWORK],
+  [/^(Client has encountered a connection error|Client was closed|(read|write|connect) E)/, NETWORK],
   [/^(The server does not support SSL|There was an error establishing an SSL|Client network socket disconnected)/, TLS],
   [/^SASL: /, '28P01'],
   [/unsupported startup parameter/, '42P05'],
@@ -27,58 +24,75 @@ const MESSAGES: readonly (readonly [message: RegExp, state: string])[] = [
 /** SQLSTATEs that go away by themselves within a moment: conflicts, locks, timeouts, too many connections. */
 const SOON = /^(40001|40P01|55P03|57014|53300)$/
 /** SQLSTATEs of a server that stops, starts, was demoted, or has no room, and of a connection that it has ended. */
-const LATER = /^(57P0[1-5]|25P0[34]|08\w{3}|25006|53\w{3}|58030|NETWORK)$/
+const LATER = /^(57P0[1-5]|25P0[34]|08\w{3}|25006|53\w{3}|58030|NETWORK|CLOSED_PORT|UNKNOWN_HOST)$/
 /** Of these, what another attempt does not help within a request: a full disk, no memory, an I/O error. */
 const NO_ROOM = /^(53100|53200|53400|58030)$/
-/** What an operator has to fix, without a restart: a password, a certificate, a database that was dropped or renamed. */
-const UNTIL_FIXED = /^(28\w{3}|3D000|TLS)$/
+/**
+ * What an operator has to fix, without a restart: a password, a certificate, a pooler, a right, and a database, schema, table
+ * or column that was dropped or renamed. Damaged data too.
+ */
+const UNTIL_FIXED = /^((26|28|3D|3F|42)\w{3}|XX00[12]|TLS)$/
 
 const FAULTS: readonly (readonly [state: RegExp, fault: StorageFault])[] = [
   [/^(40001|40P01|55P03|57014)$/, 'locked'],
   [/^53100$/, 'disk-full'],
   [/^25006$/, 'read-only'],
-  [/^58030$/, 'io-error'],
+  [/^(58030|XX00[12])$/, 'io-error'],
 ]
 
-/** For the operator, after the description of the database. */
-const STARTUP_SENTENCES: Sentences = [
+/** For the operator, after the description of the database; `$` is what PostgreSQL or the driver says. */
+const SENTENCES: readonly (readonly [state: RegExp, sentence: string])[] = [
   [/^28/, 'rejects this user or password: check DATABASE_URL, PGPASSWORD or ~/.pgpass, and pg_hba.conf'],
-  [/^3D000$/, 'does not exist: run "plant-store migrate" to create it, or check DATABASE_URL'],
-  [/^42P01$/, 'is not migrated: run "plant-store migrate"'],
+  [/^(3D000|57P04)$/, 'does not exist: run "plant-store migrate" to create it, restore it, or check DATABASE_URL'],
+  [/^(42P05|26)/, 'is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL'],
   [
     /^42501$/,
-    'does not allow this user to do that: run it as the owner of the database, or grant the right to this user',
+    'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that docs/production/several-machines/rights.sql lists',
   ],
-  [/^25006$/, 'is read-only: DATABASE_URL must lead to the primary'],
+  [
+    /^(3F|42)/,
+    'lacks what a migration created ($): run "plant-store migrate", rename it back, correct the search_path of this user, or restore a backup',
+  ],
+  [/^25006$/, 'is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off'],
   [/^53300$/, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL'],
   [/^53100$/, 'cannot be written because the disk is full: free some space and retry'],
-  [/^55P03$/, 'is locked by another transaction: end that one, or wait for it, and retry'],
+  [
+    /^(55P03|57014)$/,
+    'is locked by another transaction: end that one (see pg_stat_activity and pg_locks), or wait for it',
+  ],
   [/^57P03$/, 'is starting or recovering: wait for it and retry'],
-  [/^(42P05|26000)$/, 'is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL'],
-  [/^NETWORK$/, 'cannot be reached: check that PostgreSQL runs there, DATABASE_URL and the firewall'],
-  [/^TLS$/, 'cannot be reached over TLS: check sslmode and the certificates'],
+  [/^UNKNOWN_HOST$/, 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'],
+  [
+    /^CLOSED_PORT$/,
+    'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL',
+  ],
+  [
+    /^(NETWORK|57P0[125]|08\w{3})$/,
+    'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall',
+  ],
+  [/^TLS$/, 'cannot be reached over TLS: check sslmode and the certificates ($)'],
+  [/^/, 'cannot be used: $'],
 ]
 
-/** For `/readyz`. */
-const READINESS_SENTENCES: Sentences = [
-  [/^(NETWORK|57P0[1235]|08\w{3})$/, 'The database does not respond.'],
-  [/^25006$/, 'The database is read-only: its address must lead to the primary.'],
-  [/^(55P03|57014)$/, 'An open transaction blocks new plants: end it (see pg_stat_activity and pg_locks).'],
-  [/^53300$/, 'The database accepts no more connections: raise max_connections, or lower connection_limit.'],
-  [/^53100$/, "The database's disk is full: free some space."],
-  [/^28/, 'The database rejects the user or password of this server: restore them, or restart with others.'],
-  [/^(3D000|57P04)$/, 'The database does not exist any more: restore it.'],
-  [/^42P01$/, 'The database lacks a table: restore it.'],
-  [/^TLS$/, 'The database cannot be reached over TLS: check its certificate.'],
-]
+/** How long opening a database waits until it responds, in milliseconds. */
+const OPEN_PATIENCE = 10_000
+const MAX_PAUSE = 500
 
-/** Returns the SQLSTATE of an error, or what it is called here: NETWORK or TLS. */
+/** Returns the SQLSTATE of an error, or what it is called here. */
 export function sqlState(error: unknown): string {
   const code = errorCode(error)
   const kind = errorKind(error)
-  if (NETWORK_KINDS.test(kind) || NETWORK_CODES.includes(code)) return NETWORK
-  if (kind === 'TlsConnectionError' || TLS_CODES.test(code)) return TLS
-  return MESSAGES.find(([message]) => message.test(errorReason(error)))?.[1] ?? code
+  if (kind === 'TlsConnectionError') return TLS
+  // The adapter drops the code of an error of the network; only a refused connection had reached a port.
+  if (kind === 'DatabaseNotReachable') return portOf(error) === undefined ? UNKNOWN_HOST : CLOSED_PORT
+  if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return NETWORK
+  const state =
+    CODES.find(([pattern]) => pattern.test(code)) ?? MESSAGES.find(([text]) => text.test(errorReason(error)))
+  return state?.[1] ?? code
+}
+
+function portOf(error: unknown): unknown {
+  return (error as { cause?: { port?: unknown } }).cause?.port
 }
 
 /** Returns whether repeating a statement may help soon. A statement that was lost on the way may have been committed. */
@@ -97,9 +111,13 @@ export function isNoRoom(error: unknown): boolean {
   return NO_ROOM.test(sqlState(error))
 }
 
-/** Returns whether a statement got no response at all in its time. */
-export function isSilence(error: unknown): boolean {
-  return error instanceof Error && error.message === 'Query read timeout'
+/**
+ * Runs an operation of a startup, again while the database does not respond: it may be starting too.
+ *
+ * @throws the operation's last error, or the signal's reason
+ */
+export function retryWhileUnavailable<Result>(run: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  return retryWhile(isTemporary, run, { patience: OPEN_PATIENCE, maxPause: MAX_PAUSE, signal })
 }
 
 /** Recognizes an error that may go away without a restart. */
@@ -117,27 +135,21 @@ export function toTemporaryFailure(error: unknown): TemporaryFailure | undefined
 
 /** Explains for `/readyz` why a statement failed. */
 export function explainUnavailable(error: unknown): string {
-  if (error instanceof DatabaseError) return `${error.message.replace(/^t/, 'T')}.`
-  const sentence = sentenceFor(sqlState(error), READINESS_SENTENCES)
-  return sentence ?? `The database cannot be written: ${errorReason(error)}.`
+  return `${toDatabaseError(error, 'the database').message.replace(/^t/, 'T')}.`
 }
 
 /** Turns any error met while using a database into a DatabaseError, with the error as its cause. */
 export function toDatabaseError(error: unknown, database: string): DatabaseError {
   if (error instanceof DatabaseError) return error
   const state = sqlState(error)
-  const sentence = sentenceFor(state, STARTUP_SENTENCES) ?? `cannot be used: ${errorReason(error)}`
-  const reason = state === TLS ? ` (${tlsReason(error)})` : ''
-  return new DatabaseError(`${database} ${sentence}${reason}`, { cause: error })
+  const [, sentence = ''] = SENTENCES.find(([pattern]) => pattern.test(state)) ?? []
+  const reason = state === TLS ? tlsReason(error) : errorReason(error)
+  return new DatabaseError(`${database} ${sentence.replace('$', () => reason)}`, { cause: error })
 }
 
 function tlsReason(error: unknown): string {
   const { cause } = error as { cause?: { reason?: unknown } }
   return String(cause?.reason ?? errorReason(error))
-}
-
-function sentenceFor(state: string, sentences: Sentences): string | undefined {
-  return sentences.find(([pattern]) => pattern.test(state))?.[1]
 }
 
 /** Turns an error of Prisma or the driver into a DatabaseError, and returns any other error as it is. */

@@ -5,10 +5,9 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 import type { ConnectionCounts } from '../../database.ts'
 import type { Sql, SqlValue } from '../../shared/sql.ts'
-import { isSilence } from './errors.ts'
 import { findPassword } from './password-file.ts'
+import { rejectUnsuitable } from './promises.ts'
 import { describeDatabase, type ServerAddress } from './server-address.ts'
-import { rejectUnsuitable } from './suitable-server.ts'
 import { readTlsOptions } from './tls.ts'
 
 /** How long connecting, checking a new connection, or waiting for a free one may take, in milliseconds. */
@@ -132,7 +131,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement
 
   // Where one connection is silent, each of the others would take as long to show it.
   connections.on('release', (error: unknown) => {
-    if (isSilence(error)) disconnect()
+    if (error instanceof Error && error.message === 'Query read timeout') disconnect()
   })
   return { connections, adapter, sql: createPoolSql(connections, nameStatement), counts, disconnect, close }
 }

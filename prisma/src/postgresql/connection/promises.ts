@@ -1,9 +1,8 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { ClientBase, Pool } from 'pg'
 import { DatabaseError } from '../../database-error.ts'
 import { select } from '../../shared/sql.ts'
 import { sqlState } from './errors.ts'
-import type { Pool } from './pool.ts'
-import { describeLoss } from './suitable-server.ts'
 
 /** The oldest major version that PostgreSQL itself still maintains. */
 const MIN_MAJOR_VERSION = 14
@@ -19,8 +18,17 @@ const TRIGGERS = [
   'Plant_updated_to',
 ]
 
-/** A statement that fails where plants cannot be inserted, and changes nothing. It takes the lock on their order. */
-export const INSERT_NOTHING = `INSERT INTO "Plant" ("account", "id", "name") SELECT '', '', '' WHERE false`
+/**
+ * A statement that fails if a request would, and changes nothing: where a table or column is locked, missing or not allowed.
+ * It takes the lock on the order of plants.
+ */
+export const INSERT_NOTHING = `
+  INSERT INTO "Plant" ("account", "id", "name", "tag")
+  SELECT "plant"."account", "plant"."id", "plant"."name", "plant"."tag"
+  FROM "Plant" AS "plant", "Token" AS "token", "Edits" AS "edits", "Secret" AS "secret"
+  WHERE false AND ROW("plant"."seq", "token"."id", "token"."hash", "token"."account", "token"."scopes", "token"."label",
+    "token"."createdAt", "token"."expiresAt", "token"."revokedAt", "edits"."account", "edits"."count", "secret"."name",
+    "secret"."value") IS NULL`
 
 const SELECT_STATE = `
   SELECT
@@ -36,20 +44,23 @@ const SELECT_STATE = `
      WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass) AS in_order`
 
 /**
- * Who has a lock whose key is a bigint, of which PostgreSQL shows the halves; where that one waits for another, the other.
- * A role may see the times of others only with the rights of `pg_read_all_stats`.
+ * Who has the lock on the order, whose key is a bigint of which PostgreSQL shows the halves, or has locked a table; where that
+ * one waits for another, the other. A role may see the times of others only with the rights of `pg_read_all_stats`.
  */
 const SELECT_BLOCKER = `
   SELECT pid, application_name AS name, round(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds,
     wait_event = 'SyncRep' AS waits_for_standby
   FROM pg_stat_activity WHERE pid = (
     SELECT coalesce((pg_blocking_pids(pid))[1], pid) FROM pg_locks
-    WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    WHERE granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (
+      locktype = 'advisory' AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
+      OR relation IN ('"Plant"'::regclass, '"Token"'::regclass, '"Edits"'::regclass, '"Secret"'::regclass)
+        AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
     LIMIT 1)`
 
-/** SQLSTATE lock_not_available. */
-const LOCK_TIMEOUT = '55P03'
+const SELECT_SUITABILITY = `SELECT pg_is_in_recovery(), current_setting('synchronous_commit') = 'off'`
+/** SQLSTATEs lock_not_available and read_only_sql_transaction. */
+const [LOCK_TIMEOUT, READ_ONLY] = ['55P03', '25006']
 
 /** The settings of a server, and what its schema has that Prisma does not know. */
 type State = Record<string, unknown>
@@ -61,8 +72,11 @@ type State = Record<string, unknown>
  * @param database names it in messages
  * @throws {DatabaseError} if a setting or the schema breaks a promise
  */
-export async function checkPromises(pool: Pool, database: string): Promise<void> {
-  const reason = (await whyNotKept(pool.adapter)) ?? (await whyNotInOrder(pool))
+export async function checkPromises(
+  { adapter, connections }: { adapter: SqlQueryable; connections: Pool },
+  database: string,
+): Promise<void> {
+  const reason = (await whyNotKept(adapter)) ?? (await whyNotInOrder(connections))
   if (reason !== undefined) throw new DatabaseError(`${database} ${reason}`)
 }
 
@@ -105,7 +119,7 @@ function whyNotComplete(state: State): string | undefined {
  * Tries whether a transaction that inserts keeps others out. In engines that only speak PostgreSQL's protocol, advisory
  * locks or triggers may do nothing.
  */
-async function whyNotInOrder({ connections }: Pool): Promise<string | undefined> {
+async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
   const isFree = async () => {
     const { rows } = await connections.query(`SELECT pg_try_advisory_xact_lock(${ORDER_LOCK}) AS free`)
     return rows[0].free === true
@@ -128,7 +142,7 @@ async function whyNotInOrder({ connections }: Pool): Promise<string | undefined>
   }
 }
 
-/** Names the process whose transaction has the lock on the order of plants; undefined: none has. */
+/** Names the process whose transaction blocks requests; undefined: none does. */
 export async function describeBlocker(connection: SqlQueryable): Promise<string | undefined> {
   const [blocker] = await select(connection, SELECT_BLOCKER)
   if (!blocker) return undefined
@@ -137,5 +151,31 @@ export async function describeBlocker(connection: SqlQueryable): Promise<string 
   if (waitsForStandby === true)
     return 'A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.'
   const age = seconds === null ? 'A transaction' : `A transaction that has been open for ${seconds} s`
-  return `${age} blocks new plants: end it, or run SELECT pg_terminate_backend(${pid}), which is ${JSON.stringify(name)}.`
+  return `${age} blocks requests: end it, or run SELECT pg_terminate_backend(${pid}), which is ${JSON.stringify(name)}.`
+}
+
+/**
+ * Rejects a new connection to a server that only follows the primary: it would return old data, and during a failover
+ * the same address leads to one server after the other. Rejects one that loses commits, too: a new default of
+ * `synchronous_commit` applies only to new connections.
+ *
+ * @param timeout how long the server may take to respond, in milliseconds
+ * @throws {DatabaseError} if it loses commits
+ */
+export async function rejectUnsuitable(client: ClientBase, database: string, timeout: number): Promise<void> {
+  const query = { text: SELECT_SUITABILITY, rowMode: 'array' as const, query_timeout: timeout }
+  const { rows } = await client.query<[isStandby: boolean, losesCommits: boolean]>(query)
+  const [isStandby, losesCommits] = rows[0] ?? []
+  if (isStandby) throw standbyError()
+  if (losesCommits) throw new DatabaseError(`${database} ${describeLoss('synchronous_commit')}`)
+}
+
+/** Creates the error of a read on a standby, with the code of a write on one. */
+export function standbyError(): Error {
+  return Object.assign(new Error('The server is a standby'), { code: READ_ONLY, severity: 'FATAL' })
+}
+
+/** Explains what a setting that is off breaks, and how to fix it. */
+export function describeLoss(setting: string): string {
+  return `has ${setting} = off, so that a power failure loses plants that were acknowledged: set it to on`
 }

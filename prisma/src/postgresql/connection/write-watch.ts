@@ -35,7 +35,8 @@ export function watchWrites({ adapter, sql }: Pool): WriteWatch {
   async function probe(): Promise<string | undefined> {
     const reason = await whyNotKept(adapter)
     if (reason !== undefined) return `The database ${reason}.`
-    await watch(() => sql.execute(failed ? INSERT_AND_UNDO : INSERT_NOTHING))
+    await sql.execute(INSERT_NOTHING)
+    if (failed) await sql.execute(INSERT_AND_UNDO)
     failed = false
     return undefined
   }
