@@ -21,7 +21,7 @@ export {
   type Tokens,
 } from './database.ts'
 export { DatabaseError } from './database-error.ts'
-export { databaseUrl, hasPassword, nameDatabase } from './database-url.ts'
+export { databaseUrl, explainIgnored, hasPassword, nameDatabase } from './database-url.ts'
 export {
   backupDatabase,
   checkMigrated,

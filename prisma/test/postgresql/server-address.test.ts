@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { backupDatabase, DatabaseError, databaseUrl, hasPassword } from '../../src/index.ts'
+import { readGuide } from '../../../test/helpers/production/guide.ts'
+import { backupDatabase, DatabaseError, databaseUrl, explainIgnored, hasPassword } from '../../src/index.ts'
 import { describeDatabase, readServerAddress } from '../../src/postgresql/connection/server-address.ts'
 
 /** A URL without a host, with a port. */
@@ -26,7 +27,6 @@ describe('readServerAddress', () => {
     ['postgresql://h/d?application_name=shop&schema=public', { applicationName: 'shop' }],
   ])('reads %s', (url, address) => {
     expect(readServerAddress(url)).toMatchObject(address)
-    expect(databaseUrl(url)).toBe(url)
   })
 
   test.each([
@@ -39,16 +39,15 @@ describe('readServerAddress', () => {
     ['postgresql://u:secret@h', 'names no database'],
     ['postgresql://h/a/b', 'has a "/" in the name of the database'],
     ['postgresql://h,i/d', 'names several hosts'],
-    [
-      'postgresql://h/d?sslmode=prefer',
-      'has an invalid sslmode; write one of disable, require, verify-ca, verify-full',
-    ],
     ['postgresql://h/d?sslcert=/c.pem', 'has the parameter sslcert, but no sslmode that uses it'],
     ['postgresql:///d?host=/tmp&sslmode=require', 'has an sslmode, but a Unix socket is not encrypted'],
-    ['postgresql://h/d?pgbouncer=yes', 'has an invalid pgbouncer; write true or false'],
-    ['postgresql://h/d?connection_limit=1', 'has an invalid connection_limit; write a number from 2 to 1000'],
-    ['postgresql://h/d?target_session_attrs=any', 'has the parameter "target_session_attrs", which is not supported'],
-    ['postgresql://h/d?schema=x', 'names a schema, which is not supported'],
+    ['postgresql://h/d?pgbouncer=yes', 'has an unsupported pgbouncer: write one of pgbouncer=false, pgbouncer=true'],
+    [
+      'postgresql://h/d?sslmod=require',
+      'has the parameter "sslmod", which is not supported; known are application_name',
+    ],
+    ['postgresql://u:secret@h:1,i:2/d', 'names several hosts, which is not supported'],
+    ['postgresql://h:1,[::1]:2/d?sslmode=require', 'names several hosts, which is not supported'],
     ['postgresql://h/d?schema=', 'has no value for the parameter schema'],
     ['postgresql://h/d?host=a&host=b', 'has the parameter host twice'],
   ])('rejects %s', (url, reason) => {
@@ -59,6 +58,33 @@ describe('readServerAddress', () => {
     expect(read).not.toThrow(/secret|cret|100%/)
   })
 })
+
+describe('the table of the guide', () => {
+  const rows = codeTable(readGuide('several-machines/README.md'), 'The URL of a provider')
+
+  test.each(rows)('%s: write %s', (found, write) => {
+    const url = /^postgres/.test(found) ? found.replace('...', 'h/d') : `postgresql://h/d?${found}`
+    const pasted = found.startsWith('host1') ? `postgresql://u:p@${found}/d` : url
+    if (/^(the same|nothing: ignored)/.test(write)) {
+      expect(databaseUrl(pasted)).toBe(pasted)
+      const ignored = `DATABASE_URL has ${found.replace(/=.*/, '')}, which changes nothing here: remove it`
+      expect(explainIgnored(pasted)).toBe(write === 'nothing: ignored' ? ignored : undefined)
+      return
+    }
+    const [, advice = ''] = /`(.*?)`/.exec(write) ?? []
+    expect(() => databaseUrl(pasted)).toThrow(DatabaseError)
+    expect(() => databaseUrl(pasted)).toThrow(advice)
+  })
+})
+
+/** Returns the cells of a table, a row for each code of the first cell. */
+function codeTable(guide: string, heading: string): [found: string, write: string][] {
+  const [, section = ''] = guide.split(`## ${heading}\n`)
+  const lines = section.split('\n## ')[0]?.matchAll(/^\| (`.*`) \| (.*) \|$/gm) ?? []
+  return [...lines].flatMap(([, first = '', write = '']) =>
+    [...first.matchAll(/`(.*?)`/g)].map(([, found = '']): [string, string] => [found, write]),
+  )
+}
 
 describe('for any text', () => {
   /** Text that occurs in no message and no example. */

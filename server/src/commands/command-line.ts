@@ -100,7 +100,7 @@ try {
 function report(error: unknown): number {
   // Commander has printed its own errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-  if (error instanceof SettingsError || error instanceof UsageError) {
+  if (error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)) {
     console.error(`plant-store: ${error.message}`)
     return EXIT_USAGE
   }
@@ -108,4 +108,10 @@ function report(error: unknown): number {
   const isExpected = EXPECTED.some((type) => error instanceof type)
   console.error(isExpected ? `plant-store: ${(error as Error).message}` : error)
   return EXIT_FAILURE
+}
+
+/** Returns whether no restart helps against an error of HOST or PORT. */
+function isInvalidAddress(error: unknown): error is StartError {
+  const code = error instanceof StartError && (error.cause as NodeJS.ErrnoException | undefined)?.code
+  return code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EACCES'
 }

@@ -65,6 +65,19 @@ test('reports a missing folder in one line, with exit code 1, and does not creat
   expect(await readdir(folder)).toEqual([])
 })
 
+test.each([
+  [{ HOST: '999.1.1.1' }, /HOST 999\.1\.1\.1 is not an address of this machine/],
+  [{ HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
+  [
+    { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' },
+    /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be read \(ENOENT\)/,
+  ],
+  [{ DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL names several hosts/],
+])('exits with 2, so that it is not restarted for ever, with %o', async (mistake, message) => {
+  const result = await runCommand(['serve'], { ...environment, PORT: '0', ...mistake })
+  expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) })
+})
+
 test('exits with 0 on SIGTERM, and leaves one file: the database', async () => {
   const server = await startServerProcess(environment)
   expect(await server.end()).toBe(0)

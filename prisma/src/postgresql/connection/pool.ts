@@ -100,6 +100,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, nameStatement
     user,
     password: () => readPassword(address, user),
     ssl: readTlsOptions(address),
+    enableChannelBinding: address.channelBinding,
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     keepAlive: true,

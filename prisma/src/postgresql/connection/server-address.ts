@@ -14,6 +14,8 @@ export interface ServerAddress {
   /** Default: PGPASSWORD, or what `~/.pgpass` has for this server. */
   readonly password: string | undefined
   readonly sslMode: SslMode
+  /** Whether the password proves to the server that this connection is the one that it sees, where the server can do that. */
+  readonly channelBinding: boolean
   /** Files in PEM format: what certifies the server, and this client's certificate and key. */
   readonly sslRootCertificate: string | undefined
   readonly sslCertificate: string | undefined
@@ -28,10 +30,14 @@ export interface ServerAddress {
 
 /** The beginning of a URL without a host. */
 const HOSTLESS = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?(?=[/?]|:\d+[/?]|$)/i
+/** Several hosts, each with a port or without. */
+const SEVERAL_HOSTS = /^[^:]+:\/\/(?:[^/?#@]*@)?[^/?#@,]+,[^/?#@]*(?=[/?]|$)/
 const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
 const SSL_MODES: readonly string[] = ['disable', 'require', 'verify-ca', 'verify-full'] satisfies SslMode[]
-const PARAMETERS = [
+/** Parameters that are used, or checked. */
+const KNOWN = [
   'application_name',
+  'channel_binding',
   'connection_limit',
   'host',
   'pgbouncer',
@@ -40,7 +46,18 @@ const PARAMETERS = [
   'sslkey',
   'sslmode',
   'sslrootcert',
+  'target_session_attrs',
 ]
+/** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
+const IGNORED =
+  /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|gssencmode|keepalives\w*|load_balance_hosts|sslcompression|sslnegotiation|sslsni|supa|tcp_user_timeout|workaround)$/
+/** What to write instead of parameters that others have. */
+const INSTEAD: Record<string, string> = {
+  currentSchema: 'ALTER ROLE ... SET search_path in PostgreSQL',
+  options: 'ALTER ROLE ... SET in PostgreSQL',
+  ssl: 'sslmode=require, sslmode=verify-full or sslmode=disable',
+  sslaccept: 'sslmode=verify-full, or sslmode=require to accept any certificate',
+}
 const DEFAULT_PORT = 5432
 /** Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond. */
 const DEFAULT_CONNECTION_LIMIT = 8
@@ -63,8 +80,7 @@ export function readServerAddress(value: string): ServerAddress {
   if (database === '') throw invalid('names no database')
   if (database.includes('/')) throw invalid('has a "/" in the name of the database, which is the last part of the path')
   const host = parameters.get('host') ?? (hasHost ? decode(url.hostname).replace(/^\[(.*)\]$/, '$1') : 'localhost')
-  if (host.includes(','))
-    throw invalid('names several hosts, which is not supported: name one that always is the primary')
+  if (host.includes(',')) throw severalHosts()
   return {
     host,
     port: url.port === '' ? DEFAULT_PORT : Number(url.port),
@@ -72,13 +88,21 @@ export function readServerAddress(value: string): ServerAddress {
     user: decode(url.username) || undefined,
     password: decode(url.password) || undefined,
     sslMode: readSslMode(parameters, host),
-    sslRootCertificate: parameters.get('sslrootcert'),
+    channelBinding: readOne(parameters, 'channel_binding', ['prefer', 'disable', 'require']) === 'require',
+    // As in libpq, `system` are the authorities that this computer trusts.
+    sslRootCertificate: parameters.get('sslrootcert')?.replace(/^system$/, '') || undefined,
     sslCertificate: parameters.get('sslcert'),
     sslKey: parameters.get('sslkey'),
-    pgbouncer: readFlag(parameters, 'pgbouncer'),
+    pgbouncer: readOne(parameters, 'pgbouncer', ['false', 'true']) === 'true',
     connectionLimit: readConnectionLimit(parameters),
     applicationName: parameters.get('application_name') ?? 'plant-store',
   }
+}
+
+/** Returns the names of a URL's parameters that change nothing. */
+export function ignoredParameters(value: string): string[] {
+  if (!isPostgresqlUrl(value)) return []
+  return [...parse(value).url.searchParams.keys()].filter((name) => IGNORED.test(name))
 }
 
 /** Names a database in messages, without the user and the password. */
@@ -93,6 +117,7 @@ function parse(value: string): { url: URL; hasHost: boolean } {
   const url = URL.canParse(withHost) ? new URL(withHost) : undefined
   // A special character in the password ends the host early, and would make the rest of it a part of the path.
   const isCut = url !== undefined && (url.hash !== '' || url.pathname.includes('@') || url.search.includes('@'))
+  if (!isCut && SEVERAL_HOSTS.test(value)) throw severalHosts()
   if (!url || isCut || !/^[^:]+:\/\//.test(value)) {
     throw invalid('is not a URL: percent-encode special characters, such as # as %23, / as %2F and @ as %40')
   }
@@ -102,8 +127,10 @@ function parse(value: string): { url: URL; hasHost: boolean } {
 function readParameters(url: URL): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [name, value] of url.searchParams) {
-    if (!PARAMETERS.includes(name)) {
-      const known = PARAMETERS.join(', ')
+    if (IGNORED.test(name)) continue
+    if (INSTEAD[name]) throw invalid(`has the parameter ${name}, which is not supported: write ${INSTEAD[name]}`)
+    if (!KNOWN.includes(name)) {
+      const known = KNOWN.join(', ')
       throw invalid(`has the parameter ${JSON.stringify(name)}, which is not supported; known are ${known}`)
     }
     if (parameters.has(name)) throw invalid(`has the parameter ${name} twice`)
@@ -111,14 +138,15 @@ function readParameters(url: URL): Map<string, string> {
     parameters.set(name, value)
   }
   if ((parameters.get('schema') ?? 'public') !== 'public') {
-    throw invalid('names a schema, which is not supported: set the search_path of the role instead')
+    throw invalid('names a schema, which is not supported: write ALTER ROLE ... SET search_path in PostgreSQL')
   }
+  // Every connection is to a primary, which can be written.
+  readOne(parameters, 'target_session_attrs', ['any', 'primary', 'read-write'])
   return parameters
 }
 
 function readSslMode(parameters: Map<string, string>, host: string): SslMode {
-  const mode = parameters.get('sslmode') ?? 'disable'
-  if (!SSL_MODES.includes(mode)) throw invalid(`has an invalid sslmode; write one of ${SSL_MODES.join(', ')}`)
+  const mode = readOne(parameters, 'sslmode', SSL_MODES)
   if (mode !== 'disable' && host.startsWith('/')) throw invalid('has an sslmode, but a Unix socket is not encrypted')
   if (mode !== 'disable') return mode as SslMode
   const file = ['sslrootcert', 'sslcert', 'sslkey'].find((name) => parameters.has(name))
@@ -126,10 +154,11 @@ function readSslMode(parameters: Map<string, string>, host: string): SslMode {
   return 'disable'
 }
 
-function readFlag(parameters: Map<string, string>, name: string): boolean {
-  const value = parameters.get(name) ?? 'false'
-  if (value !== 'true' && value !== 'false') throw invalid(`has an invalid ${name}; write true or false`)
-  return value === 'true'
+/** Reads a parameter that has one of these values; default: the first. */
+function readOne(parameters: Map<string, string>, name: string, values: readonly string[]): string {
+  const value = parameters.get(name) ?? values[0] ?? ''
+  if (values.includes(value)) return value
+  throw invalid(`has an unsupported ${name}: write one of ${values.map((each) => `${name}=${each}`).join(', ')}`)
 }
 
 function readConnectionLimit(parameters: Map<string, string>): number {
@@ -146,6 +175,10 @@ function decode(text: string): string {
   } catch {
     throw invalid('has a "%" that begins no percent-encoding: write %25')
   }
+}
+
+function severalHosts(): DatabaseError {
+  return invalid('names several hosts, which is not supported: name one that always leads to the primary')
 }
 
 function invalid(reason: string): DatabaseError {

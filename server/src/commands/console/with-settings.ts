@@ -1,4 +1,4 @@
-import { explainDatabaseError } from '@plant-store/prisma'
+import { explainDatabaseError, explainIgnored } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { type Environment, findMistakenMode, readSettings, type Settings } from '../../settings/settings.ts'
 import { createLogger } from '../../telemetry/log/logger.ts'
@@ -9,8 +9,7 @@ export async function withSettings(
   overrides: Environment = {},
 ): Promise<void> {
   const settings = readSettings({ ...process.env, ...overrides })
-  const warning = findMistakenMode(process.env)
-  if (warning) console.error(`plant-store: ${warning}`)
+  for (const warning of findWarnings(settings)) console.error(`plant-store: ${warning}`)
   await explainFailure(settings, () => run(settings))
 }
 
@@ -18,9 +17,12 @@ export async function withSettings(
 export async function withSettingsAndLog(run: (settings: Settings, logger: Logger) => Promise<void>): Promise<void> {
   const settings = readSettings(process.env)
   const logger = await createLogger(settings.logLevel)
-  const warning = findMistakenMode(process.env)
-  if (warning) logger.warn(warning)
+  for (const warning of findWarnings(settings)) logger.warn(warning)
   await explainFailure(settings, () => run(settings, logger))
+}
+
+function findWarnings({ databaseUrl }: Settings): string[] {
+  return [findMistakenMode(process.env), explainIgnored(databaseUrl)].filter((warning) => warning !== undefined)
 }
 
 async function explainFailure({ databaseUrl }: Settings, run: () => Promise<void>): Promise<void> {
