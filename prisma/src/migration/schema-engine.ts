@@ -40,12 +40,19 @@ async function instantiate(): Promise<void> {
   // The package's own entry imports the .wasm file as a module, which Node.js does not do.
   const folder = path.dirname(require.resolve('@prisma/schema-engine-wasm'))
   const binary = await readFile(path.join(folder, 'schema_engine_bg.wasm'))
-  const { instance } = await WebAssembly.instantiate(binary, { './schema_engine_bg.js': { ...glue } })
+  const { instance } = await WebAssembly.instantiate(binary, { './schema_engine_bg.js': { ...glue, ...timers() } })
   glue.__wbg_set_wasm(instance.exports)
   reportPanics()
   const start = instance.exports['__wbindgen_start']
   if (typeof start !== 'function') throw new Error('@prisma/schema-engine-wasm has no __wbindgen_start')
   start()
+}
+
+/** Keeps the engine's time limit on its lock, 10 s, from keeping the process running once a migration has ended. */
+function timers(): object {
+  const names = Object.keys(glue).filter((name) => name.startsWith('__wbg_setTimeout'))
+  const start = (run: () => void, time: number) => setTimeout(run, time).unref()
+  return Object.fromEntries(names.map((name) => [name, start]))
 }
 
 /** Turns panics, which the engine reports through this global, into errors. */

@@ -1,10 +1,10 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
-import { DatabaseError } from '../database-error.ts'
+import { DatabaseError, errorReason } from '../database-error.ts'
 import { applyMigrations } from '../migration/apply-migrations.ts'
 import { pendingMigrations } from '../migration/migration-history.ts'
 import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
-import { retryWhileUnavailable, toDatabaseError } from './connection/errors.ts'
+import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { createIfMissing } from './create-database.ts'
@@ -12,6 +12,10 @@ import { beginTransaction } from './transaction.ts'
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'pg_advisory_xact_lock(72707369)'
+
+/** What PostgreSQL 15 and newer let only the owner of a database do. */
+const RIGHTS =
+  '. This user must be the owner of the database (ALTER DATABASE ... OWNER TO), or have the right to create tables (GRANT CREATE ON SCHEMA public TO), and own the tables that exist'
 
 /** Migrates a PostgreSQL database, and creates it if it does not exist and this user may. */
 export async function migrateDatabase(
@@ -70,13 +74,16 @@ async function migrate(
   database: string,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  const { connection, commit, rollback } = await beginTransaction(adapter)
+  const { connection, failure, commit, rollback } = await beginTransaction(adapter)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
     // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
     await pendingMigrations(connection, database, migrations)
     const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
-      throw new DatabaseError(`${database} was not migrated and is unchanged: ${error.message}`, { cause: error.cause })
+      const cause = failure() ?? error
+      const reason = error.message.startsWith('the migration') ? error.message : errorReason(cause)
+      const rights = sqlState(cause) === '42501' ? RIGHTS : ''
+      throw new DatabaseError(`${database} was not migrated and is unchanged: ${reason}${rights}`, { cause })
     })
     await commit()
     return applied

@@ -176,6 +176,6 @@ export function standbyError(): Error {
 }
 
 /** Explains what a setting that is off breaks, and how to fix it. */
-export function describeLoss(setting: string): string {
+function describeLoss(setting: string): string {
   return `has ${setting} = off, so that a power failure loses plants that were acknowledged: set it to on`
 }
