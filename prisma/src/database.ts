@@ -7,7 +7,7 @@ export interface Database {
   secret(name: string): Promise<Buffer>
   /** Returns whether there is neither a token nor a plant yet. */
   isEmpty(): Promise<boolean>
-  /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to two seconds. */
+  /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
   whyUnavailable(): Promise<string | undefined>
   /** Recognizes an error that may go away by itself; undefined: retrying does not help. */
   failure(error: unknown): TemporaryFailure | undefined

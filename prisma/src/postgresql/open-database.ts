@@ -5,11 +5,11 @@ import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
 import type { Sql } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
-import { isTemporary, retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { isTemporary, retryWhileUnavailable, toDatabaseError } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
 import { checkPromises } from './connection/promises.ts'
+import { createReadiness } from './connection/readiness.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { watchWrites } from './connection/write-watch.ts'
 import { dialect } from './dialect.ts'
 import { createPlants } from './plants.ts'
 
@@ -45,7 +45,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
 function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: OpenOptions): Database {
   const retry = <Result>(run: () => Promise<Result>) => retryWhile(isTemporary, run, { patience, onRetry })
-  const { adapter: connection, sql, whyUnwritable } = watchWrites(pool)
+  const { adapter, sql } = pool
   let prisma: Promise<PrismaClient> | undefined
   return {
     engine: 'postgresql',
@@ -61,15 +61,14 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
         return row?.[0] === true
       }),
 
-    whyUnavailable: whyUnwritable,
+    ...createReadiness(pool),
     state: () => readState(sql),
     connections: pool.counts,
-    failure: toTemporaryFailure,
     close: pool.close,
   }
 
   function loadPrisma(): Promise<PrismaClient> {
-    prisma ??= createPrisma(connection)
+    prisma ??= createPrisma(adapter)
     return prisma
   }
 }

@@ -1,6 +1,6 @@
 /** Requests through a pooler in transaction mode: each transaction may be on another connection. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -43,6 +43,18 @@ test.runIf(hasPgbouncer)('with pgbouncer=true nothing is kept in a session', asy
   const url = await startPgbouncer(postgresql.port)
   await expectService(`${url}/plants?pgbouncer=true`)
   await expect(startTestServer({ databaseUrl: `${url}/unknown?pgbouncer=true` })).rejects.toThrow(/does not exist/)
+})
+
+test.runIf(hasPgbouncer)('/readyz names what has locked a table, also through a pooler', async () => {
+  const databaseUrl = `${await startPgbouncer(postgresql.port)}/plants?pgbouncer=true`
+  await using server = await startTestServer({ databaseUrl, adminPort: 0 })
+  const readiness = async () => (await fetch(`${server.adminUrl}/readyz`)).text()
+  const other = await openConnection(postgresql.url('plants'))
+  await other.run('BEGIN; LOCK TABLE "Token"')
+  await expect.poll(readiness).toMatch(/^A transaction that has been open for \d+ s blocks requests: end it/)
+  await other.run('COMMIT')
+  await other.close()
+  await expect.poll(readiness).toBe('ready\n')
 })
 
 test.runIf(hasPgbouncer)('without it a startup is rejected promptly', async () => {

@@ -8,7 +8,7 @@ import { sqlState } from './errors.ts'
 const MIN_MAJOR_VERSION = 14
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
-const ORDER_LOCK = '482854661748'
+export const ORDER_LOCK = '482854661748'
 const TRIGGERS = [
   'Plant_deleted',
   'Plant_inserted',
@@ -43,24 +43,10 @@ const SELECT_STATE = `
     (SELECT seqcache = 1 AND seqincrement = 1 FROM pg_sequence
      WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass) AS in_order`
 
-/**
- * Who has the lock on the order, whose key is a bigint of which PostgreSQL shows the halves, or has locked a table; where that
- * one waits for another, the other. A role may see the times of others only with the rights of `pg_read_all_stats`.
- */
-const SELECT_BLOCKER = `
-  SELECT pid, application_name AS name, round(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds,
-    wait_event = 'SyncRep' AS waits_for_standby
-  FROM pg_stat_activity WHERE pid = (
-    SELECT coalesce((pg_blocking_pids(pid))[1], pid) FROM pg_locks
-    WHERE granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (
-      locktype = 'advisory' AND objsubid = 1 AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
-      OR relation IN ('"Plant"'::regclass, '"Token"'::regclass, '"Edits"'::regclass, '"Secret"'::regclass)
-        AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))
-    LIMIT 1)`
-
 const SELECT_SUITABILITY = `SELECT pg_is_in_recovery(), current_setting('synchronous_commit') = 'off'`
 /** SQLSTATEs lock_not_available and read_only_sql_transaction. */
-const [LOCK_TIMEOUT, READ_ONLY] = ['55P03', '25006']
+export const LOCK_TIMEOUT = '55P03'
+const READ_ONLY = '25006'
 
 /** The settings of a server, and what its schema has that Prisma does not know. */
 type State = Record<string, unknown>
@@ -140,18 +126,6 @@ async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
     // Closes the connection, and so ends the transaction.
     writer.release(true)
   }
-}
-
-/** Names the process whose transaction blocks requests; undefined: none does. */
-export async function describeBlocker(connection: SqlQueryable): Promise<string | undefined> {
-  const [blocker] = await select(connection, SELECT_BLOCKER)
-  if (!blocker) return undefined
-  const { pid, name, seconds, waits_for_standby: waitsForStandby } = blocker
-  // Ending its transaction would make plants visible that the standby does not have.
-  if (waitsForStandby === true)
-    return 'A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.'
-  const age = seconds === null ? 'A transaction' : `A transaction that has been open for ${seconds} s`
-  return `${age} blocks requests: end it, or run SELECT pg_terminate_backend(${pid}), which is ${JSON.stringify(name)}.`
 }
 
 /**
