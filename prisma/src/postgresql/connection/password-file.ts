@@ -25,16 +25,13 @@ const LINE = new RegExp(`^${Array(5).fill(`(${FIELD})`).join(':')}$`)
  * @throws {DatabaseError} if others may read the file: libpq ignores it then
  */
 export async function findPassword({ host, port, database, user }: PasswordQuery): Promise<string | undefined> {
-  const hosts = host.startsWith('/') ? [host, 'localhost'] : [host]
+  const wanted = [host, String(port), database, user]
   for (const line of (await readPasswordFile()).split(/\r?\n/)) {
-    if (line.startsWith('#')) continue
-    const fields = LINE.exec(line)
-      ?.slice(1)
-      .map((field) => (field === '*' ? undefined : field.replace(/\\(.)/g, '$1')))
-    if (!fields) continue
-    const [forHost, forPort = String(port), forDatabase = database, forUser = user, password = '*'] = fields
-    const isForHost = forHost === undefined || hosts.includes(forHost)
-    if (isForHost && forPort === String(port) && forDatabase === database && forUser === user) return password
+    const fields = line.startsWith('#') ? undefined : LINE.exec(line)?.slice(1)
+    const values = fields?.map((field) => field.replace(/\\(.)/g, '$1')) ?? []
+    // As in libpq, the server of a Unix socket may be called localhost.
+    if (host.startsWith('/') && values[0] === 'localhost') values[0] = host
+    if (fields && wanted.every((value, index) => fields[index] === '*' || values[index] === value)) return values[4]
   }
   return undefined
 }
