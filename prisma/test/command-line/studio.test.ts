@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
+import { createAuthority } from '../../../test/helpers/network/certificates.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { commandLines } from '../helpers/command-lines.ts'
@@ -70,12 +71,15 @@ test.each(engines)('studio reports a missing database in one line on $engine', {
 })
 
 test.each([
-  ['sslcert=client.pem', 'does not support sslcert in DATABASE_URL: use a password'],
-  ['sslrootcert=ca.pem', 'does not support sslrootcert in DATABASE_URL: run it with NODE_EXTRA_CA_CERTS=ca.pem'],
+  ['sslcert', 'does not support sslcert in DATABASE_URL: use a password'],
+  ['sslrootcert', 'does not support sslrootcert in DATABASE_URL: run it with NODE_EXTRA_CA_CERTS='],
 ])('studio reports %s, which its driver lacks', { timeout: 60_000 }, async (parameter, message) => {
-  const url = `postgresql://127.0.0.1/plants?sslmode=verify-full&${parameter}`
+  const file = path.join(temporaryFolder(), 'certificate.pem')
+  writeFileSync(file, createAuthority('Plant Store Test').certificate)
+  const url = `postgresql://127.0.0.1/plants?sslmode=verify-full&${parameter}=${file}`
   const { code, stderr } = await runPrisma(['studio', '--browser', 'none'], url)
-  expect({ code, stderr }).toEqual({ code: 1, stderr: `Prisma Studio ${message}\n` })
+  const place = parameter === 'sslrootcert' ? file : ''
+  expect({ code, stderr }).toEqual({ code: 1, stderr: `Prisma Studio ${message}${place}\n` })
 })
 
 /** A Studio that listens. */
