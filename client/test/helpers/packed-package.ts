@@ -7,13 +7,9 @@ export { type Consumer, run } from '../../../test/helpers/packed-package.ts'
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const consumerFiles = fileURLToPath(new URL('../consumer', import.meta.url))
 
-/**
- * Packs the SDK, and installs it in an app with the files of `test/consumer`.
- *
- * @param parent the folder in which to create the app, with the tools that it uses. Default: that of temporary files
- */
-export async function createConsumer(parent?: string): Promise<Consumer> {
-  const consumer = await installPackage(client, { ...(parent !== undefined && { parent }) })
+/** Packs the SDK, and installs it in an app with the files of `test/consumer`. */
+export async function createConsumer(): Promise<Consumer> {
+  const consumer = await installPackage(client)
   await cp(consumerFiles, consumer.folder, { recursive: true })
   return consumer
 }

@@ -1,57 +1,60 @@
 /** The package in Jest, whose jsdom has no `fetch`, `Request`, `Response` and `TextEncoder`. */
-import { cp } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, test } from 'vitest'
-import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { type Consumer, createConsumer, run } from '../helpers/packed-package.ts'
+import { run } from '../helpers/packed-package.ts'
+import { createRecipeApp, RECIPE_TIMEOUT, type RecipeApp } from '../helpers/recipe-app.ts'
 
 const MINUTE = 60_000
 const files = fileURLToPath(new URL('../jest', import.meta.url))
-const tools = fileURLToPath(new URL('../recipes', import.meta.url))
 
-if (!isLong) console.log('Skipped: Jest, because it is installed for the test (PLANT_STORE_LONG_TESTS=1 runs it)')
-
-describe.skipIf(!isLong)('the package runs in Jest', () => {
-  let consumer: Consumer
+describe.runIf(isLong)('the package runs in Jest', () => {
+  let app: RecipeApp
   let server: TestServer
   beforeAll(async () => {
-    consumer = await createConsumer(await installTools(tools))
-    await cp(files, consumer.folder, { recursive: true })
+    app = await createRecipeApp(['Jest'])
+    // Without a type, as `npm init` writes it.
+    await writeFile(path.join(app.folder, 'package.json'), '{ "private": true }')
+    await cp(files, app.folder, { recursive: true })
     server = await startTestServer()
-  }, INSTALL_TIMEOUT)
+  }, RECIPE_TIMEOUT)
   afterAll(async () => {
     explainSkipped()
     await server.close()
   })
 
-  const programs: [string, string | undefined][] = [
-    [`Node.js ${process.versions.node}`, process.execPath],
-    ['Node.js 24', findRuntime('node-24/bin/node')],
-  ]
-  const noFetch = 'fetch: set the option or globalThis.fetch'
-  // Node.js 24 rejects the AbortSignal of jsdom.
-  const foreignSignal = 'fetch: the function failed: RequestInit: Expected signal'
-  const environments: [string, (program: string) => string][] = [
-    ['node', () => ''],
-    ['jsdom', () => noFetch],
-    ['./jsdom-with-fetch.cjs', (program) => (program === 'Node.js 24' ? foreignSignal : '')],
-  ]
+  test('with the recipe, in Node.js and in jsdom', { timeout: RECIPE_TIMEOUT }, async () => {
+    const report = JSON.parse(await app.run('jest/bin/jest.js', ['--json', '--testTimeout=60000']))
+    expect(report).toMatchObject({ success: true, numPassedTests: 2 })
+  })
 
-  for (const [name, program] of programs) {
-    noteAbsence(name, program)
-    test.skipIf(!program).each(environments)(
-      `on ${name}, with the environment %s`,
+  const noFetch = 'fetch: set the option or globalThis.fetch'
+  // Node.js 24 and later reject the AbortSignal of jsdom.
+  const foreignSignal = 'fetch: the function failed: RequestInit: Expected signal'
+  const runs: [number, string, string][] = [
+    [20, 'node', ''],
+    [20, 'jsdom', noFetch],
+    [20, './jsdom-with-fetch.cjs', ''],
+    [24, 'node', ''],
+    [24, 'jsdom', noFetch],
+    [24, './jsdom-with-fetch.cjs', foreignSignal],
+  ]
+  for (const [version, environment, failure] of runs) {
+    const program = findRuntime(`node-${version}/bin/node`)
+    noteAbsence(`Node.js ${version}`, program)
+    test.skipIf(!program)(
+      `on Node.js ${version}, with the environment ${environment}`,
       { timeout: MINUTE },
-      async (environment, failure) => {
-        const jest = path.join(consumer.folder, '../node_modules/jest/bin/jest.js')
-        const { token } = await server.createToken({ account: `${name} ${environment}` })
-        const settings = { SERVICE_URL: server.url, SERVICE_TOKEN: token, EXPECTED_FAILURE: failure(name) }
+      async () => {
+        const jest = path.join(app.folder, '../node_modules/jest/bin/jest.js')
+        const { token } = await server.createToken({ account: `${version} ${environment}` })
+        const settings = { SERVICE_URL: server.url, SERVICE_TOKEN: token, EXPECTED_FAILURE: failure }
         const parameters = [jest, '--env', environment, '--testMatch', '**/sdk.jest.cjs', '--cache=false']
-        await run(String(program), parameters, consumer.folder, settings)
+        await run(String(program), parameters, app.folder, settings)
       },
     )
   }

@@ -1,22 +1,24 @@
 import type { App, Service } from './app'
 import { createPlant, getPlants } from './generated/orval/fetch'
-import { createPlantBody, createPlantResponse, getPlantsQueryParams, getPlantsResponse } from './generated/orval/zod'
+import { CreatePlantBody, CreatePlantResponse, GetPlantsQueryParams, GetPlantsResponse } from './generated/orval/zod'
 
-/** `orval` with `fetch` and zod: an id is a `number`, and its client has no place for another serializer. */
+/** `orval` with `fetch` and zod: an id is a `number`, which its validator limits, and no serializer can be set. */
 export function createApp({ token }: Service): App {
   const options = { headers: { authorization: `Bearer ${token}` } }
 
-  const create: App['create'] = async (plant) => {
-    const { status, data } = await createPlant(createPlantBody.parse(plant), options)
-    return status === 200 ? createPlantResponse.parse(data) : data.error
-  }
-
   return {
-    create,
-    async list(limit) {
-      const { status, data } = await getPlants(getPlantsQueryParams.parse({ limit }), options)
-      return status === 200 ? getPlantsResponse.parse(data) : data.error
+    async create(plant) {
+      const { status, data } = await createPlant(CreatePlantBody.parse(plant), options)
+      return status === 200 ? CreatePlantResponse.parse(data) : data.error
     },
-    createExactly: (id, name) => create({ id: Number(id), name }),
+    async list(limit) {
+      const { status, data } = await getPlants(GetPlantsQueryParams.parse({ limit }), options)
+      return status === 200 ? GetPlantsResponse.parse(data) : data.error
+    },
+    async createExactly(id, name) {
+      const plant = { id: Number(id), name }
+      const { data } = await createPlant(plant, options)
+      return [CreatePlantBody.safeParse(plant).success, data]
+    },
   }
 }

@@ -1,0 +1,150 @@
+/** The recipes in one app, each with the tool that it is for. Next.js and Jest have apps of their own. */
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { run } from '../../../test/helpers/packed-package.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startForwardProxy } from '../helpers/forward-proxy.ts'
+import { createRecipeApp, RECIPE_TIMEOUT, type RecipeApp } from '../helpers/recipe-app.ts'
+import { sendError, startTinyServer } from '../helpers/tiny-server.ts'
+
+const sections = [
+  'React with TanStack Query',
+  'Cloudflare Workers',
+  'Mock Service Worker',
+  'Vitest',
+  'A proxy',
+  'Ids as text',
+]
+
+test('the page names the versions that its tests install', async () => {
+  const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
+  const [introduction = ''] = (await read('../../docs/recipes.md')).split('\n## ')
+  const { dependencies } = JSON.parse(await read('package.json'))
+  const names = {
+    React: 'react',
+    'TanStack Query': '@tanstack/react-query',
+    'Next.js': 'next',
+    MSW: 'msw',
+    Jest: 'jest',
+    Vitest: 'vitest',
+    undici: 'undici',
+  }
+  for (const [name, dependency] of Object.entries(names)) {
+    expect(introduction).toMatch(new RegExp(`${name}\\s${Number.parseInt(dependencies[dependency], 10)}[,.]`))
+  }
+  const [, year, month] = /^1\.(\d{4})(\d\d)/.exec(dependencies.workerd) ?? []
+  expect(introduction).toContain(`workerd ${year}-${month}`)
+})
+
+describe.runIf(isLong)('an app with the recipes', () => {
+  let app: RecipeApp
+  let service: TestServer
+  beforeAll(async () => {
+    service = await startTestServer()
+    app = await createRecipeApp(sections)
+    await app.add('react.test.tsx')
+    await app.run('typescript/bin/tsc', ['--noEmit', 'false', '--outDir', 'dist'])
+  }, RECIPE_TIMEOUT)
+  afterAll(() => service.close())
+
+  /** Creates an account, and returns its token with the environment variables of the SDK. */
+  async function createAccount(account: string) {
+    const { token } = await service.createToken({ account })
+    return { token, environment: { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token } }
+  }
+
+  const runFile = (file: string, environment: Record<string, string>) =>
+    run(process.execPath, [path.join('dist', file)], app.folder, environment)
+
+  test('its tests with React, MSW and Vitest pass; a query that fails sends 3 requests instead of 12', {
+    timeout: RECIPE_TIMEOUT,
+  }, async () => {
+    await using overloaded = await startTinyServer((response) => sendError(response, 50300))
+    const { environment } = await createAccount('react')
+    const output = await app.run('vitest/vitest.mjs', ['run', '--exclude', 'dist', '--testTimeout=60000'], {
+      ...environment,
+      OVERLOADED_URL: overloaded.url,
+    })
+    expect(output).toContain('9 passed (9)')
+    const count = (path: string) => overloaded.requests.filter(({ url }) => url === path).length
+    expect([count('/one/plants'), count('/two/plants')]).toEqual([3, 12])
+  })
+
+  test('a Cloudflare Worker adds a plant with an exact id and lists it', { timeout: RECIPE_TIMEOUT }, async () => {
+    const { token } = await createAccount('worker')
+    await build({
+      entryPoints: [path.join(app.folder, 'src/worker.ts')],
+      outfile: path.join(app.folder, 'worker.js'),
+      bundle: true,
+      format: 'esm',
+      conditions: ['workerd', 'worker', 'browser'],
+    })
+    const port = await freePort()
+    await writeFile(path.join(app.folder, 'config.capnp'), configureWorker(port, service.url, token))
+    await using _ = await app.start('workerd/bin/workerd', ['serve', 'config.capnp'], port)
+
+    const worker = `http://127.0.0.1:${port}`
+    const added = await fetch(worker, { method: 'POST', body: 'Ficus' })
+    expect([added.status, await added.json()]).toEqual([200, [{ name: 'Ficus' }]])
+    const other = await service.post('{"id":9007199254740993,"name":"Monstera"}', { token })
+    expect(await other.json()).toMatchObject({ error: 40003 })
+    expect((await service.post('{"id":9007199254740992,"name":"Monstera"}', { token })).status).toBe(200)
+    expect(await (await fetch(worker)).json()).toEqual([{ name: 'Ficus' }, { name: 'Monstera' }])
+  })
+
+  test.each([
+    ['undici', 'proxy.js', {}],
+    ['Node.js itself', 'plain.js', { NODE_USE_ENV_PROXY: '1' }],
+  ])('%s sends requests through a proxy', { timeout: RECIPE_TIMEOUT }, async (name, file, settings) => {
+    await using proxy = await startForwardProxy()
+    const { token, environment } = await createAccount(name)
+    await service.post('{"id":1,"name":"Orchid"}', { token })
+    const program = `import { createPlantStoreClient } from '@plant-store/client'
+console.log(await createPlantStoreClient().getPlants())`
+    await writeFile(path.join(app.folder, 'dist/plain.js'), program)
+    const variables = { ...environment, ...settings, HTTP_PROXY: proxy.url }
+    expect(await runFile(file, variables)).toBe("[ { name: 'Orchid' } ]\n")
+    expect(proxy.targets).toEqual([expect.stringContaining(new URL(service.url).host)])
+    await runFile(file, { ...variables, NO_PROXY: '127.0.0.1' })
+    expect(proxy.targets).toHaveLength(1)
+  })
+
+  test('an id survives JSON', { timeout: RECIPE_TIMEOUT }, async () => {
+    const { environment } = await createAccount('ids')
+    const output = await runFile('ids.js', environment)
+    expect(output).toBe('{"id":"9007199254740993","name":"Ficus"}\nundefined undefined -1n\n')
+  })
+
+  test('parseId accepts every int64 and nothing else', async () => {
+    const { parseId } = await import(pathToFileURL(path.join(app.folder, 'dist/lib/parse-id.js')).href)
+    const min = -(2n ** 63n)
+    fc.assert(fc.property(fc.bigInt({ min, max: -min - 1n }), (id) => parseId(String(id)) === id))
+    for (const text of ['', ' 1', '1 ', '+1', '0x10', '1.0', '1e3', '١', '1\n', String(min - 1n), String(-min)]) {
+      expect(parseId(text), JSON.stringify(text)).toBeUndefined()
+    }
+  })
+})
+
+/** Writes what `wrangler.toml` says otherwise. The network is restricted to public addresses by default. */
+function configureWorker(port: number, url: string, token: string): string {
+  return `
+using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = (
+      modules = [(name = "worker.js", esModule = embed "worker.js")],
+      compatibilityDate = "2026-01-01",
+      bindings = [(name = "PLANT_STORE_URL", text = "${url}"), (name = "PLANT_STORE_TOKEN", text = "${token}")],
+    )),
+    (name = "internet", network = (allow = ["private"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
+);
+`
+}
