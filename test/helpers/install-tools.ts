@@ -25,7 +25,8 @@ export async function installTools(source: string): Promise<string> {
   const draft = await mkdtemp(`${folder}-`)
   for (const name of ['package.json', 'package-lock.json']) await cp(path.join(source, name), path.join(draft, name))
   try {
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], draft)
+    const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+    await run('npm', ['ci', ...options], draft)
     await rename(draft, folder)
   } catch (error) {
     await rm(draft, { recursive: true })

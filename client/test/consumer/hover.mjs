@@ -1,12 +1,13 @@
-// Prints what an editor shows for an expression. Usage: node hover.mjs TYPESCRIPT_LIBRARY EXPRESSION
+// Prints what an editor shows for expressions, as JSON. Usage: node hover.mjs TYPESCRIPT_LIBRARY EXPRESSION...
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import process from 'node:process'
 
-const [library, expression] = process.argv.slice(2)
+const [library, ...expressions] = process.argv.slice(2)
 const { default: ts } = await import(library)
 const file = path.resolve('hover.mts')
-const text = `import type { PlantStoreClient } from '@plant-store/client'\ndeclare const client: PlantStoreClient\n${expression}`
+const head = `import type { PlantStoreClient } from '@plant-store/client'\ndeclare const client: PlantStoreClient\n`
+const text = head + expressions.join('\n')
 writeFileSync(file, text)
 const service = ts.createLanguageService({
   ...ts.sys,
@@ -17,5 +18,9 @@ const service = ts.createLanguageService({
   getCompilationSettings: () => ({ module: ts.ModuleKind.NodeNext, strict: true }),
   getDefaultLibFileName: ts.getDefaultLibFilePath,
 })
-const { displayParts, documentation } = service.getQuickInfoAtPosition(file, text.length - 1)
-console.log(ts.displayPartsToString([...displayParts, ...documentation]))
+const hovers = expressions.map((expression) => {
+  const end = text.indexOf(`\n${expression}`) + expression.length
+  const { displayParts, documentation } = service.getQuickInfoAtPosition(file, end)
+  return [expression, ts.displayPartsToString([...displayParts, ...documentation])]
+})
+console.log(JSON.stringify(Object.fromEntries(hovers)))

@@ -1,2 +1,0 @@
-// An empty program, as the baseline of the compiler's cost.
-export {}
