@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { cp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { exclusively } from './exclusively.ts'
 import { isLong } from './long-tests.ts'
 import { run } from './packed-package.ts'
 
@@ -21,17 +22,17 @@ export async function installTools(source: string): Promise<string> {
   const lockfile = await readFile(path.join(source, 'package-lock.json'))
   const version = createHash('sha256').update(lockfile).digest('hex').slice(0, 12)
   const folder = path.join(tmpdir(), `plant-store-${path.basename(source)}-${version}`)
-  if (existsSync(folder)) return folder
-  const draft = await mkdtemp(`${folder}-`)
-  for (const name of ['package.json', 'package-lock.json']) await cp(path.join(source, name), path.join(draft, name))
-  try {
+  return await exclusively(`${folder}.lock`, async () => {
+    if (existsSync(folder)) return folder
+    const draft = `${folder}.draft`
+    for (const name of ['package.json', 'package-lock.json']) await cp(path.join(source, name), path.join(draft, name))
     const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-    await run('npm', ['ci', ...options], draft)
-    await rename(draft, folder)
-  } catch (error) {
-    await rm(draft, { recursive: true })
-    // Another run may have been faster.
-    if (!existsSync(folder)) throw error
-  }
-  return folder
+    try {
+      await run('npm', ['ci', ...options], draft)
+      await rename(draft, folder)
+    } finally {
+      await rm(draft, { recursive: true, force: true })
+    }
+    return folder
+  })
 }

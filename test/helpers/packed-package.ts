@@ -3,6 +3,7 @@ import { cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { exclusively } from './exclusively.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const execute = promisify(execFile)
@@ -34,7 +35,9 @@ export async function installPackage(
   { parent, dependencies = [] }: ConsumerOptions = {},
 ): Promise<Consumer> {
   const folder = temporaryFolder(parent)
-  await run(process.execPath, [pnpm, 'pack', '--pack-destination', folder], source)
+  const pack = () => run(process.execPath, [pnpm, 'pack', '--pack-destination', folder], source)
+  // It builds the package, which would remove files that another process packs.
+  await exclusively(path.join(source, 'node_modules/.pack.lock'), pack)
   const { name, version } = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8'))
   const tarball = path.join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
