@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
-import { until } from '../../../test/helpers/until.ts'
+import { startProgram } from './start-program.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const tools = path.join(client, 'test/recipes')
@@ -68,7 +66,7 @@ export async function createRecipeApp(sections: string[], serviceUrl?: string): 
     run: (script, parameters = [], environment) =>
       run(process.execPath, command(script, parameters), folder, createEnvironment(environment)),
     start: (script, parameters, port, environment) =>
-      startProgram(command(script, parameters), folder, port, createEnvironment(environment)),
+      startProgram(command(script, parameters), port, { cwd: folder, env: createEnvironment(environment) }),
   }
 }
 
@@ -87,38 +85,4 @@ async function readRecipes(sections: string[]): Promise<{ name: string; code: st
 function createEnvironment(environment: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env
   return { PATH, HOME, TMPDIR, CI: 'true', NEXT_TELEMETRY_DISABLED: '1', ...environment }
-}
-
-async function startProgram(
-  [script = '', ...parameters]: string[],
-  cwd: string,
-  port: number,
-  env: NodeJS.ProcessEnv,
-): Promise<AsyncDisposable> {
-  // A group of its own, which ends with all its processes.
-  const child = spawn(process.execPath, [script, ...parameters], { cwd, env, detached: true })
-  const closed = once(child, 'close')
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  }
-  const stop = async () => {
-    if (child.exitCode === null && child.pid) process.kill(-child.pid, 'SIGKILL')
-    await closed
-  }
-  const responds = () =>
-    fetch(`http://127.0.0.1:${port}`).then(
-      () => true,
-      () => child.exitCode !== null,
-    )
-  try {
-    await until(responds, 60_000)
-    if (child.exitCode !== null) throw new Error(`${script} ended`)
-  } catch (cause) {
-    await stop()
-    throw new Error(`${script} does not respond:\n${output}`, { cause })
-  }
-  return { [Symbol.asyncDispose]: stop }
 }
