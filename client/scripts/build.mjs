@@ -3,10 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { rewriteImportsOfTypes } from '../../scripts/rewrite-imports-of-types.mjs'
 
-const folder = fileURLToPath(new URL('..', import.meta.url))
+const folder = path.join(import.meta.dirname, '..')
 const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
 
 process.chdir(folder)

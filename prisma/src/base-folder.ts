@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */
 export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
 
 // The same folder from `src/` and from the compiled `dist/`.
-const parent = fileURLToPath(new URL('../../', import.meta.url))
+const parent = path.join(import.meta.dirname, '../../')
 
 /** Whether this runs from a checkout of the repository, and not from an installed package. */
 export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.yaml'))

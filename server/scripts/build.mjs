@@ -5,7 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compilePackage } from '../../scripts/build-package.mjs'
 
-const folder = fileURLToPath(new URL('..', import.meta.url))
+const folder = path.join(import.meta.dirname, '..')
 const docs = path.join(folder, 'dist/docs')
 const page = path.join(folder, 'src/docs/page')
 const swaggerUi = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))

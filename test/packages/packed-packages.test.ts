@@ -118,7 +118,8 @@ test.each([
   '%s publish in the folder "%s" fails and names the command of a release',
   { timeout: TIMEOUT },
   (program, folder, parameters) => {
-    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'] }
+    // pnpm asks the registry first, and would ask again for 70 seconds.
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], npm_config_fetch_retries: '0' }
     const { status, stdout, stderr } = spawnSync(program, [...parameters, `--registry=${NO_REGISTRY}`], {
       cwd: path.join(root, folder),
       env,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 /** One folder of `migrations/`. */
 export interface Migration {
@@ -11,8 +10,8 @@ export interface Migration {
 
 /** Where the migrations of each engine are: the same folder from `src/` and from the compiled `dist/`. */
 export const migrationsFolders = {
-  sqlite: fileURLToPath(new URL('../../migrations', import.meta.url)),
-  postgresql: fileURLToPath(new URL('../../postgresql/migrations', import.meta.url)),
+  sqlite: path.join(import.meta.dirname, '../../migrations'),
+  postgresql: path.join(import.meta.dirname, '../../postgresql/migrations'),
 }
 
 /** Reads the migrations in the order in which they are applied: by name, which begins with the time. */
