@@ -1,23 +1,21 @@
-import type { ErrorCatalogue } from './description.ts'
-import { describe, type Source } from './document.ts'
-import { generateEndpoints } from './endpoints.ts'
+import { errorMessages } from '@plant-store/contract'
+import { type ErrorCatalogue, readModel, type Source } from './model.ts'
 import { generateOperations } from './operations.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
-import { comment } from './typescript.ts'
+import { comment, literal } from './typescript.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
 /** Generates the SDK files, by name. */
 export function generate(source: Source): Record<string, string> {
-  const description = describe(source)
-  const types = generateTypes(description)
-  const operations = generateOperations(description, types)
+  const model = readModel(source)
+  const types = generateTypes(model)
+  const operations = generateOperations(model, types)
   return {
-    'endpoints.ts': header + generateEndpoints(description),
     'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
     'operations.ts': `${header}${imports(types.text, operations)}\n${operations}`,
-    'routes.ts': header + generateRoutes(description),
+    'routes.ts': header + generateRoutes(model),
     'types.ts': header + types.text,
   }
 }
@@ -25,13 +23,15 @@ export function generate(source: Source): Record<string, string> {
 function generateErrorCodes(errorCatalogue: ErrorCatalogue): string {
   const entries = Object.entries(errorCatalogue)
   const codes = entries.map(([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`)
+  const messages = Object.entries(errorMessages).map(([name, text]) => `  ${name}: ${literal(text)},\n`)
   const reasons = entries.map(([name, { reason }]) => `  ${name}:\n    ${JSON.stringify(reason)},\n`)
   return [
     '/** The codes of the error catalogue, by name: compare the `code` of an `ApiError` with them. */\n',
     `export const errorCodes = {\n${codes.join('')}} as const\n\n`,
     '/** The name of an error code. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
     '/** What each error code means. */\n',
-    `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n`,
+    `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n\n`,
+    `/** The messages of the service; a name in braces is replaced. */\nexport const errorMessages = {\n${messages.join('')}}\n`,
   ].join('')
 }
 

@@ -1,9 +1,9 @@
-import type { Description, OperationDescription, ResponseDescription } from './description.ts'
+import type { Model, OperationModel, ResponseModel } from './model.ts'
 import { bodyOf, contentOf, errorName, parametersName, type Types } from './types.ts'
 import { comment, literal, union } from './typescript.ts'
 
 /** Generates the list of operations, from which `src/operations.ts` derives the other ways to call them. */
-export function generateOperations({ operations }: Description, types: Types): string {
+export function generateOperations({ operations }: Model, types: Types): string {
   const methods = operations.map((operation) => generateMethod(operation, types))
   const responses = operations.map((operation) => `  ${operation.name}: ${rawResponse(operation, types)}\n`)
   const errors = operations.map((operation) => `  ${operation.name}: ${errorName(operation)}\n`)
@@ -17,7 +17,7 @@ export function generateOperations({ operations }: Description, types: Types): s
   ].join('\n')
 }
 
-function generateErrorType(operation: OperationDescription): string {
+function generateErrorType(operation: OperationModel): string {
   const { name, declaredErrors } = operation
   return (
     `/** Every error of \`${name}\`. Switch on \`kind\`. */\n` +
@@ -26,7 +26,7 @@ function generateErrorType(operation: OperationDescription): string {
   )
 }
 
-function generateMethod(operation: OperationDescription, types: Types): string {
+function generateMethod(operation: OperationModel, types: Types): string {
   const { name, description, idempotent, deprecated, responses } = operation
   const documentation = [
     description,
@@ -39,20 +39,20 @@ function generateMethod(operation: OperationDescription, types: Types): string {
   return `${text}  ${name}(${listParameters(operation, types)}): Promise<${data}>\n`
 }
 
-function rawResponse(operation: OperationDescription, types: Types): string {
+function rawResponse(operation: OperationModel, types: Types): string {
   const type = operation.paged ? 'RawPage' : 'RawResponse'
   return union(
     operation.responses.map((response) => `${type}<${writeData(operation, response, types)}, ${response.status}>`),
   )
 }
 
-function writeData(operation: OperationDescription, response: ResponseDescription, types: Types): string {
+function writeData(operation: OperationModel, response: ResponseModel, types: Types): string {
   const content = contentOf(operation, response)
   return content ? types.write(content) : 'undefined'
 }
 
 /** Lists path parameters, body, query, headers and options, in this order, each only if the operation has it. */
-function listParameters(operation: OperationDescription, types: Types): string {
+function listParameters(operation: OperationModel, types: Types): string {
   const { parameters } = operation
   const list: string[] = []
   const body = bodyOf(operation)

@@ -1,15 +1,17 @@
 import {
   type Components,
-  type Description,
   ERROR,
-  type OperationDescription,
+  type Field,
+  type Model,
+  type OperationModel,
   type ParameterPlace,
   partsOf,
-  type ResponseDescription,
+  type ResponseModel,
+  reject,
+  type Schema,
   schemasOfRequest,
   schemasOfResponse,
-} from './description.ts'
-import { documentationOf, type Field, reject, type Schema } from './schema.ts'
+} from './model.ts'
 import { capitalized, comment, literal, propertyName, union } from './typescript.ts'
 
 /** The names that `src/index.ts` exports, apart from the generated ones. A generated type of one of them would be lost. */
@@ -58,7 +60,7 @@ export interface Types {
 }
 
 /** Returns the name of the type of an operation's parameters. */
-export function parametersName({ name }: OperationDescription, place: ParameterPlace): string {
+export function parametersName({ name }: OperationModel, place: ParameterPlace): string {
   return capitalized(name) + { path: 'Path', query: 'Query', header: 'Headers' }[place]
 }
 
@@ -72,26 +74,23 @@ export interface Content {
 }
 
 /** Returns the body of an operation, if it has one. */
-export function bodyOf({ name, body }: OperationDescription): Content | undefined {
+export function bodyOf({ name, body }: OperationModel): Content | undefined {
   return body && { operation: name, direction: 'request', schema: body, status: undefined }
 }
 
 /** Returns the content of a response, if it has any. */
-export function contentOf(
-  { name, responses }: OperationDescription,
-  response: ResponseDescription,
-): Content | undefined {
+export function contentOf({ name, responses }: OperationModel, response: ResponseModel): Content | undefined {
   const { status, schema } = response
   return schema && { operation: name, direction: 'response', schema, status: responses.length > 1 ? status : undefined }
 }
 
 /** Returns the name of the type of an operation's errors. */
-export function errorName({ name }: OperationDescription): string {
+export function errorName({ name }: OperationModel): string {
   return `${capitalized(name)}Error`
 }
 
 /** Generates a type for each component, and for what each operation takes and returns. */
-export function generateTypes({ components, operations }: Description): Types {
+export function generateTypes({ components, operations }: Model): Types {
   const written = findUsed(operations.flatMap(schemasOfRequest), components)
   const read = findUsed(operations.flatMap(schemasOfResponse), components)
   const types = [
@@ -138,8 +137,7 @@ export function generateTypes({ components, operations }: Description): Types {
     return written.has(name) && read.has(name) && hasInt64({ kind: 'component', name }, components)
   }
 
-  function nameComponent([name, { description, schema }]: [string, Components[string]]): NamedType[] {
-    const documentation = documentationOf(description)
+  function nameComponent([name, { documentation, schema }]: [string, Components[string]]): NamedType[] {
     const direction = written.has(name) && !read.has(name) ? 'request' : 'response'
     const named: NamedType[] = [{ name: typeName(name), documentation, schema, direction }]
     if (needsInput(name)) {
@@ -158,7 +156,7 @@ export function generateTypes({ components, operations }: Description): Types {
   }
 }
 
-function nameParameters(operation: OperationDescription): NamedType[] {
+function nameParameters(operation: OperationModel): NamedType[] {
   const places = { path: 'path parameters', query: 'query', header: 'headers' }
   return (Object.entries(places) as [ParameterPlace, string][])
     .filter(([place]) => operation.parameters[place].length > 0)
@@ -171,7 +169,7 @@ function nameParameters(operation: OperationDescription): NamedType[] {
 }
 
 /** Names the bodies and responses that are neither a component nor a list of one. */
-function nameContents(operation: OperationDescription): NamedType[] {
+function nameContents(operation: OperationModel): NamedType[] {
   const contents = [bodyOf(operation), ...operation.responses.map((response) => contentOf(operation, response))]
   return contents
     .filter((content) => content !== undefined)

@@ -1,4 +1,4 @@
-import type { Literal } from './schema.ts'
+import type { Literal } from '@plant-store/contract/openapi'
 
 /** Writes the name of a property, in quotes if it needs them. */
 export function propertyName(name: string): string {

@@ -1,7 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
-import { ErrorSchema } from './errors.ts'
-import { describedAs } from './json-schema.ts'
+import { ErrorSchema, errorMessages } from './errors.ts'
 import { NewPlantSchema, PlantSchema } from './plants.ts'
 
 const c = initContract()
@@ -36,7 +35,7 @@ export interface OperationMetadata {
 const plantsTag: Tag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
 const MAX_PAGE_SIZE = 1000
-const INVALID_LIMIT = { error: `must be an integer between 1 and ${MAX_PAGE_SIZE}` }
+const INVALID_LIMIT = { error: errorMessages.invalidLimit.replace('limit: ', '') }
 const DUPLICATE = { error: 'must appear only once' }
 
 const LimitSchema = z
@@ -49,7 +48,7 @@ const LimitSchema = z
   .meta({
     description: 'The number of plants per page, 1 to 1000. Default: the whole list.',
     examples: [100],
-    ...describedAs({ type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE }),
+    override: { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE },
   })
 
 const CursorSchema = z.string(DUPLICATE).optional().meta({

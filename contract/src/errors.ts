@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { describedAs } from './json-schema.ts'
 
 /**
  * Lists every error that the service responds with. `code` is the `error` number of the body and never changes: HTTP
@@ -86,6 +85,15 @@ export const errorCatalogue = {
   },
 } as const satisfies Record<string, { code: number; reason: string }>
 
+/** The messages of the service that the fake of the SDK has too; a name in braces is replaced. */
+export const errorMessages = {
+  idTaken: 'id: is taken by another plant of this account. Choose another id.',
+  invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
+  invalidLimit: 'limit: must be an integer between 1 and 1000',
+  scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
+  bodyTooLarge: 'The body is larger than {limit} bytes. Send a smaller one.',
+} as const
+
 /** The name of an entry of the error catalogue. */
 export type ErrorName = keyof typeof errorCatalogue
 
@@ -103,7 +111,7 @@ export const ErrorSchema = z
     error: z.int32().meta({
       description: 'Numeric error value from the error catalogue: HTTP status x 100 + n.',
       examples: [40002],
-      ...describedAs({ type: 'integer', format: 'int32' }),
+      override: { type: 'integer', format: 'int32' },
     }),
     message: z.string().meta({
       description: 'Error text: what is wrong and how to fix it. It may change, so branch on `error` instead.',

@@ -5,7 +5,15 @@ export {
   type Scope,
   ScopeSchema,
 } from './contract.ts'
-export { type ErrorBody, type ErrorCode, type ErrorName, ErrorSchema, errorCatalogue, statusOf } from './errors.ts'
+export {
+  type ErrorBody,
+  type ErrorCode,
+  type ErrorName,
+  ErrorSchema,
+  errorCatalogue,
+  errorMessages,
+  statusOf,
+} from './errors.ts'
 export {
   Int64Schema,
   type NewPlant,

@@ -1,11 +1,12 @@
 import type { AppRoute } from '@ts-rest/core'
-import { createDocument, type ZodOpenApiObject, type ZodOpenApiOperationObject } from 'zod-openapi'
 import { contract, type Tag } from './contract.ts'
 import { ErrorSchema, errorCatalogue } from './errors.ts'
-import { requireComponents } from './openapi/components.ts'
-import { describeExactly } from './openapi/describe-exactly.ts'
-import { asOperation, describeOperation, metadataOf } from './openapi/operation.ts'
-import { hoistFromSchemas } from './openapi/parameters.ts'
+import { asOperation, describeOperation, metadataOf, type Operation } from './openapi/operation.ts'
+import { type Components, describe, type JsonSchema, reject } from './openapi/schema.ts'
+
+export type { Content, Operation } from './openapi/operation.ts'
+export type { Parameter } from './openapi/parameters.ts'
+export type { JsonSchema, Literal } from './openapi/schema.ts'
 
 /** Most generated clients are not exact here: this is what their users need to know. */
 const IDS =
@@ -26,76 +27,87 @@ export interface OpenApiOptions {
   operations?: Record<string, unknown>
 }
 
+/** The operations of each path, by their method in lower case. */
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
+
 /** An OpenAPI 3.1 document. */
-export type OpenApiDocument = ReturnType<typeof createDocument>
+export interface OpenApiDocument {
+  readonly openapi: '3.1.1'
+  readonly info: Readonly<Record<string, unknown>> & { readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly security: readonly { readonly bearer: readonly string[] }[]
+  readonly tags: readonly Tag[]
+  readonly paths: Paths
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly securitySchemes: Readonly<Record<string, object>>
+  }
+}
 
 /**
  * Creates the OpenAPI 3.1 document of the service from the contract.
  *
- * @throws Error with the operation, the place and what to do, if the document cannot express a part of the contract
+ * @throws Error with the operation, the place and what to do, if the document or the SDK cannot express a part of it
  */
 export function createOpenApiDocument({
   serverUrl = '/',
   operations = contract,
 }: OpenApiOptions = {}): OpenApiDocument {
   const routes = Object.entries(operations).map(([name, value]) => ({ name, route: asOperation(name, value) }))
-  const document = createDocument(
-    {
-      openapi: '3.1.1',
-      info: {
-        title: 'Plant Store',
-        version: '1.0.0',
-        description: `A small plant store: create plants, list plants.\n\n${IDS}\n\n${errorTable()}`,
-        contact: { name: 'Plant Store maintainers' },
-        license: { name: 'MIT', identifier: 'MIT' },
-      },
-      servers: [{ url: serverUrl }],
-      security: [{ bearer: [] }],
-      tags: collectTags(routes),
-      paths: describePaths(routes),
-      components: {
-        // Any path may respond with it, also where no operation says so.
-        schemas: { Error: ErrorSchema },
-        securitySchemes: {
-          bearer: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'The header `Authorization: Bearer <ACCESS_TOKEN>` (RFC 6750).',
-          },
+  const components: Components = new Map()
+  const paths = describePaths(routes, components)
+  // Any path may respond with it, also where no operation says so.
+  describe(ErrorSchema, { name: 'Error', direction: 'response', components })
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Plant Store',
+      version: '1.0.0',
+      description: `A small plant store: create plants, list plants.\n\n${IDS}\n\n${errorTable()}`,
+      contact: { name: 'Plant Store maintainers' },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: serverUrl }],
+    security: [{ bearer: [] }],
+    tags: collectTags(routes),
+    paths,
+    components: {
+      schemas: Object.fromEntries([...components].map(([name, { json }]) => [name, json])),
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The header `Authorization: Bearer <ACCESS_TOKEN>` (RFC 6750).',
         },
       },
     },
-    { override: describeExactly },
-  )
-  hoistFromSchemas(document)
-  return document
+  }
 }
 
-function describePaths(routes: readonly NamedRoute[]): NonNullable<ZodOpenApiObject['paths']> {
-  const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  for (const { name, route } of routes) {
+function describePaths(routes: readonly NamedRoute[], components: Components): Paths {
+  const paths: Record<string, Record<string, Operation>> = {}
+  for (const [index, { name, route }] of routes.entries()) {
+    const operation = describeOperation(name, route, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     const same = Object.keys(paths).find((other) => withoutNames(other) === withoutNames(template))
     if (same !== undefined && same !== template) {
-      throw new Error(`${name}: another operation has this path as ${same}; use the same names of parameters`)
+      reject({ name }, `another operation has this path as ${same}; use the same names of parameters`)
     }
     const method = route.method.toLowerCase()
     paths[template] ??= {}
-    if (paths[template][method])
-      throw new Error(`${name}: another operation is ${route.method} ${route.path}; change it`)
-    paths[template][method] = describeOperation(name, route)
-  }
-  for (const [index, { name, route }] of routes.entries()) {
+    if (paths[template][method]) reject({ name }, `another operation is ${route.method} ${route.path}; change it`)
     const first = routes
       .slice(0, index)
       .find((other) => other.route.method === route.method && hides(other, route.path))
-    if (!first) continue
-    throw new Error(
-      `${name}: ${first.name} before it takes its requests: ${route.method} ${first.route.path} also matches ` +
-        `${route.path}; move ${name} before ${first.name}`,
-    )
+    if (first) {
+      reject(
+        { name },
+        `${first.name} before it takes its requests: ${route.method} ${first.route.path} also matches ${route.path}; ` +
+          `move ${name} before ${first.name}`,
+      )
+    }
+    paths[template][method] = operation
   }
-  requireComponents(Object.values(paths).flatMap((methods) => Object.values(methods)))
   return paths
 }
 

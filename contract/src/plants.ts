@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { checkedInRequests, describedAs } from './json-schema.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
@@ -13,7 +12,7 @@ export const Int64Schema = z
   .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })
   .transform((value) => BigInt(value))
   .refine((value) => value >= INT64_MIN && value <= INT64_MAX, { error: NOT_INT64 })
-  .meta(describedAs({ type: 'integer', format: 'int64' }))
+  .meta({ override: { type: 'integer', format: 'int64' } })
 
 /** Has the same verdict with and without the `u` flag, which a validator may set or not: pairs of surrogates are text. */
 const TEXT_PATTERN = '^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'
@@ -28,7 +27,8 @@ export const TextSchema = z
   .refine((text) => text.isWellFormed() && !text.includes('\0'), {
     error: 'must not contain U+0000 or a lone surrogate',
   })
-  .meta(checkedInRequests(TEXT_PATTERN))
+  // Clients need not check responses.
+  .meta({ inRequests: { pattern: TEXT_PATTERN } })
 
 const plantFields = {
   name: TextSchema.meta({
@@ -54,7 +54,7 @@ export const NewPlantSchema = z
         description:
           'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
           'write it as a JSON number, with a serializer that does not round integers above 2^53.',
-        ...describedAs({ type: 'integer', format: 'int64', examples: [1] }),
+        examples: [1],
       }),
       ...plantFields,
     },

@@ -1,18 +1,19 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { initContract } from '@ts-rest/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import { contract } from '../src/contract.ts'
 import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
-import { NewPlantSchema } from '../src/plants.ts'
+import { Int64Schema, NewPlantSchema, PlantSchema } from '../src/plants.ts'
 
-const document = createOpenApiDocument({ serverUrl: 'https://plants.example.com' })
-const { post, get } = document.paths?.['/plants'] ?? {}
-const operations: NonNullable<typeof post>[] = Object.values(document.paths ?? {}).flatMap((methods) =>
-  Object.values(methods),
-)
-const errorResponses = operations.flatMap(({ responses }) =>
-  Object.entries(responses ?? {}).filter(([status]) => Number(status) >= 400),
+/** The document as it is served. */
+const document = JSON.parse(JSON.stringify(createOpenApiDocument({ serverUrl: 'https://plants.example.com' })))
+const { post, get } = document.paths['/plants']
+const operations = [post, get]
+const errorResponses: [string, typeof document][] = operations.flatMap(({ responses }) =>
+  Object.entries(responses).filter(([status]) => Number(status) >= 400),
 )
 
 interface Schema {
@@ -22,12 +23,12 @@ interface Schema {
 }
 
 function componentOf(name: string): Schema {
-  return (document.components?.schemas?.[name] ?? {}) as Schema
+  return document.components.schemas[name]
 }
 
 test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator', async () => {
   const validator = new Validator()
-  const result = await validator.validate(JSON.parse(JSON.stringify(document)))
+  const result = await validator.validate(document)
   expect(result).toEqual({ valid: true })
   expect(validator.version).toBe('3.1')
 })
@@ -35,28 +36,26 @@ test('the OpenAPI document is valid OpenAPI 3.1 under an independent validator',
 test('the document has the specified version, paths, operations and components', () => {
   expect(document.info.version).toBe('1.0.0')
   expect(document.servers).toEqual([{ url: 'https://plants.example.com' }])
-  expect(operations.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(contract).sort())
-  expect([post?.operationId, post?.summary]).toEqual(['createPlant', 'Create Plant'])
-  expect([get?.operationId, get?.summary]).toEqual(['getPlants', 'Get Plants'])
-  expect(Object.keys(document.components?.schemas ?? {})).toEqual(
-    expect.arrayContaining(['Error', 'NewPlant', 'Plant']),
-  )
+  expect(operations.map(({ operationId }) => operationId)).toEqual(Object.keys(contract))
+  expect([post.operationId, post.summary]).toEqual(['createPlant', 'Create Plant'])
+  expect([get.operationId, get.summary]).toEqual(['getPlants', 'Get Plants'])
+  expect(Object.keys(document.components.schemas ?? {})).toEqual(expect.arrayContaining(['Error', 'NewPlant', 'Plant']))
 })
 
 test('every operation requires a bearer token with its scope', () => {
-  expect(document.components?.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } })
+  expect(document.components.securitySchemes).toMatchObject({ bearer: { type: 'http', scheme: 'bearer' } })
   expect(document.security).toEqual([{ bearer: [] }])
-  expect(post?.security).toEqual([{ bearer: ['write'] }])
-  expect(get?.security).toEqual([{ bearer: ['read'] }])
+  expect(post.security).toEqual([{ bearer: ['write'] }])
+  expect(get.security).toEqual([{ bearer: ['read'] }])
 })
 
 test('createPlant requires a NewPlant and responds with a Plant; getPlants responds with an array of Plant', () => {
-  expect(post?.requestBody).toEqual({
+  expect(post.requestBody).toEqual({
     required: true,
     content: { 'application/json': { schema: { $ref: '#/components/schemas/NewPlant' } } },
   })
-  expect(post?.responses?.['200'].content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Plant' })
-  expect(get?.responses?.['200'].content['application/json'].schema).toEqual({
+  expect(post.responses['200'].content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Plant' })
+  expect(get.responses['200'].content['application/json'].schema).toEqual({
     type: 'array',
     items: { $ref: '#/components/schemas/Plant' },
   })
@@ -79,7 +78,7 @@ test('every error response has an example of each of its errors', () => {
       expect(ErrorSchema.parse(examples[name].value)).toBeDefined()
     }
   }
-  expect(Object.keys(post?.responses?.['401'].content['application/json'].examples)).toEqual([
+  expect(Object.keys(post.responses['401'].content['application/json'].examples)).toEqual([
     'tokenMissing',
     'tokenInvalid',
     'tokenEnded',
@@ -88,22 +87,17 @@ test('every error response has an example of each of its errors', () => {
 
 test('the headers of responses are typed as what they are', () => {
   for (const status of ['429', '503']) {
-    expect(get?.responses?.[status].headers['Retry-After']).toMatchObject({
+    expect(get.responses[status].headers['Retry-After']).toMatchObject({
       required: true,
       schema: { type: 'integer', minimum: 0 },
     })
   }
-  expect(Object.keys(get?.responses?.['200'].headers)).toEqual([
-    'X-Request-Id',
-    'Link',
-    'RateLimit-Policy',
-    'RateLimit',
-  ])
-  expect(Object.keys(post?.responses?.['403'].headers)).toEqual(['X-Request-Id', 'WWW-Authenticate'])
+  expect(Object.keys(get.responses['200'].headers)).toEqual(['X-Request-Id', 'Link', 'RateLimit-Policy', 'RateLimit'])
+  expect(Object.keys(post.responses['403'].headers)).toEqual(['X-Request-Id', 'WWW-Authenticate'])
 })
 
 test('every operation has a tag that the document describes, and the document has a contact', () => {
-  expect([post?.tags, get?.tags]).toEqual([['plants'], ['plants']])
+  expect([post.tags, get.tags]).toEqual([['plants'], ['plants']])
   expect(document.tags).toEqual([{ name: 'plants', description: expect.stringMatching(/.{10,}/) }])
   expect(document.info.contact).toEqual({ name: 'Plant Store maintainers' })
 })
@@ -113,7 +107,7 @@ test('the document tells users of other generators about ids above 2^53', () => 
 })
 
 test('every field has its specified type and format, and a description', () => {
-  const { Plant, NewPlant, Error: ErrorComponent } = document.components?.schemas ?? {}
+  const { Plant, NewPlant, Error: ErrorComponent } = document.components.schemas ?? {}
   const text = { type: 'string' }
   expect(Plant).toMatchObject({ type: 'object', required: ['name'], properties: { name: text, tag: text } })
   expect(Object.keys((Plant as { properties: object }).properties)).toEqual(['name', 'tag'])
@@ -186,8 +180,123 @@ test('the examples of the fields of NewPlant are a valid NewPlant', () => {
 })
 
 test('getPlants takes an optional limit, 1 to 1000, and an optional cursor', () => {
-  const find = (name: string) => get?.parameters?.find((parameter) => 'name' in parameter && parameter.name === name)
+  const find = (name: string) => get.parameters.find((parameter: { name: string }) => parameter.name === name)
   expect(find('limit')).toMatchObject({ in: 'query', schema: { type: 'integer', minimum: 1, maximum: 1000 } })
   expect(find('cursor')).toMatchObject({ in: 'query', schema: { type: 'string' } })
-  for (const parameter of get?.parameters ?? []) expect(parameter).not.toHaveProperty('required', true)
+  for (const parameter of get.parameters) expect(parameter).not.toHaveProperty('required', true)
+})
+
+describe('an operation added to the contract', () => {
+  const c = initContract()
+  const added = { method: 'GET', path: '/beds', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
+  const old = z.string().meta({ deprecated: true, description: 'An old field.' })
+  const bed = z.strictObject({ names: z.array(z.string()).min(1).max(3).readonly(), old: old.optional() })
+  const bounds = z.object({ id: z.bigint().positive().max(10n).multipleOf(2n), count: z.int32(), ratio: z.float64() })
+  const content = (schema: object) => ({ content: { 'application/json': { schema } } })
+
+  test.each<[string, object, object]>([
+    [
+      'parameters, deprecated or required',
+      {
+        path: '/beds/:bed',
+        pathParams: z.object({ bed: z.coerce.bigint() }),
+        query: z.object({ old: old.optional(), list: z.preprocess((value) => [value].flat(), z.array(z.string())) }),
+        headers: { 'if-match': z.string().optional() },
+      },
+      {
+        parameters: [
+          { in: 'path', name: 'bed', required: true, schema: { type: 'integer', format: 'int64' } },
+          {
+            ...{ in: 'query', name: 'old', deprecated: true, description: 'An old field.' },
+            schema: { type: 'string', deprecated: true, description: 'An old field.' },
+          },
+          { in: 'query', name: 'list', required: true, schema: { type: 'array', items: { type: 'string' } } },
+          { in: 'header', name: 'if-match', schema: { type: 'string' } },
+        ],
+      },
+    ],
+    [
+      'no content',
+      { responses: { 204: c.noBody() } },
+      { responses: { 204: expect.not.objectContaining({ content: {} }) } },
+    ],
+    [
+      'a closed body',
+      { method: 'POST', body: bed },
+      {
+        requestBody: content({
+          type: 'object',
+          properties: {
+            names: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3 },
+            old: { type: 'string', deprecated: true, description: 'An old field.' },
+          },
+          required: ['names'],
+          additionalProperties: false,
+        }),
+      },
+    ],
+    [
+      'an open response',
+      { responses: { 200: bed } },
+      {
+        responses: {
+          200: {
+            content: { 'application/json': { schema: expect.not.objectContaining({ additionalProperties: false }) } },
+          },
+        },
+      },
+    ],
+    [
+      'bounds and formats of numbers',
+      { responses: { 200: bounds } },
+      {
+        responses: {
+          200: content({
+            properties: {
+              id: { type: 'integer', format: 'int64', exclusiveMinimum: 0, maximum: 10, multipleOf: 2 },
+              count: { type: 'integer', format: 'int32' },
+              ratio: { type: 'number', format: 'double' },
+            },
+          }),
+        },
+      },
+    ],
+    [
+      'a record',
+      { responses: { 200: z.record(z.string(), Int64Schema) } },
+      {
+        responses: { 200: content({ additionalProperties: { type: 'integer', format: 'int64' } }) },
+      },
+    ],
+    [
+      'several statuses',
+      { responses: { 200: PlantSchema, 201: z.array(PlantSchema), 404: ErrorSchema } },
+      {
+        responses: {
+          200: content({ $ref: '#/components/schemas/Plant' }),
+          201: content({ items: { $ref: '#/components/schemas/Plant' } }),
+          404: {
+            description: expect.stringContaining('40400'),
+            content: { 'application/json': { examples: { notFound: {} } } },
+          },
+        },
+      },
+    ],
+    [
+      'one component for a request and a response',
+      { method: 'POST', body: PlantSchema },
+      {
+        requestBody: content({ $ref: '#/components/schemas/Plant' }),
+        responses: { 200: content({ $ref: '#/components/schemas/Plant' }) },
+      },
+    ],
+    ['its deprecation, and no tag', { deprecated: true }, { deprecated: true, security: [{ bearer: ['read'] }] }],
+  ])('has %s in a valid document', async (_, changes, expected) => {
+    const document = createOpenApiDocument({ operations: { x: { ...added, ...changes } } })
+    expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true })
+    const [operation] = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+    expect(operation).toMatchObject(expected)
+    expect(operation).not.toHaveProperty('tags')
+    expect(document.components.schemas).toHaveProperty('Error')
+  })
 })

@@ -57,7 +57,7 @@ let consumer: Consumer
 let readme: string
 let snippets: string[]
 beforeAll(async () => {
-  consumer = await installPackage(contract, { dependencies: ['@ts-rest/core', 'zod', 'zod-openapi'] })
+  consumer = await installPackage(contract, { dependencies: ['@ts-rest/core', 'zod'] })
   readme = await readFile(path.join(consumer.installed, 'README.md'), 'utf8')
   snippets = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)]
     .map(([, code = '']) => code)

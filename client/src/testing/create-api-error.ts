@@ -2,7 +2,9 @@ import { readRetryAfter, retryDelay } from '../call/retry.ts'
 import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import { errorResponse } from './response.ts'
+import { reject } from '../wire/write-scalar.ts'
+import { checkNames } from './fetch.ts'
+import { errorResponse } from './respond.ts'
 
 /** What an error of {@link createApiError} has. */
 export interface ApiErrorOptions {
@@ -22,40 +24,29 @@ export interface ApiErrorOptions {
  * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
  * the client.
  *
+ * @throws {RequestError} An option is invalid: the message names it.
+ *
  * @example
  * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
  */
-export function createApiError({ name, message, headers, operation, requestId }: ApiErrorOptions): ApiError {
-  const response = errorResponse(name, {
-    ...(message !== undefined && { message }),
-    headers: { ...(requestId !== undefined && { 'x-request-id': requestId }), ...headers },
-  })
-  const { status } = response
+export function createApiError(options: ApiErrorOptions): ApiError {
+  checkNames(options, ['name', 'message', 'headers', 'operation', 'requestId'])
+  const { name, message, headers, requestId } = options
+  if (!Object.hasOwn(errorCodes, name)) reject('name', 'is not an error of the catalogue; use a name in errorCodes')
+  const { status, ...response } = errorResponse(name, message, headers)
   const received = new Headers(response.headers)
+  if (requestId !== undefined && !new Headers(headers).has('x-request-id')) received.set('x-request-id', requestId)
   const head = {
     status,
     headers: received,
     requestId: received.get('x-request-id') ?? undefined,
     retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
   }
-  const declaring = (Object.keys(routes) as OperationName[]).find((each) => declares(each, status)) ?? 'getPlants'
-  const { method, path, canRetry } = routes[operation ?? declaring]
-  const kind = declares(operation ?? declaring, status) ? 'api' : 'undeclared'
-  const error = new ApiError(kind, JSON.parse(response.body), head, {
-    method,
-    url: `http://plant-store.test${path}`,
-    attempts: 1,
-  })
+  const declares = (each: OperationName): boolean => routes[each].declaredErrors.includes(status)
+  const { operation = (Object.keys(routes) as OperationName[]).find(declares) ?? 'getPlants' } = options
+  if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')
+  const { method, path, canRetry } = routes[operation]
+  const call = { method, url: `http://plant-store.test${path}`, attempts: 1 }
+  const error = new ApiError(declares(operation) ? 'api' : 'undeclared', JSON.parse(response.body), head, call)
   return Object.assign(error, { retryable: retryDelay(error, 0, canRetry) !== undefined })
-}
-
-function declares(operation: OperationName, status: number): boolean {
-  return routes[operation].declaredErrors.includes(status)
-}
-
-/** Returns the error of the catalogue that a response of the fake has. */
-export function toApiError(body: string): ApiError {
-  const { error, message } = JSON.parse(body)
-  const name = (Object.keys(errorCodes) as ErrorName[]).find((each) => errorCodes[each] === error) ?? 'badRequest'
-  return createApiError({ name, message })
 }

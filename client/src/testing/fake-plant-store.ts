@@ -2,23 +2,26 @@ import type { Fetch, FetchResponse } from '../fetch.ts'
 import { routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import type { ClientOptions } from '../options.ts'
-import { toApiError } from './create-api-error.ts'
-import type { Fault } from './fault.ts'
-import { adaptResponse, readRequest, toResponse, wait } from './fetch.ts'
-import type { StoredPlant } from './handlers.ts'
-import { respond } from './respond.ts'
-import { type FakeResponse, jsonResponse } from './response.ts'
-import type { FakeState, FakeToken } from './state.ts'
-
-/** A request that the fake received. */
-export interface FakeRequest {
-  readonly method: string
-  readonly url: string
-  /** Names in lower case, without `authorization`. */
-  readonly headers: Readonly<Record<string, string>>
-  /** The text of the body; empty if there is none. */
-  readonly body: string
-}
+import { createApiError } from './create-api-error.ts'
+import {
+  checkFault,
+  checkNames,
+  type FakeRequest,
+  type FakeResponse,
+  type Fault,
+  readRequest,
+  toResponse,
+  wait,
+} from './fetch.ts'
+import {
+  type FakeState,
+  type FakeToken,
+  handle,
+  jsonResponse,
+  Rejection,
+  respond,
+  type StoredPlant,
+} from './respond.ts'
 
 /** The options of the fake. */
 export interface FakePlantStoreOptions {
@@ -60,6 +63,7 @@ export interface FakePlantStore {
    * Makes the next requests fail.
    *
    * @param times the number of requests. Default: 1.
+   * @throws {RequestError} A field of the fault is unknown or invalid.
    *
    * @example
    * store.failNext({ status: 503, headers: { 'retry-after': '1' } }, 2)
@@ -69,9 +73,16 @@ export interface FakePlantStore {
   failNext(fault: Fault, times?: number): void
 }
 
+/** Adds the request id of the client, where it is valid. */
+function withRequestId(response: FakeResponse, { 'x-request-id': id = '' }: Record<string, string>): FakeResponse {
+  const own = /^[\w.-]{1,64}$/.test(id) && { 'x-request-id': id }
+  return { ...response, headers: { ...response.headers, ...own } }
+}
+
 /**
- * Creates a plant store in memory, for the tests of an app. It responds like the service, also to requests that no
- * client sends. The README says what differs.
+ * Creates a plant store in memory, for the tests of an app. It responds like the service to what a client sends.
+ *
+ * @throws {RequestError} An option is unknown.
  *
  * @example
  * const store = createFakePlantStore()
@@ -80,24 +91,29 @@ export interface FakePlantStore {
  * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
+  checkNames(options, ['baseUrl', 'bodyLimit'])
   const { baseUrl = 'http://plant-store.test', bodyLimit = 2 ** 20 } = options
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const state: FakeState = { bodyLimit, basePath, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
   const faults: Fault[] = []
 
-  const fetch = async (url: string, init?: RequestInit): Promise<FetchResponse> => {
+  const fetch = async (target: string, init?: RequestInit): Promise<FetchResponse> => {
     const fault = faults.shift() ?? {}
-    const { request, body, signal } = await readRequest(url, init)
+    const { signal, ...request } = await readRequest(target, init)
+    const { method, url, body } = request
     const { authorization: _, ...headers } = Object.fromEntries(request.headers)
-    requests.push({ method: request.method, url: request.url, headers, body })
+    requests.push({ method, url, headers, body })
     await wait(fault, signal)
     if (fault.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
-    const response = fault.status === undefined ? respond(request, body, state) : respondWith(fault.status)
-    return toResponse(adaptResponse(response, request), fault)
+    const { status } = fault
+    if (status === undefined) return toResponse(withRequestId(respond(request, state), headers), fault)
+    const error = { error: status * 100, message: 'A test requested this error.' }
+    return toResponse(jsonResponse(status, error, {}), fault)
   }
 
   function createToken(token: FakeToken = {}): string {
+    checkNames(token, ['account', 'scopes', 'expiresAt'])
     const text = `fake-token-${state.tokens.size + 1}`
     state.tokens.set(text, token)
     return text
@@ -105,13 +121,18 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
 
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
-      const token = createToken({ account })
-      const headers = new Headers({ authorization: `Bearer ${token}`, 'content-type': 'application/json' })
-      const request = { method: 'POST', url: new URL(`${basePath}/plants`, baseUrl).href, headers }
-      const { status, body } = respond(request, routes.createPlant.body?.(plant, '') ?? '', state)
-      state.tokens.delete(token)
-      if (status !== 200) throw toApiError(body)
+      const body = routes.createPlant.body?.(plant, '') ?? ''
+      try {
+        handle('createPlant', { query: new URLSearchParams(), body }, account, state)
+      } catch (error) {
+        throw error instanceof Rejection ? createApiError({ name: error.reason, message: error.message }) : error
+      }
     }
+  }
+
+  function failNext(fault: Fault, times = 1): void {
+    checkFault(fault, times)
+    faults.push(...Array<Fault>(times).fill(fault))
   }
 
   const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch: fetch as Fetch }
@@ -120,13 +141,10 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     createToken,
     revokeToken: (token) => void state.tokens.set(token, { ...state.tokens.get(token), expiresAt: new Date(0) }),
     add,
-    plants: (account = 'default') => [...(state.accounts.get(account)?.values() ?? [])],
-    failNext: (fault, times = 1) => void faults.push(...Array<Fault>(times).fill(fault)),
+    plants: (account = 'default') =>
+      [...(state.accounts.get(account)?.plants.values() ?? [])].map(({ plant }) => plant),
+    failNext,
   }
   // Inherited, so that a spread of the store has the options of a client and nothing else.
   return Object.assign(Object.create(others), clientOptions)
-}
-
-function respondWith(status: number): FakeResponse {
-  return jsonResponse(status, { error: status * 100, message: 'A test requested this error.' })
 }

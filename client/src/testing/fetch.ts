@@ -1,61 +1,93 @@
 import type { FetchResponse } from '../fetch.ts'
-import type { Fault } from './fault.ts'
-import type { FakeResponse } from './response.ts'
+import { reject } from '../wire/write-scalar.ts'
 
-const VALID_REQUEST_ID = /^[\w.-]{1,64}$/
+/** What goes wrong with a request. Without any of the fields, nothing does. */
+export interface Fault {
+  /** The delay of the response in milliseconds. Default: 0. */
+  readonly delay?: number | undefined
+  /** The request never arrives: `fetch` rejects, as if the connection was refused. */
+  readonly connectionError?: true | undefined
+  /** The store does nothing and responds with this status and an `Error` body. */
+  readonly status?: number | undefined
+  /** The body of the response, such as a proxy's HTML page. */
+  readonly body?: string | undefined
+  /** Additional response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The store handles the request, but the connection breaks after this many characters of the response body. */
+  readonly cutBodyAfter?: number | undefined
+}
+
+/** A request that the fake received. */
+export interface FakeRequest {
+  readonly method: string
+  readonly url: string
+  /** Names in lower case, without `authorization`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The text of the body; empty if there is none. */
+  readonly body: string
+}
+
+/** A response of the fake, before a fault is applied. */
+export interface FakeResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const FAULTS = ['delay', 'connectionError', 'status', 'body', 'headers', 'cutBodyAfter']
 /** The statuses of responses without content, with which `new Response` rejects a body. */
 const NO_CONTENT = [204, 205, 304]
 
-/** A request, without its body. */
-export interface RequestHead {
-  readonly method: string
-  readonly url: string
-  readonly headers: Headers
+/**
+ * Checks that every name is known: what a test asks for is done, or is an error.
+ *
+ * @throws RequestError if a name is unknown
+ */
+export function checkNames(given: object, known: readonly string[]): void {
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) reject(name, `is not an option; use ${known.join(', ')}`)
+  }
 }
 
-/** What `fetch` gets. */
-export interface ReceivedRequest {
-  readonly request: RequestHead
-  /** The text of the body; empty if there is none. */
-  readonly body: string
-  readonly signal: AbortSignal | undefined
+/**
+ * Checks a fault.
+ *
+ * @throws RequestError if it has an unknown name or an invalid value
+ */
+export function checkFault(fault: Fault, times: number): void {
+  checkNames(fault, FAULTS)
+  const { status = 200, delay = 0, cutBodyAfter = 0 } = fault
+  if (!Number.isInteger(times) || times < 1) reject('times', 'must be a positive integer')
+  if (!Number.isInteger(status) || status < 200 || status > 599) reject('status', 'must be an integer from 200 to 599')
+  if (!(delay >= 0)) reject('delay', 'must be a non-negative number')
+  if (!Number.isInteger(cutBodyAfter) || cutBodyAfter < 0) reject('cutBodyAfter', 'must be a non-negative integer')
 }
 
 /** Reads the arguments of `fetch`: those of the client, and any others where the runtime has `Request`. */
-export async function readRequest(url: string, options: RequestInit = {}): Promise<ReceivedRequest> {
-  const { signal, ...init } = options
+export async function readRequest(url: string, options: RequestInit = {}) {
+  const { signal = undefined, ...init } = options
   if (typeof Request === 'function') {
     // Without the signal, because a Request of Node.js rejects the AbortSignal of jsdom. MSW passes a Request as options,
     // which has no properties of its own.
     const request = new Request(options instanceof Request ? options : url, init)
-    return { request, body: await request.text(), signal: signal ?? request.signal }
+    const { method, headers } = request
+    return { method, url: request.url, headers, body: await request.text(), signal: signal ?? request.signal }
   }
   const { method = 'GET', headers = {}, body } = init
-  const request = { method, url, headers: new Headers(headers as Record<string, string>) }
-  return { request, body: String(body ?? ''), signal: signal ?? undefined }
+  return { method, url, headers: new Headers(headers as Record<string, string>), body: String(body ?? ''), signal }
 }
 
 /** Waits for the delay of a fault. Rejects, like `fetch`, if the request is aborted. */
-export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined): Promise<void> {
+export async function wait({ delay = 0 }: Fault, signal: AbortSignal | null | undefined): Promise<void> {
   signal?.throwIfAborted()
   if (delay === 0) return
-  await new Promise<void>((resolve, reject) => {
+  await new Promise<void>((resolve, rejectWith) => {
     const timer = setTimeout(resolve, delay)
     signal?.addEventListener('abort', () => {
       clearTimeout(timer)
-      reject(signal.reason)
+      rejectWith(signal.reason)
     })
   })
-}
-
-/** Adapts a response to its request: `HEAD` gets no body, and a valid request id is returned. */
-export function adaptResponse({ status, headers, body }: FakeResponse, request: RequestHead): FakeResponse {
-  const id = request.headers.get('x-request-id') ?? ''
-  return {
-    status,
-    headers: VALID_REQUEST_ID.test(id) ? { ...headers, 'x-request-id': id } : headers,
-    body: request.method === 'HEAD' ? '' : body,
-  }
 }
 
 /** Applies a fault to a response. */

@@ -1,10 +1,4 @@
 export { type ApiErrorOptions, createApiError } from './create-api-error.ts'
-export {
-  createFakePlantStore,
-  type FakePlantStore,
-  type FakePlantStoreOptions,
-  type FakeRequest,
-} from './fake-plant-store.ts'
-export type { Fault } from './fault.ts'
-export type { StoredPlant } from './handlers.ts'
-export type { FakeToken } from './state.ts'
+export { createFakePlantStore, type FakePlantStore, type FakePlantStoreOptions } from './fake-plant-store.ts'
+export type { FakeRequest, Fault } from './fetch.ts'
+export type { FakeToken, StoredPlant } from './respond.ts'

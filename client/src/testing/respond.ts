@@ -1,82 +1,194 @@
-import { endpoints } from '../generated/endpoints.ts'
-import type { ErrorName } from '../generated/error-codes.ts'
-import { routes } from '../generated/routes.ts'
-import { findOperations, InvalidValue, readValues, type Target } from './endpoint.ts'
-import type { RequestHead } from './fetch.ts'
-import { createAccount, handlers } from './handlers.ts'
-import { emptyResponse, errorResponse, type FakeResponse } from './response.ts'
-import type { FakeState } from './state.ts'
+import { RequestError } from '../errors.ts'
+import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
+import { type OperationName, routes } from '../generated/routes.ts'
+import { readObject } from '../wire/read.ts'
+import { exactly } from '../wire/read-exactly.ts'
+import type { FakeResponse } from './fetch.ts'
 
+const MAX_PAGE_SIZE = 1000
+const CURSOR = /^fake-(\d+)$/
 const CHALLENGE = 'Bearer realm="plant-store"'
-/** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
-const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
-const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
 
-/** Responds to a request as the service does, with its order of checks: path, method, token, scope, body. */
-export function respond(request: RequestHead, body: string, state: FakeState): FakeResponse {
-  const { pathname, searchParams: query } = new URL(request.url)
-  const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
-  const candidates = findOperations(path)
-  if (candidates.length === 0) return errorResponse('notFound')
-  const method = request.method === 'HEAD' ? 'GET' : request.method
-  const operation = candidates.find(({ name }) => routes[name].method === method)
-  if (!operation) return respondToOtherMethod(method, candidates)
-  const endpoint = endpoints[operation.name]
-  const { headers } = request
-  const authorization = headers.get('authorization') ?? ''
-  if (!/^bearer\b/i.test(authorization)) return unauthorized('tokenMissing', '')
-  const token = state.tokens.get(BEARER.exec(authorization)?.[1] ?? '')
-  if (!token) return unauthorized('tokenInvalid')
-  const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
-  if (expiresAt && expiresAt.getTime() <= Date.now()) return unauthorized('tokenEnded')
-  if (!scopes.some((scope) => scope === endpoint.scope)) {
-    return errorResponse('scopeMissing', {
-      message: `The token lacks the scope "${endpoint.scope}" that this operation needs.`,
-      headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${endpoint.scope}"` },
-    })
-  }
-  if (new Blob([body]).size > state.bodyLimit) {
-    return errorResponse('bodyTooLarge', {
-      message: `The body is larger than ${state.bodyLimit} bytes. Send a smaller one.`,
-    })
-  }
-  const mediaTypeError = endpoint.body && checkMediaType(headers)
-  if (mediaTypeError) return mediaTypeError
-  try {
-    const values = readValues(endpoint, { operation, query, headers, body })
-    const data = state.accounts.get(account) ?? createAccount()
-    state.accounts.set(account, data)
-    return handlers[operation.name](values, data)
-  } catch (error) {
-    if (!(error instanceof InvalidValue)) throw error
-    return errorResponse(error.reason, error.message ? { message: error.message } : {})
+/** A plant in the fake. */
+export interface StoredPlant {
+  readonly id: bigint
+  readonly name: string
+  readonly tag?: string
+}
+
+/** What a token of the fake allows. */
+export interface FakeToken {
+  /** The account that the token belongs to. Default: `default`. */
+  readonly account?: string | undefined
+  /** Default: both. */
+  readonly scopes?: readonly ('read' | 'write')[] | undefined
+  /** Default: never. */
+  readonly expiresAt?: Date | undefined
+}
+
+/** The state of the fake. */
+export interface FakeState {
+  readonly bodyLimit: number
+  /** The path of the base URL, without a slash at the end. */
+  readonly basePath: string
+  readonly tokens: Map<string, FakeToken>
+  readonly accounts: Map<string, Account>
+}
+
+/** The data of an account: its plants by id, in order of creation. */
+interface Account {
+  readonly plants: Map<bigint, { readonly sequence: number; readonly plant: StoredPlant }>
+  /** The sequence of the last plant. */
+  sequence: number
+}
+
+/** A request whose path and token are valid. */
+interface Received {
+  readonly query: URLSearchParams
+  readonly body: string
+}
+
+/** How an operation responds. */
+interface Handler {
+  /** The scope that a token must have. */
+  readonly scope: 'read' | 'write'
+  respond(request: Received, account: Account): { body: unknown; link?: string }
+}
+
+/** A request that the service rejects. */
+export class Rejection extends Error {
+  readonly reason: ErrorName
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(reason: ErrorName, message: string = errorReasons[reason], headers: Record<string, string> = {}) {
+    super(message)
+    this.reason = reason
+    this.headers = headers
   }
 }
 
-function checkMediaType(headers: Headers): FakeResponse | undefined {
-  if (!JSON_MEDIA_TYPE.test(headers.get('content-type') ?? '')) {
-    return errorResponse('unsupportedMediaType', {
-      message: 'Content-Type: must be application/json, in UTF-8',
-      headers: { accept: 'application/json' },
-    })
+/** The handler of each operation. Without the handler of an operation that the contract adds, this does not compile. */
+const handlers: Record<OperationName, Handler> = {
+  createPlant: {
+    scope: 'write',
+    respond({ body }, account) {
+      const plant = readPlant(body)
+      const { id, ...shown } = plant
+      const stored = account.plants.get(id)?.plant ?? plant
+      if (stored.name !== plant.name || stored.tag !== plant.tag) throw new Rejection('idTaken', errorMessages.idTaken)
+      if (stored === plant) account.plants.set(id, { sequence: ++account.sequence, plant })
+      return { body: shown }
+    },
+  },
+
+  getPlants: {
+    scope: 'read',
+    respond({ query }, account) {
+      const limit = readLimit(query.get('limit'))
+      const start = readCursor(query.get('cursor'), account)
+      const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
+      const page = left.slice(0, limit)
+      const link = page.length < left.length && `<?limit=${limit}&cursor=fake-${page.at(-1)?.sequence}>; rel="next"`
+      return { body: page.map(({ plant: { id: _, ...shown } }) => shown), ...(link && { link }) }
+    },
+  },
+}
+
+/** Responds to a request as the service does, with its order of checks: path, method, token, scope, body. */
+export function respond(
+  { method, url, headers, body }: { method: string; url: string; headers: Headers; body: string },
+  state: FakeState,
+): FakeResponse {
+  try {
+    const { pathname, searchParams: query } = new URL(url)
+    const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
+    const names = (Object.keys(routes) as OperationName[]).filter((name) => fits(path, routes[name].path))
+    const operation = names.find((name) => routes[name].method === method)
+    if (!operation) throw new Rejection(names.length > 0 ? 'methodNotAllowed' : 'notFound')
+    const account = authenticate(headers.get('authorization') ?? '', handlers[operation].scope, state)
+    return handle(operation, { query, body }, account, state)
+  } catch (error) {
+    if (!(error instanceof Rejection)) throw error
+    return errorResponse(error.reason, error.message, error.headers)
   }
-  if ((headers.get('content-encoding') ?? 'identity').toLowerCase() === 'identity') return undefined
-  return errorResponse('unsupportedMediaType', {
-    message: 'Content-Encoding: the body must be sent uncompressed',
-    headers: { 'accept-encoding': 'identity' },
+}
+
+/**
+ * Handles a request of an account.
+ *
+ * @throws Rejection
+ */
+export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
+  if (new TextEncoder().encode(request.body).length > state.bodyLimit) {
+    throw new Rejection('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(state.bodyLimit)))
+  }
+  const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
+  state.accounts.set(account, data)
+  const { body, link } = handlers[operation].respond(request, data)
+  return jsonResponse(200, body, link === undefined ? {} : { link })
+}
+
+/** Creates a response with a JSON body and the headers that every response has. */
+export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+  const common = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
+  }
+  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) }
+}
+
+/** Creates an error response. */
+export function errorResponse(
+  name: ErrorName,
+  message: string = errorReasons[name],
+  headers: Readonly<Record<string, string>> = {},
+): FakeResponse {
+  const code = errorCodes[name]
+  return jsonResponse(Math.floor(code / 100), { error: code, message }, headers)
+}
+
+function fits(path: string, template: string): boolean {
+  const pattern = template.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')
+  return new RegExp(`^${pattern}$`).test(path)
+}
+
+/** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */
+function authenticate(authorization: string, scope: 'read' | 'write', { tokens }: FakeState): string {
+  const [, text] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+  if (text === undefined) throw new Rejection('tokenMissing', undefined, { 'www-authenticate': CHALLENGE })
+  const token = tokens.get(text)
+  const invalid = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` }
+  if (!token) throw new Rejection('tokenInvalid', undefined, invalid)
+  const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
+  if (expiresAt && expiresAt.getTime() <= Date.now()) throw new Rejection('tokenEnded', undefined, invalid)
+  if (scopes.includes(scope)) return account
+  throw new Rejection('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), {
+    'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"`,
   })
 }
 
-/** Responds to a method without an operation, for the path of the first candidate. */
-function respondToOtherMethod(method: string, candidates: readonly Target[]): FakeResponse {
-  const found = candidates.map(({ name }) => routes[name])
-  const methods = found.filter(({ path }) => path === found[0]?.path).map((route) => route.method)
-  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
-  if (method === 'OPTIONS') return emptyResponse(204, { allow })
-  return errorResponse('methodNotAllowed', { message: `Method not allowed. Use ${allow}.`, headers: { allow } })
+/** Reads a plant. It is valid if the client could send it, and written by the client it has no unknown fields. */
+function readPlant(body: string): StoredPlant {
+  const read = readObject(exactly({ id: 'int64' }))
+  try {
+    return read(routes.createPlant.body?.(read(body), '') ?? '') as StoredPlant
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Rejection('malformedJson')
+    throw new Rejection('invalidBody', error instanceof RequestError ? error.message : undefined)
+  }
 }
 
-/** RFC 6750 section 3: `error` is named only where a token was sent. */
-function unauthorized(name: ErrorName, error = ', error="invalid_token"'): FakeResponse {
-  return errorResponse(name, { headers: { 'www-authenticate': CHALLENGE + error } })
+function readLimit(text: string | null): number {
+  const limit = Number(text ?? MAX_PAGE_SIZE)
+  if (!/^\d{1,9}$/.test(text ?? '1') || limit < 1 || limit > MAX_PAGE_SIZE) {
+    throw new Rejection('invalidQuery', errorMessages.invalidLimit)
+  }
+  return text === null ? Number.POSITIVE_INFINITY : limit
+}
+
+function readCursor(text: string | null, { sequence }: Account): number {
+  const start = text === null ? 0 : Number(CURSOR.exec(text)?.[1])
+  if (start <= sequence) return start
+  throw new Rejection('invalidQuery', errorMessages.invalidCursor)
 }

@@ -9,10 +9,7 @@ export const IdTextSchema = z
   .codec(z.string().regex(/^-?\d{1,19}$/), z.int64(), { decode: BigInt, encode: String })
   .meta({
     description: 'Identification number.',
-    override: ({ jsonSchema }: { jsonSchema: { pattern?: string } }) => {
-      delete jsonSchema.pattern
-      Object.assign(jsonSchema, { type: 'integer', format: 'int64' })
-    },
+    override: { type: 'integer', format: 'int64' },
   })
 
 /** A boolean in a query. */

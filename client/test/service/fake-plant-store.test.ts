@@ -9,6 +9,7 @@ import {
   MalformedResponseError,
   type NewPlant,
   PlantStoreError,
+  RequestError,
   TimeoutError,
 } from '../../src/index.ts'
 import { createApiError, createFakePlantStore } from '../../src/testing/index.ts'
@@ -178,6 +179,41 @@ test('it accepts a name up to its body limit, with digits and escapes', async ()
   expect(plant?.id).toBe(9007199254740993n)
   // `toEqual` would print the whole name.
   expect(plant?.name === name).toBe(true)
+})
+
+test.each<[string, () => unknown, string]>([
+  [
+    'the fake',
+    () => createFakePlantStore({ baseURL: 'http://a.b' } as object),
+    'baseURL: is not an option; use baseUrl',
+  ],
+  [
+    'a token',
+    () => createFakePlantStore().createToken({ scope: 'read' } as object),
+    'scope: is not an option; use account',
+  ],
+  ['a fault', () => createFakePlantStore().failNext({ code: 503 } as object), 'code: is not an option; use delay, '],
+  [
+    'a fault, as its status',
+    () => createFakePlantStore().failNext({ status: 50300 }),
+    'status: must be an integer from',
+  ],
+  ['a fault, as its number', () => createFakePlantStore().failNext({}, 0), 'times: must be a positive integer'],
+  ['an error', () => createApiError({ name: 'idTaken', code: 1 } as never), 'code: is not an option; use name, '],
+  [
+    'an error, as its name',
+    () => createApiError({ name: 'toString' as never }),
+    'name: is not an error of the catalogue',
+  ],
+  [
+    'an error, as its operation',
+    () => createApiError({ name: 'internal', operation: 'x' as never }),
+    'operation: is not',
+  ],
+])('what is unknown in the options of %s is an error', (_, create, reason) => {
+  const thrown = caught(create)
+  expect(thrown).toBeInstanceOf(RequestError)
+  expect(thrown).toMatchObject({ message: expect.stringContaining(reason) })
 })
 
 describe('failNext', () => {

@@ -1,6 +1,13 @@
-import type { oas31 } from 'zod-openapi'
-
-type Header = oas31.HeaderObject
+/** A header of a response. */
+export interface Header {
+  readonly description: string
+  readonly required?: true
+  readonly schema: {
+    readonly type: 'string' | 'integer'
+    readonly minimum?: number
+    readonly examples: readonly unknown[]
+  }
+}
 
 const REQUEST_ID: Header = {
   description: 'Identifies this request in the server logs.',

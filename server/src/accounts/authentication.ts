@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
+import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { Failure } from '../failure.ts'
@@ -144,7 +144,7 @@ function rejected(reason: InvalidToken | 'tokenMissing', error: string): Failure
 }
 
 function insufficientScope(scope: Scope): Failure {
-  return new Failure('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`, {
+  return new Failure('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), {
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   })
 }

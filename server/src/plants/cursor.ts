@@ -1,4 +1,5 @@
 import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import { errorMessages } from '@plant-store/contract'
 import { Failure } from '../failure.ts'
 
 /** A tag of 16 bytes and 8 encrypted bytes in base64url. The fixed length hides how many digits the number has. */
@@ -42,7 +43,7 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
     async read(account, cursor) {
       const seq = SHAPE.test(cursor) ? decrypt(await readKeys(), account, Buffer.from(cursor, 'base64url')) : undefined
       if (seq !== undefined) return seq
-      throw new Failure('invalidQuery', 'cursor: must be taken from the Link header of an earlier page')
+      throw new Failure('invalidQuery', errorMessages.invalidCursor)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Plant, ValidNewPlant } from '@plant-store/contract'
+import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
 import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
 import { Failure } from '../failure.ts'
 import { createGroupCommit } from './group-commit.ts'
@@ -62,9 +62,7 @@ export function createPlantStore(plants: Plants): PlantStore {
           headers: { 'Retry-After': '1' },
         })
       }
-      if (!stored) {
-        throw new Failure('idTaken', 'id: is taken by another plant of this account. Choose another id.')
-      }
+      if (!stored) throw new Failure('idTaken', errorMessages.idTaken)
       return tag === undefined ? { name } : { name, tag }
     },
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { contract } from '@plant-store/contract'
+import { type contract, errorMessages } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { Failure } from '../../failure.ts'
@@ -139,7 +139,7 @@ function parseBody(bytes: Buffer): unknown {
 
 /** The rest of the body is not read. */
 function tooLarge(limit: number): Failure {
-  return new Failure('bodyTooLarge', `The body is larger than ${limit} bytes. Send a smaller one.`, {
+  return new Failure('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(limit)), {
     headers: { Connection: 'close' },
   })
 }

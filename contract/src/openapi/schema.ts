@@ -1,0 +1,384 @@
+/**
+ * Describes zod schemas in the part of JSON Schema that the document, the SDK and every client can express exactly. This is
+ * the one place that rejects a schema: what has no case here would be lost or rounded.
+ */
+import * as z from 'zod'
+
+/** Where a value is: in the body of a request or a response, or in a parameter, which arrives as text. */
+export type Direction = 'request' | 'parameter' | 'response'
+
+/** A value that a literal can be. */
+export type Literal = string | number | boolean | null
+
+/** A JSON Schema as this module writes it. Other keywords are annotations, or are for the service to check. */
+export interface JsonSchema {
+  readonly $ref?: string
+  readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
+  readonly format?: string
+  readonly const?: Literal
+  readonly enum?: readonly Literal[]
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: JsonSchema | false
+  readonly anyOf?: readonly JsonSchema[]
+  readonly title?: string
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly [keyword: string]: unknown
+}
+
+/** The schemas that have an id, by it, each with what describes it. */
+export type Components = Map<string, { readonly schema: z.core.$ZodType; json: JsonSchema }>
+
+/** Where a schema is in the contract. */
+export interface Place {
+  /** The operation and the path to the value, for error messages. */
+  readonly name: string
+  readonly direction: Direction
+  readonly components: Components
+  /** The schemas around it. */
+  readonly outer?: readonly z.core.$ZodType[]
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  any: 'describe the value, whose integers could be rounded',
+  custom: 'use another schema with .refine()',
+  date: 'use z.iso.datetime()',
+  file: 'use z.base64()',
+  function: 'remove it',
+  intersection: 'use one object with all fields, for example with .extend()',
+  map: 'use z.record()',
+  nan: 'use z.number()',
+  never: 'omit the field',
+  promise: 'use the schema of its value',
+  set: 'use z.array()',
+  success: 'use the schema itself',
+  symbol: 'use z.string()',
+  transform: 'use z.codec() or .pipe()',
+  tuple: 'use an object',
+  undefined: 'use .optional(), or c.noBody()',
+  unknown: 'describe the value, whose integers could be rounded',
+  void: 'use .optional(), or c.noBody()',
+}
+const NOT_TEXT =
+  'rejects text, which every parameter is; use z.string(), z.enum(), z.coerce, z.stringbool() or z.codec()'
+const NUMBER_FORMATS: Readonly<Record<string, string>> = { int32: 'int32', float32: 'float', float64: 'double' }
+const ANNOTATIONS = /^(?:title|description|deprecated|readOnly|writeOnly|\$comment|x-.*)$/
+
+/** Rejects a part of the contract. */
+export function reject({ name }: { name: string }, reason: string): never {
+  throw new Error(`${name}: ${reason}`)
+}
+
+/** Returns the place of a part. */
+export function at<T extends { name: string }>(place: T, suffix: string): T {
+  return { ...place, name: place.name + suffix }
+}
+
+/**
+ * Describes a schema with all its parts.
+ *
+ * @throws Error with the place and the fix, if it could not be sent or described exactly
+ */
+export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
+  const { outer = [] } = place
+  if (outer.includes(schema)) reject(place, 'contains itself, which is not supported; refer to the inner one by its id')
+  const { id, override, inRequests, examples, ...metadata } = z.globalRegistry.get(schema) ?? {}
+  if (!override || place.direction !== 'response') requireSameOnBothSides(schema as z.core.$ZodTypes, place)
+  const inner = { ...place, outer: [...outer, schema] }
+  // What a parameter is before zod parses it counts, however the result is described.
+  const form = override && place.direction !== 'parameter' ? {} : describeForm(schema as z.core.$ZodTypes, inner)
+  const unknown = Object.keys(metadata).find((name) => !ANNOTATIONS.test(name))
+  if (unknown) reject(place, `the metadata "${unknown}" is not supported; name it "x-${unknown}", or use \`override\``)
+  const described = {
+    ...(override ? readOverride(override, place) : form),
+    ...(toJson(metadata, place) as object),
+    ...(Array.isArray(examples) && { examples: examples.map((example) => toJson(example, place)) }),
+    ...(place.direction === 'response' ? {} : (inRequests as object)),
+  }
+  return id === undefined ? described : refer(id, schema, described, place)
+}
+
+/** Rejects a value that may be absent: only fields and parameters may. */
+export function requirePresent(schema: z.core.$ZodType, place: Place, advice: string): void {
+  if (isOptional(schema)) reject(place, `is optional; ${advice}`)
+}
+
+/** Whether a field or parameter may be absent. Unlike zod's own `optin`, it is exact for `z.preprocess()`. */
+export function isOptional(schema: z.core.$ZodType): boolean {
+  const { def } = schema._zod as z.core.$ZodTypes['_zod']
+  if (['optional', 'default', 'prefault'].includes(def.type)) return true
+  if (def.type === 'nonoptional') return false
+  if (def.type === 'pipe') return isOptional(sentBy(def))
+  if (def.type === 'lazy') return isOptional(def.getter())
+  return 'innerType' in def && isOptional(def.innerType)
+}
+
+/** Returns the schema of a component, and of what it refers to. */
+export function resolve({ $ref, ...json }: JsonSchema, components: Components): JsonSchema {
+  const target = $ref && components.get($ref.slice($ref.lastIndexOf('/') + 1))
+  return target ? resolve(target.json, components) : json
+}
+
+/** A component is described as it is sent where requests have it: that also holds for the responses. */
+function refer(id: string, schema: z.core.$ZodType, json: JsonSchema, place: Place): JsonSchema {
+  const known = place.components.get(id)
+  if (known && known.schema !== schema) reject(place, `another schema has the id ${id}; use one schema, or rename one`)
+  if (!known || place.direction === 'request') place.components.set(id, { schema, json })
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+/** Rejects a schema that reads something else than what is sent. */
+function requireSameOnBothSides({ _zod: { def } }: z.core.$ZodTypes, place: Place): void {
+  const coerces = 'coerce' in def && def.coerce === true
+  if (place.direction === 'response' && (['default', 'pipe', 'prefault'].includes(def.type) || coerces)) {
+    reject(place, 'is sent as the handler returns it, before zod changes it; use the schema of what is sent')
+  }
+  if (place.direction === 'request' && def.type === 'bigint' && !coerces) {
+    reject(place, 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema')
+  }
+  if (place.direction !== 'parameter') return
+  if (def.type === 'array') {
+    reject(place, 'rejects a single item; use z.preprocess((value) => [value].flat(), z.array(...)) in a query')
+  }
+  if (['object', 'record', 'union', 'nullable', 'null'].includes(def.type)) reject(place, NOT_TEXT)
+  if (def.type === 'boolean') reject(place, coerces ? 'reads "false" as true; use z.stringbool()' : NOT_TEXT)
+  if ((def.type === 'number' || def.type === 'bigint') && !coerces) reject(place, NOT_TEXT)
+}
+
+function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
+  const { def } = schema._zod
+  switch (def.type) {
+    case 'string':
+    case 'template_literal':
+      return describeText(schema, place)
+    case 'boolean':
+    case 'null':
+      return leaf(schema)
+    case 'number':
+      return { ...leaf(schema), ...numberFormat(schema) }
+    case 'bigint':
+      return describeInt64(schema, place)
+    case 'literal':
+    case 'enum':
+      return describeValues(schema, place)
+    case 'array':
+      return describeList(def, place)
+    case 'object':
+      return describeObject(def, place)
+    case 'record':
+      return describeRecord(def, place)
+    case 'union':
+      return describeUnion(def.options, place)
+    case 'nullable':
+      return { anyOf: [describe(def.innerType, place), { type: 'null' }] }
+    case 'default':
+    case 'prefault':
+      return describeDefault(def, place)
+    case 'pipe':
+      return describePipe(def, place)
+    case 'lazy':
+      return describe(def.getter(), place)
+    case 'optional':
+    case 'nonoptional':
+    case 'readonly':
+    case 'catch':
+      return describe(def.innerType, place)
+    default:
+      return reject(place, `z.${def.type}() is not supported; ${ADVICE[def.type] ?? 'use another schema'}`)
+  }
+}
+
+/** Describes a schema without parts, and without metadata, as zod does. */
+function leaf(schema: z.core.$ZodType): JsonSchema {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { metadata: z.registry() })
+  return json as JsonSchema
+}
+
+function describeText(schema: z.core.$ZodType, place: Place): JsonSchema {
+  const definitions = [schema._zod.def, ...(schema._zod.def.checks ?? []).map((check) => check._zod.def)]
+  for (const definition of definitions) {
+    const flag =
+      'pattern' in definition && definition.pattern instanceof RegExp && /[ims]/.exec(definition.pattern.flags)
+    if (flag)
+      reject(place, `JSON Schema has no regular expression flags; write the pattern without the flag ${flag[0]}`)
+  }
+  return leaf(schema)
+}
+
+function numberFormat(schema: z.core.$ZodType): JsonSchema {
+  const format = schema instanceof z.ZodNumberFormat && NUMBER_FORMATS[schema._zod.def.format]
+  return format ? { format } : {}
+}
+
+/** Describes a bigint with its bounds, which zod leaves out. */
+function describeInt64(schema: z.core.$ZodTypes, place: Place): JsonSchema {
+  if (schema instanceof z.ZodBigIntFormat && schema._zod.def.format === 'uint64') {
+    reject(place, 'may be above int64, which would be rounded; use z.int() or z.int64()')
+  }
+  const bounds = (schema._zod.def.checks ?? []).flatMap((check) => {
+    const { check: name, value, inclusive } = check._zod.def as { check: string; value?: unknown; inclusive?: boolean }
+    if (name === 'greater_than') return [[inclusive ? 'minimum' : 'exclusiveMinimum', toJson(value, place)]]
+    if (name === 'less_than') return [[inclusive ? 'maximum' : 'exclusiveMaximum', toJson(value, place)]]
+    return name === 'multiple_of' ? [['multipleOf', toJson(value, place)]] : []
+  })
+  return { type: 'integer', format: 'int64', ...Object.fromEntries(bounds) }
+}
+
+function describeValues(schema: z.core.$ZodTypes, place: Place): JsonSchema {
+  for (const value of schema._zod.values ?? []) {
+    if (value === undefined) reject(place, 'undefined is not JSON; use .optional()')
+    if (typeof value === 'bigint') reject(place, `a bigint such as ${value} is not JSON; use a number as the literal`)
+    if (typeof value === 'number' && !(Number.isSafeInteger(value) || value % 1)) {
+      reject(place, `JSON could round ${value}; use a safe integer as the literal, or an int64`)
+    }
+    if (place.direction === 'parameter' && typeof value !== 'string') reject(place, NOT_TEXT)
+  }
+  return leaf(schema)
+}
+
+function describeList({ element, checks = [] }: z.core.$ZodArrayDef, place: Place): JsonSchema {
+  const { items: _, ...bounds } = leaf(z.array(z.null()).check(...(checks as z.core.$ZodCheck<null[]>[])))
+  requirePresent(element, at(place, '[]'), 'JSON has no absent items, so use .nullable()')
+  return { ...bounds, type: 'array', items: describe(element, at(place, '[]')) }
+}
+
+function describeObject({ shape, catchall }: z.core.$ZodObjectDef, place: Place): JsonSchema {
+  const isClosed = catchall?._zod.def.type === 'never'
+  if (catchall && !isClosed) {
+    reject(place, 'an object with other fields than the named ones is not supported; add a field that is a z.record()')
+  }
+  return describeFields(Object.entries(shape), isClosed, place)
+}
+
+function describeFields(fields: [string, z.core.$ZodType][], isClosed: boolean, place: Place): JsonSchema {
+  const properties = fields.map(([name, field]) => {
+    const own = at(place, `.${name}`)
+    // An object without such a field inherits one; in the SDK `*` and `[]` stand for every field and item.
+    if (name in Object.prototype || name === '*' || name === '[]') reject(own, 'this name is not supported; rename it')
+    return [name, describe(field, own)]
+  })
+  const required = fields.filter(([, field]) => !isOptional(field)).map(([name]) => name)
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 && { required }),
+    // A later version may add fields to a response, so that clients must not reject unknown ones.
+    ...(isClosed && place.direction === 'request' && { additionalProperties: false }),
+  }
+}
+
+/** Describes an object whose field names are data. Where they are those of an enum, it is an object with these fields. */
+function describeRecord(def: z.core.$ZodRecordDef & { partial?: boolean }, place: Place): JsonSchema {
+  const { keyType, valueType, partial = false } = def
+  const keys = resolve(describe(keyType, at(place, ': its names')), place.components)
+  const names = keys.enum ?? (keys.const === undefined ? undefined : [keys.const])
+  if (names) {
+    const value = partial ? z.optional(valueType) : valueType
+    return describeFields(
+      names.map((name) => [String(name), value]),
+      true,
+      place,
+    )
+  }
+  if (keys.type !== 'string' || def.mode === 'loose') {
+    reject(place, 'the names of a record are any text, or a z.enum(); use one of them with z.record()')
+  }
+  requirePresent(valueType, at(place, '.*'), 'use .nullable()')
+  const values = describe(valueType, at(place, '.*'))
+  return { type: 'object', propertyNames: keys, additionalProperties: values }
+}
+
+function describeDefault(def: z.core.$ZodDefaultDef | z.core.$ZodPrefaultDef, place: Place): JsonSchema {
+  const value = toJson(def.defaultValue, place)
+  if (!z.safeParse(def.innerType, value).success) {
+    reject(place, 'the default is not a value that a client can send; use .prefault() with one')
+  }
+  return { ...describe(def.innerType, place), default: value }
+}
+
+/** Describes what is sent to a codec, `.transform()`, `.pipe()` or `z.preprocess()`. */
+function describePipe(def: z.core.$ZodPipeDef, place: Place): JsonSchema {
+  const sent = sentBy(def)
+  const list = sent._zod.def as z.core.$ZodTypes['_zod']['def']
+  if (def.in !== sent && list.type === 'array' && / query\./.test(place.name)) return describeList(list, place)
+  return describe(sent, place)
+}
+
+function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {
+  return def.in._zod.def.type === 'transform' ? def.out : def.in
+}
+
+/** Describes alternatives that a reader can tell apart: otherwise it could round an int64, or send another alternative. */
+function describeUnion(options: readonly z.core.$ZodType[], place: Place): JsonSchema {
+  for (const option of options) requirePresent(option, place, 'make the whole union optional')
+  const anyOf = options.map((option) => describe(option, place))
+  const alternatives = anyOf.flatMap((member) => flatten(member, place.components))
+  for (const [index, one] of alternatives.entries()) {
+    if (alternatives.slice(index + 1).every((other) => canTellApart(one, other, place.components))) continue
+    reject(
+      place,
+      'the alternatives of a union must differ in their JSON type, or be objects with a required field of this name and ' +
+        'another literal each; add such a field, for example `kind`',
+    )
+  }
+  return { anyOf }
+}
+
+function flatten(schema: JsonSchema, components: Components): JsonSchema[] {
+  const resolved = resolve(schema, components)
+  return resolved.anyOf ? resolved.anyOf.flatMap((member) => flatten(member, components)) : [resolved]
+}
+
+function canTellApart(one: JsonSchema, other: JsonSchema, components: Components): boolean {
+  const types = typesOf(one).filter((type) => typesOf(other).includes(type))
+  if (types.includes('array')) return false
+  // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
+  if (types.includes('number') && (one.format === 'int64') !== (other.format === 'int64')) return false
+  if (!types.includes('object')) return true
+  return (one.required ?? []).some((name) => {
+    const [own, others] = [one, other].map((each) => literalsOf(each.properties?.[name] ?? {}, components))
+    return other.required?.includes(name) && own && others && !own.some((value) => others.includes(value))
+  })
+}
+
+function typesOf(schema: JsonSchema): string[] {
+  const { type, enum: values = 'const' in schema ? [schema.const] : undefined } = schema
+  if (values) return values.map((value) => (value === null ? 'null' : typeof value))
+  return [type === 'integer' ? 'number' : String(type)]
+}
+
+function literalsOf(schema: JsonSchema, components: Components): readonly unknown[] | undefined {
+  const { const: value, enum: values } = resolve(schema, components)
+  return values ?? (value === undefined ? undefined : [value])
+}
+
+/** Reads metadata that describes the whole value, for values whose zod schema only says how they are parsed. */
+function readOverride(override: unknown, place: Place): JsonSchema {
+  const json = toJson(override, place) as JsonSchema
+  const { type = '', format, minimum, maximum } = json
+  const isSafe = Number(minimum) >= Number.MIN_SAFE_INTEGER && Number(maximum) <= Number.MAX_SAFE_INTEGER
+  const isInteger = type === 'integer' && (format === 'int32' || format === 'int64' || isSafe)
+  if (isInteger || ['string', 'number', 'boolean'].includes(type)) return json
+  return reject(
+    place,
+    '`override` must describe a string, a number, a boolean, or an integer with the format int32 or int64, or with safe ' +
+      'bounds; change it',
+  )
+}
+
+/** Turns what JavaScript has into what JSON has. */
+function toJson(value: unknown, place: Place): unknown {
+  const text = JSON.stringify(value, (_, part) => {
+    if (typeof part !== 'bigint') return part
+    return Number.isSafeInteger(Number(part))
+      ? Number(part)
+      : reject(place, `JSON Schema would round ${part}; describe it in words`)
+  })
+  return text === undefined
+    ? reject(place, 'the metadata or a default is not JSON; use another value')
+    : JSON.parse(text)
+}
