@@ -8,6 +8,9 @@ const maxWorkers = isLong ? 2 : Math.max(3, availableParallelism() - 1)
 /** Long, these measure times under load: they run alone, after all others. */
 const measuring = ['server/test/limits/!(memory).test.ts']
 
+/** The packages as they are installed, on other runtimes, browsers and compilers: with the long tests only. */
+const installed = ['contract/test/package.test.ts', 'client/test/package/{jest,package,same-origin}.test.ts']
+
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']
 
@@ -38,7 +41,7 @@ export default defineConfig({
           ...tests,
           name: 'sqlite',
           include: ['test/**/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...(isLong ? measuring : [])],
+          exclude: [...configDefaults.exclude, ...(isLong ? measuring : installed)],
         },
       },
       ...(isLong

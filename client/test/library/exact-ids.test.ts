@@ -6,6 +6,7 @@ import { build } from 'esbuild'
 import fc from 'fast-check'
 import { parse, stringify } from 'lossless-json'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { codePoint } from '../../../test/helpers/code-points.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
@@ -56,10 +57,10 @@ const unknownField = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSO
 
 const statistics = fc.record({
   books: int64,
-  byGenre: fc.dictionary(fc.string({ unit: 'binary' }), int64),
+  byGenre: fc.dictionary(fc.string({ unit: codePoint }), int64),
   byYear: fc.dictionary(fc.string(), fc.record({ bought: int64, lost: fc.option(int64) })),
   newest: fc.option(int64),
-  largestLoan: fc.oneof(int64, fc.string({ unit: 'binary' })),
+  largestLoan: fc.oneof(int64, fc.string({ unit: codePoint })),
   recent: fc.array(int64),
   grid: fc.array(fc.array(fc.option(int64))),
   last: fc.oneof(fc.record({ loan: int64 }), fc.constant(null)),

@@ -3,7 +3,6 @@ import { cp, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { run } from '../helpers/packed-package.ts'
@@ -12,7 +11,7 @@ import { createRecipeApp, RECIPE_TIMEOUT, type RecipeApp } from '../helpers/reci
 const MINUTE = 60_000
 const files = fileURLToPath(new URL('../jest', import.meta.url))
 
-describe.runIf(isLong)('the package runs in Jest', () => {
+describe('the package runs in Jest', () => {
   let app: RecipeApp
   let server: TestServer
   beforeAll(async () => {

@@ -62,7 +62,7 @@ test('what has no int64 is read as JSON.parse reads it', () => {
         expect(exactly({ absent: 'int64' })(formatted)).toEqual(JSON.parse(text))
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   )
 })
 
@@ -90,7 +90,7 @@ test.each(['', '{', '[1,]', '{"a":1,}', '01', '1 2', "{'a':1}", '[1', 'nul', '"\
 )
 
 test('text of many megabytes is read', () => {
-  const name = 'a\\"'.repeat(4_000_000)
+  const name = 'a\\"'.repeat(1_000_000)
   expect(exactly([{ id: 'int64' }])(`[{"name":"${name}","id":9007199254740993}]`)).toEqual([
     { name: JSON.parse(`"${name}"`), id: 9007199254740993n },
   ])
