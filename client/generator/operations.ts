@@ -2,7 +2,7 @@ import type { Model, OperationModel, ResponseModel } from './model.ts'
 import { bodyOf, contentOf, errorName, parametersName, type Types } from './types.ts'
 import { comment, literal, union } from './typescript.ts'
 
-/** Generates the list of operations, from which `src/operations.ts` derives the other ways to call them. */
+/** Generates the list of operations, from which `src/results.ts` derives the other ways to call them. */
 export function generateOperations({ operations }: Model, types: Types): string {
   const methods = operations.map((operation) => generateMethod(operation, types))
   const responses = operations.map((operation) => `  ${operation.name}: ${rawResponse(operation, types)}\n`)

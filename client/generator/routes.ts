@@ -12,12 +12,13 @@ import {
 import { generateImports, literal, propertyName } from './typescript.ts'
 
 const modules = {
-  '../not-processed.ts': ['wasNotProcessed'],
-  '../wire/fields.ts': ['each', 'fields', 'headerText'],
+  '../retry.ts': ['wasNotProcessed'],
   '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
   '../wire/read-exactly.ts': ['exactly'],
-  '../wire/write-json.ts': ['list', 'object', 'quoted', 'record', 'union'],
-  '../wire/write-scalar.ts': ['boolean', 'int64', 'integer', 'number', 'oneOf', 'text'],
+  '../wire/write.ts': [
+    ...['boolean', 'each', 'fields', 'headerText', 'int64', 'integer', 'list', 'number', 'object', 'oneOf', 'quoted'],
+    ...['record', 'text', 'union'],
+  ],
 }
 
 /** Generates the route table, which composes the writers of each request and the readers of each response. */
@@ -26,7 +27,7 @@ export function generateRoutes(model: Model): string {
   const names = operations.map(({ name }) => `'${name}'`).join(' | ')
   const routes = operations.map((operation) => generateRoute(operation, model)).join('')
   return [
-    `${generateImports(routes, modules)}import type { Route } from '../wire/route.ts'\n`,
+    `${generateImports(routes, modules)}import type { Route } from '../wire/request.ts'\n`,
     `/** The name of an operation. */\nexport type OperationName = ${names}\n`,
     '/** How to send each operation, and how the service may respond. */\n' +
       `export const routes: Record<OperationName, Route> = {\n${routes}}\n`,

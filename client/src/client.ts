@@ -1,10 +1,9 @@
-import { type Arguments, prepareCall } from './call/call.ts'
-import { type CallResponse, sendCall } from './call/send.ts'
+import { type Arguments, type CallResponse, prepareCall, sendCall } from './call.ts'
 import type { Operations } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import type { IterateOperations, RawOperations, SafeOperations } from './operations.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
 import { iteratePages, nextPage } from './pages.ts'
+import type { IterateOperations, RawOperations, SafeOperations } from './results.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.

@@ -66,6 +66,7 @@ export class PlantStoreError extends Error {
   /** @internal */
   constructor(reason: string, call?: FailedCall | PlantStoreError, { headers, ...fields }: ErrorFields = {}) {
     const { method, url, attempts = 0 }: Partial<PlantStoreError> = call ?? {}
+    // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
     Object.assign(this, { kind: 'request', method, url, attempts, detail: reason, retryable: false, ...fields })
     // Not enumerable, because a header may have a secret: `console.log`, `{ ...error }` and `toJSON` leave it out.
@@ -78,7 +79,10 @@ export class PlantStoreError extends Error {
     return { name, message, ...(this as object) }
   }
 
-  /** Recognizes the errors of every copy of this package. */
+  /**
+   * Recognizes the errors of every copy of this package: an app may load it as ESM and as CommonJS, or in two versions,
+   * whose classes are not the same objects. So `instanceof` looks for the brand of the class instead.
+   */
   static override [Symbol.hasInstance](value: unknown): boolean {
     const brand = brandOf(this.prototype.name)
     // A class that an app derives has no brand: the default check applies.
@@ -177,6 +181,7 @@ export type TransportError =
   | MalformedResponseError
   | RequestError
 
+// On the prototypes, so that errors have no fields for it. A name is written here, because a minifier renames classes.
 for (const [name, { prototype }] of Object.entries({
   PlantStoreError,
   ApiError,
@@ -189,6 +194,7 @@ for (const [name, { prototype }] of Object.entries({
   Object.defineProperties(prototype, { name: { value: name }, [brandOf(name)]: { value: true } })
 }
 
+/** `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
 function brandOf(name: string): symbol {
   return Symbol.for(`@plant-store/client/${name}`)
 }

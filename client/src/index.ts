@@ -19,6 +19,12 @@ export type * from './generated/operations.ts'
 export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
 export type { Attempt, AttemptResponse, Hooks, Logger } from './hooks.ts'
-export type { IterateOperations, RawOperations, SafeOperations } from './operations.ts'
 export type { CallOptions, ClientOptions, TokenRequest, TokenSource } from './options.ts'
-export type { RawPage, RawResponse, Result } from './results.ts'
+export type {
+  IterateOperations,
+  RawOperations,
+  RawPage,
+  RawResponse,
+  Result,
+  SafeOperations,
+} from './results.ts'

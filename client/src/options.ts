@@ -1,9 +1,7 @@
 import type { Fetch, Signal } from './fetch.ts'
 import type { Hooks, Logger } from './hooks.ts'
-import { isObject } from './wire/fields.ts'
-import { readHeaders } from './wire/headers.ts'
-import { parseUrl } from './wire/link.ts'
-import { reject } from './wire/write-scalar.ts'
+import { readHeaders } from './wire/request.ts'
+import { isObject, reject } from './wire/write.ts'
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)
@@ -214,6 +212,15 @@ function readBaseUrl(baseUrl: string): string {
 function readEnvironment(name: string): string | undefined {
   try {
     return globalThis.process?.env[name] || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */
+export function parseUrl(url: string, base?: string): URL | undefined {
+  try {
+    return new URL(url, base)
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
 import type { ResponseHeaders } from './fetch.ts'
+import type { OperationErrors, OperationResponses, Operations, PagedOperationName } from './generated/operations.ts'
 
 /**
  * The result of a `safe` call.
@@ -29,4 +30,27 @@ export interface RawResponse<TData, TStatus extends number = number> {
 export interface RawPage<TData, TStatus extends number = number> extends RawResponse<TData, TStatus> {
   /** The `cursor` of the next page; undefined on the last page. */
   readonly nextCursor: string | undefined
+}
+
+// Mapped over the keys of `Operations`, so that each operation keeps its doc comment and the names of its parameters.
+
+type Data<TName extends keyof Operations> = Awaited<ReturnType<Operations[TName]>>
+
+/** The operations, with errors returned instead of thrown. */
+export type SafeOperations = {
+  [TName in keyof Operations]: (
+    ...parameters: Parameters<Operations[TName]>
+  ) => Promise<Result<Data<TName>, OperationErrors[TName]>>
+}
+
+/** The operations, with the status and headers of the response. */
+export type RawOperations = {
+  [TName in keyof Operations]: (...parameters: Parameters<Operations[TName]>) => Promise<OperationResponses[TName]>
+}
+
+/** The paged operations, as loops over all items. */
+export type IterateOperations = {
+  [TName in keyof Pick<Operations, PagedOperationName>]: (
+    ...parameters: Parameters<Operations[TName]>
+  ) => Data<TName> extends readonly (infer TItem)[] ? AsyncGenerator<TItem, void, undefined> : never
 }

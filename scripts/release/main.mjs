@@ -79,7 +79,7 @@ function setVersion() {
   if (changesets.length > 0) runChangeset('version')
   const { version } = JSON.parse(readFileSync(path.join(root, 'client/package.json'), 'utf8'))
   // The SDK sends its version, and reads no file.
-  edit('client/src/wire/headers.ts', (text) => text.replace(/^(const VERSION = ).*$/m, `$1'${version}'`))
+  edit('client/src/wire/request.ts', (text) => text.replace(/^(const VERSION = ).*$/m, `$1'${version}'`))
   const date = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length)
   edit('CHANGELOG.md', (text) => addRelease(text, { version, date, changesets }))
   return version

@@ -126,7 +126,7 @@ describe.runIf(isLong)('a release', () => {
     expect(changelog).toMatch(
       new RegExp(`^# Changelog\n\n## ${version} \\(\\d{4}-\\d\\d-\\d\\d\\)\n\n- Plants can be tall\\.\n`),
     )
-    expect(await readFile(path.join(clone, 'client/src/wire/headers.ts'), 'utf8')).toContain(`'${version}'`)
+    expect(await readFile(path.join(clone, 'client/src/wire/request.ts'), 'utf8')).toContain(`'${version}'`)
     expect(await git('status', '--porcelain')).toBe('')
     expect(await git('ls-remote', 'origin', 'main')).toContain(await git('rev-parse', 'HEAD'))
     expect(await git('ls-remote', 'origin', `v${version}^{}`)).toContain(await git('rev-parse', 'HEAD'))

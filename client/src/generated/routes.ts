@@ -1,10 +1,8 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
-import { fields } from '../wire/fields.ts'
 import { readList, readObject } from '../wire/read.ts'
-import { object, quoted } from '../wire/write-json.ts'
-import { int64, integer, text } from '../wire/write-scalar.ts'
-import type { Route } from '../wire/route.ts'
+import { fields, int64, integer, object, quoted, text } from '../wire/write.ts'
+import type { Route } from '../wire/request.ts'
 
 /** The name of an operation. */
 export type OperationName = 'createPlant' | 'getPlants'

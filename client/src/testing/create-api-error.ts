@@ -1,8 +1,8 @@
-import { readRetryAfter, retryDelay } from '../call/retry.ts'
 import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import { reject } from '../wire/write-scalar.ts'
+import { readRetryAfter, retryDelay } from '../retry.ts'
+import { reject } from '../wire/write.ts'
 import { checkNames } from './fetch.ts'
 import { errorResponse } from './respond.ts'
 

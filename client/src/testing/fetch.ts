@@ -1,5 +1,5 @@
 import type { FetchResponse } from '../fetch.ts'
-import { reject } from '../wire/write-scalar.ts'
+import { reject } from '../wire/write.ts'
 
 /** What goes wrong with a request. Without any of the fields, nothing does. */
 export interface Fault {

@@ -1,4 +1,6 @@
-import { isObject } from './fields.ts'
+import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import type { Route } from './request.ts'
+import { isObject } from './write.ts'
 
 /**
  * Reads the content of a response.
@@ -28,3 +30,56 @@ export const readAny = readIf(() => true)
 
 /** Reads a response without content. */
 export const readNothing: Reader = () => undefined
+
+/** What an error of a response needs. */
+interface ErrorContext {
+  readonly call: FailedCall
+  /** Removes the token from a text, because a proxy's error page may show the request. */
+  redact(text: string): string
+}
+
+/**
+ * Reads the data of a response.
+ *
+ * @throws ApiError if the service responded with an error, MalformedResponseError if the response is not the service's
+ */
+export function readData(
+  { head, text }: { head: ResponseHead; text: string },
+  route: Route,
+  { call, redact }: ErrorContext,
+): unknown {
+  const { status } = head
+  const read = route.responses[status]
+  if (read) {
+    try {
+      return read(text)
+    } catch {
+      // Explained below.
+    }
+  }
+  const data = parseJson(text)
+  if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
+    const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
+    const body = { error: Number(data['error']), message: redact(data['message']) }
+    throw new ApiError(kind, body, head, call)
+  }
+  throw new MalformedResponseError(explain(head, data, redact), head, call)
+}
+
+function explain({ status, headers }: ResponseHead, data: unknown, redact: (text: string) => string): string {
+  if (status < 200 || (status >= 300 && status < 400)) {
+    const target = headers.get('location')
+    return `with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`
+  }
+  const contentType = headers.get('content-type') ?? 'no content type'
+  if (!contentType.includes('json')) return `with ${redact(contentType)} instead of JSON`
+  return data === undefined ? 'with truncated or malformed JSON' : 'with JSON of an unexpected shape'
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,5 +1,24 @@
-import type { Route } from './route.ts'
-import { reject } from './write-scalar.ts'
+import type { Failure } from '../errors.ts'
+import type { Reader } from './read.ts'
+import { type FieldsWriter, reject, type Writer } from './write.ts'
+
+/** How to send an operation, and how the service may respond. */
+export interface Route {
+  readonly method: string
+  /** The path, with its parameters as `{name}`. */
+  readonly path: string
+  readonly pathParameters?: FieldsWriter
+  readonly body?: Writer
+  readonly query?: FieldsWriter
+  readonly headers?: FieldsWriter
+  /** The reader of the content of each success status that the contract declares. */
+  readonly responses: Readonly<Record<number, Reader>>
+  readonly paged?: true
+  /** Whether it can be retried after a failure. Default: if the failure may pass. */
+  readonly canRetry?: (failure: Failure) => boolean
+  /** The error statuses that the contract declares. */
+  readonly declaredErrors: readonly number[]
+}
 
 /** What a request is written from, each only if the operation has it. */
 export interface RequestInput {
@@ -35,4 +54,35 @@ export function writePath({ path, pathParameters, query }: Route, input: Request
  */
 export function writeHeaders({ headers }: Route, input: RequestInput): Record<string, string> {
   return Object.fromEntries(headers?.(input.headers ?? {}, 'headers', true) ?? []) as Record<string, string>
+}
+
+/** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
+const VERSION = '1.0.0'
+
+/**
+ * Normalizes header names to lower case.
+ *
+ * @throws RequestError if a header is invalid. The runtime's own error would show the value, which may be a secret.
+ */
+export function readHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  try {
+    return Object.fromEntries(new Headers(headers))
+  } catch {
+    return reject('headers', 'contains an invalid name or value, or the runtime lacks Headers')
+  }
+}
+
+/**
+ * Returns the headers that every request has. In a browser there is no `user-agent`, because an extra header needs the
+ * permission of a service at another origin.
+ */
+export function defaultHeaders(body: string | undefined): Record<string, string> {
+  const { navigator } = globalThis as { navigator?: { userAgent: string } }
+  // Of all runtimes, only Node.js 20 has no navigator.
+  const runtime = navigator?.userAgent ?? 'Node.js'
+  return {
+    accept: 'application/json',
+    ...(!runtime.startsWith('Mozilla/') && { 'user-agent': `plant-store-client/${VERSION} (${runtime})` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
 }

@@ -1,14 +1,58 @@
-import { type FailedCall, PlantStoreError, RequestError, type ResponseHead, TimeoutError } from '../errors.ts'
-import type { FetchInit } from '../fetch.ts'
-import { type Attempt, observe } from '../hooks.ts'
-import { checkToken } from '../options.ts'
-import { defaultHeaders, readHeaders } from '../wire/headers.ts'
-import { readData } from '../wire/response.ts'
-import { reject } from '../wire/write-scalar.ts'
-import { type Call, withCall } from './call.ts'
-import { startDeadline } from './deadline.ts'
-import { redactToken, toFetchError } from './fetch-error.ts'
-import { readRetryAfter, retryDelay } from './retry.ts'
+import {
+  AbortError,
+  type FailedCall,
+  PlantStoreError,
+  RequestError,
+  type ResponseHead,
+  TimeoutError,
+} from './errors.ts'
+import type { FetchInit, Signal } from './fetch.ts'
+import { type OperationName, routes } from './generated/routes.ts'
+import { type Attempt, observe } from './hooks.ts'
+import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
+import { readRetryAfter, redactToken, retryDelay, toFetchError } from './retry.ts'
+import { readData } from './wire/read.ts'
+import { defaultHeaders, type RequestInput, type Route, readHeaders, writeHeaders, writePath } from './wire/request.ts'
+import { reject } from './wire/write.ts'
+
+/** The arguments of an operation, each only if the operation has it. */
+export interface Arguments extends RequestInput {
+  readonly options?: CallOptions | undefined
+}
+
+/** A call of an operation, ready to send. */
+export interface Call {
+  readonly operation: OperationName
+  readonly route: Route
+  readonly url: string
+  readonly body: string | undefined
+  /** The header parameters. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly settings: Settings
+}
+
+/**
+ * Prepares a call of an operation.
+ *
+ * @throws RequestError if an argument is invalid
+ */
+export function prepareCall(operation: OperationName, { options, ...input }: Arguments, client: Settings): Call {
+  const route = routes[operation]
+  try {
+    const settings = options == null ? client : readCallOptions(options, client)
+    const url = client.baseUrl + writePath(route, input)
+    return { operation, route, settings, url, body: route.body?.(input.body, ''), headers: writeHeaders(route, input) }
+  } catch (error) {
+    throw withCall(error, { method: route.method, url: client.baseUrl + route.path, attempts: 0 })
+  }
+}
+
+/** Adds the call to an error that does not have one yet. */
+function withCall(error: unknown, call: FailedCall): PlantStoreError {
+  if (error instanceof PlantStoreError && error.url) return error
+  const { message = String(error), cause } = Object(error)
+  return new RequestError(message, call, cause ? { cause } : {})
+}
 
 /** The response of a successful call. */
 export interface CallResponse {
@@ -135,5 +179,49 @@ async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> 
     return await run()
   } catch (cause) {
     throw new RequestError(`${name}: the function failed`, undefined, { cause })
+  }
+}
+
+/** The longest delay of a timer in milliseconds, 24 days. A longer time sets no limit. */
+const MAX_TIMER = 2 ** 31 - 1
+
+/** Ends work when its time is up or a signal is aborted. */
+export interface Deadline {
+  /** Aborted when the work must end. */
+  readonly signal: Signal
+  /** Resolves when the time is up, and rejects with an `AbortError` when a signal is aborted. */
+  readonly reached: Promise<void>
+  /** Must be called when the work is done. */
+  dispose(): void
+}
+
+/**
+ * @param time in milliseconds; `Infinity` for no limit
+ * @param call the call that an `AbortError` belongs to
+ */
+function startDeadline(time: number, signals: readonly Signal[], call: FailedCall | PlantStoreError): Deadline {
+  const controller = new AbortController()
+  let settle: [resolve: () => void, reject: (error: unknown) => void]
+  const reached = new Promise<void>((...functions) => {
+    settle = functions
+  })
+  const timer = time > MAX_TIMER ? undefined : setTimeout(end, time)
+  const abort = (): void => {
+    const aborted = signals.find((signal) => signal.aborted)
+    if (aborted) end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: aborted.reason }))
+  }
+  for (const signal of signals) signal.addEventListener('abort', abort)
+  abort()
+  return { signal: controller.signal, reached, dispose }
+
+  function end(error?: AbortError): void {
+    if (error) settle[1](error)
+    else settle[0]()
+    controller.abort()
+  }
+
+  function dispose(): void {
+    clearTimeout(timer)
+    for (const signal of signals) signal.removeEventListener('abort', abort)
   }
 }

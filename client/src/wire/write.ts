@@ -1,0 +1,148 @@
+/**
+ * Writers, of which the generated route table composes the writer of each request. They are functions, and not descriptions
+ * of a form, so that a bundle has only those that the contract needs. `JSON.stringify` throws on bigints, and Node.js 20 and
+ * Safari lack `JSON.rawJSON`.
+ */
+import { RequestError } from '../errors.ts'
+
+/**
+ * Writes a value as text: JSON in a body, plain text in a path, query or header.
+ *
+ * @param field the path of the value, for error messages; empty for the body itself
+ * @throws RequestError if the value is invalid or cannot be sent exactly
+ */
+export type Writer = (value: unknown, field: string) => string
+
+/** Rejects a value. */
+export function reject(field: string, reason: string): never {
+  throw new RequestError(`${field || 'body'}: ${reason}`)
+}
+
+export const text: Writer = (value, field) => {
+  if (typeof value !== 'string') return reject(field, 'must be a string')
+  // With the u flag a surrogate pair is one character, so only a lone surrogate matches.
+  if (/[\0\uD800-\uDFFF]/u.test(value)) return reject(field, 'must not contain U+0000 or a lone surrogate')
+  return value
+}
+
+export const boolean: Writer = (value, field) =>
+  typeof value === 'boolean' ? String(value) : reject(field, 'must be a boolean')
+
+export const number: Writer = (value, field) =>
+  Number.isFinite(value) ? String(value) : reject(field, 'must be a number')
+
+export const integer: Writer = (value, field) =>
+  Number.isSafeInteger(value) ? String(value) : reject(field, 'must be an integer')
+
+export const int64: Writer = (value, field) => {
+  if (typeof value !== 'bigint' && !Number.isSafeInteger(value))
+    return reject(field, 'must be a bigint or a safe integer')
+  const exact = BigInt(value as bigint)
+  return BigInt.asIntN(64, exact) === exact
+    ? String(exact)
+    : reject(field, 'must be between -2^63 and 2^63 - 1 (int64)')
+}
+
+/** Creates a writer of a few values. */
+export const oneOf =
+  (...values: readonly unknown[]): Writer =>
+  (value, field) =>
+    values.includes(value) ? String(value) : reject(field, `must be one of ${values.join(', ')}`)
+
+/** A parameter: text, or several texts for one that may be repeated. */
+export type FieldText = string | readonly string[]
+
+/** The writers of named values, the fields of an object or parameters. */
+export type Fields = Readonly<Record<string, (value: unknown, field: string) => FieldText>>
+
+/**
+ * Writes named values, in the order of their writers.
+ *
+ * @param field the path of the object, for error messages; empty for the body itself
+ * @param areParameters whether the values are parameters of this place, of which an unknown one is an error
+ * @throws RequestError if a value is missing or invalid
+ */
+export type FieldsWriter = (
+  value: unknown,
+  field: string,
+  areParameters?: boolean,
+) => (readonly [name: string, text: FieldText])[]
+
+/** Creates a writer of named values. */
+export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
+  const known = { ...required, ...optional }
+  const writers = Object.entries(known)
+  return (value, field, areParameters) => {
+    if (!isObject(value)) return reject(field, 'must be an object')
+    for (const name of areParameters ? Object.keys(value) : []) {
+      if (value[name] !== undefined && !Object.hasOwn(known, name))
+        reject(name, `is not a parameter; options are the argument after the ${field}`)
+    }
+    const texts: [string, FieldText][] = []
+    for (const [name, write] of writers) {
+      const place = field && !areParameters ? `${field}.${name}` : name
+      if (value[name] !== undefined) texts.push([name, write(value[name], place)])
+      else if (!Object.hasOwn(optional, name)) reject(place, 'is required')
+    }
+    return texts
+  }
+}
+
+/** Tells an object from other values. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Writes text for a header: what HTTP carries unchanged (RFC 9110 section 5.5). */
+export const headerText: Writer = (value, field) =>
+  /^[!-~]([ -~]*[!-~])?$/.test(text(value, field)) ? text(value, field) : reject(field, 'must be visible ASCII text')
+
+/** Creates a writer of a query parameter that is repeated for each item of an array. */
+export const each =
+  (write: Writer) =>
+  (value: unknown, field: string): string[] =>
+    Array.isArray(value)
+      ? [...value].map((item, index) => write(item, `${field}[${index}]`))
+      : reject(field, 'must be an array')
+
+/** Creates a writer of text as a JSON string. */
+export const quoted =
+  (write: Writer): Writer =>
+  (value, field) =>
+    JSON.stringify(write(value, field))
+
+/** Creates a writer of an array. */
+export const list =
+  (write: Writer): Writer =>
+  (value, field) =>
+    Array.isArray(value)
+      ? // A copy has no holes, which would be no JSON.
+        `[${[...value].map((item, index) => write(item, `${field || 'body'}[${index}]`))}]`
+      : reject(field, 'must be an array')
+
+/** Creates a writer of an object, without the fields that have no writer. */
+export const object = (required: Fields, optional?: Fields): Writer => {
+  const write = fields(required, optional)
+  return (value, field) => `{${write(value, field).map(([name, text]) => `${JSON.stringify(name)}:${text}`)}}`
+}
+
+/** Creates a writer of an object whose field names are data. */
+export const record =
+  (write: Writer): Writer =>
+  (value, field) =>
+    object({}, Object.fromEntries(Object.keys(Object(value)).map((name) => [name, write])))(value, field)
+
+/** Creates a writer of alternatives. Only the one that a value is can write it: the generator rejects a union without. */
+export const union =
+  (...writers: readonly Writer[]): Writer =>
+  (value, field) => {
+    const reasons = new Set<string>()
+    for (const write of writers) {
+      try {
+        return write(value, field)
+      } catch (error) {
+        reasons.add((error as Error).message)
+      }
+    }
+    return reject(field, `fits no alternative (${[...reasons].join('; ')})`)
+  }
