@@ -266,6 +266,11 @@ test.each(operations.map(([operation, ...texts]) => [texts, operation] as const)
   },
 )
 
+test.each(['', '.', '..'])('the path parameter "%s", which would be another path, is not sent', async (value) => {
+  const index = parameters.findIndex(([place]) => place === 'pathParams')
+  await expect(client[`send${index}`]?.({ value })).rejects.toThrow('value: must not be empty, "." or ".."')
+})
+
 test('a value that fits no alternative is rejected with the reason of each', async () => {
   const index = values.findIndex(([, request]) => request.startsWith("{ kind: 'id'"))
   await expect(client[`write${index}`]?.({ value: { kind: 'id' } })).rejects.toThrow(

@@ -46,7 +46,6 @@ test('ids that are sent come back, in a path, a query, a body and a response', a
       expect(await direct['searchBooks']?.({ words: '', ids: [id, successor], order: 'title' })).toMatchObject({
         filters: { ids: [id, successor] },
       })
-      expect(await direct['returnBooks']?.([id])).toEqual({ [String(id)]: 0n })
     }),
     { numRuns: RUNS },
   )
@@ -103,9 +102,9 @@ test.each([
   ['1.5', 'not an integer'],
   ['1e400', 'too large'],
 ])('a response with %s as an int64 (%s) is malformed, not rounded', async (id) => {
-  const fetch = async () => new Response(id, { headers: { 'content-type': 'application/json' } })
+  const fetch = async () => new Response(`{"books":${id}}`, { headers: { 'content-type': 'application/json' } })
   const { safe } = sdk.createClient({ baseUrl: 'http://library.test', token: 'pst_test', fetch })
-  expect(await safe['getBookCount']?.()).toMatchObject({ ok: false, error: { kind: 'malformed-response' } })
+  expect(await safe['getStatistics']?.()).toMatchObject({ ok: false, error: { kind: 'malformed-response' } })
 })
 
 describe('the bundled SDK is exact', () => {

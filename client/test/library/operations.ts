@@ -1,14 +1,7 @@
 import { type ErrorName, errorCatalogue } from '@plant-store/contract'
 import type * as z from 'zod'
 import type { library } from './contract.ts'
-import type {
-  BookChangesSchema,
-  BookSchema,
-  BulkBookSchema,
-  LoanSchema,
-  NewBookSchema,
-  NewLoanSchema,
-} from './schemas.ts'
+import type { BookChangesSchema, BookSchema, LoanSchema, NewBookSchema, NewLoanSchema } from './schemas.ts'
 
 type Book = z.output<typeof BookSchema>
 type Loan = z.output<typeof LoanSchema>
@@ -18,7 +11,7 @@ type LoansQuery = z.output<typeof library.listLoans.query>
 const FIRST_LOAN = 2n ** 63n - 1_000_000n
 const DAY = 86_400_000
 
-/** The operations of a library. The server and the fake both call them, each with what it has read. */
+/** The operations of a library. */
 export type LibraryOperations = ReturnType<typeof createLibraryOperations>
 
 /** Creates a library in memory. Ids of loans are near the end of int64, where a `number` would be rounded. */
@@ -46,16 +39,6 @@ export function createLibraryOperations() {
     searchBooks(query: SearchQuery) {
       const found = [...books.values()].filter((book) => matches(book, query)).sort(by(query.order))
       return ok({ books: found, total: BigInt(found.length), filters: query })
-    },
-
-    createBooks(created: z.output<typeof BulkBookSchema>[]) {
-      return ok(
-        created.map(({ id, ...book }) =>
-          books.has(id)
-            ? { status: 'rejected' as const, id, reason: 'id: is taken' }
-            : { status: 'created' as const, book: create(id, book) },
-        ),
-      )
     },
 
     putBook(id: bigint, book: z.output<typeof NewBookSchema>) {
@@ -97,14 +80,6 @@ export function createLibraryOperations() {
       return { ...ok(listed.slice(Number(cursor), end)), next: end < listed.length ? String(next) : undefined }
     },
 
-    returnBooks(returned: bigint[]) {
-      for (const [index, loan] of loans.entries()) {
-        if (returned.includes(loan.book)) loans[index] = { ...loan, returned: new Date().toISOString() }
-      }
-      const isOpen = (book: bigint) => (loan: Loan) => loan.book === book && loan.returned === null
-      return ok(Object.fromEntries(returned.map((book) => [String(book), BigInt(loans.filter(isOpen(book)).length)])))
-    },
-
     /** Counts the books; ids stand for the other counters, so that these are large. */
     getStatistics() {
       const ids = [...books.keys()]
@@ -124,15 +99,6 @@ export function createLibraryOperations() {
         version: 2 as const,
       })
     },
-
-    getNote: (shelf: string, name: string) => ok({ shelf, name, text: `${name} on ${shelf}` }),
-
-    startImport() {
-      if (books.size === 0) return noContent()
-      return { status: 202 as const, body: { id: 2n ** 63n - 1n, state: 'waiting' as const } }
-    },
-
-    getBookCount: () => ok(BigInt(books.size)),
   }
 }
 

@@ -11,13 +11,14 @@ beforeAll(async () => {
 })
 
 const RETRIES = 1
+const book = { title: 'Kindred', genre: 'novel', authors: [], price: 1, available: true }
 const loan = { book: 1, member: 'Ada' }
 
 /** Calls an operation that is safe to repeat, and one that is not; returns the error of each. */
 function callBoth(options: object): Promise<[repeatable: unknown, other: unknown]> {
   const { direct } = sdk.createClient({ token: 'pst_test', retries: RETRIES, ...options })
   const errorOf = (call: Promise<unknown> | undefined) => call?.catch((error: unknown) => error)
-  return Promise.all([errorOf(direct['returnBooks']?.([1])), errorOf(direct['borrowBook']?.(loan))])
+  return Promise.all([errorOf(direct['putBook']?.({ id: 1 }, book)), errorOf(direct['borrowBook']?.(loan))])
 }
 
 /** Counts the requests that a server received for the operation that is safe to repeat, and for the other. */
@@ -102,6 +103,6 @@ test('a malformed response is never retried', async () => {
 test('an error for tests says the same about a retry as the client', async () => {
   const { createApiError } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
   const isRetryable = (name: string, operation: string): boolean => createApiError({ name, operation }).retryable
-  expect([isRetryable('unavailable', 'returnBooks'), isRetryable('unavailable', 'borrowBook')]).toEqual([true, false])
+  expect([isRetryable('unavailable', 'putBook'), isRetryable('unavailable', 'borrowBook')]).toEqual([true, false])
   expect(isRetryable('tooManyRequests', 'borrowBook')).toBe(true)
 })

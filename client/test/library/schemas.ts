@@ -2,7 +2,7 @@ import { Int64Schema } from '@plant-store/contract'
 import * as z from 'zod'
 
 /** An int64 in a request body. */
-export const IdSchema = Int64Schema.meta({ description: 'Identification number.' })
+const IdSchema = Int64Schema.meta({ description: 'Identification number.' })
 
 /** An int64 in a path or a query, which are text. */
 export const IdTextSchema = z
@@ -48,11 +48,6 @@ const bookFields = {
 /** A book to create or replace. */
 export const NewBookSchema = z.object(bookFields).meta({ id: 'NewBook', description: 'A book to create or replace.' })
 
-/** A book to create with others, which all need their ids. */
-export const BulkBookSchema = z
-  .object({ id: IdSchema, ...bookFields })
-  .meta({ id: 'BulkBook', description: 'A book to create with others.' })
-
 /** Where a book is, as a request says it. */
 const NewPlaceSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('shelf'), room: z.string(), board: IdSchema.nullable() }),
@@ -94,14 +89,6 @@ export const BookSchema = z
     revision: z.string().meta({ description: 'Changes with the book: send it as `if-match`.' }),
   })
   .meta({ id: 'Book', description: 'A book of the library.' })
-
-/** What became of one book of a bulk creation. */
-export const BulkResultSchema = z
-  .discriminatedUnion('status', [
-    z.object({ status: z.literal('created'), book: BookSchema }),
-    z.object({ status: z.literal('rejected'), id: z.int64(), reason: z.string() }),
-  ])
-  .meta({ id: 'BulkResult', description: 'What became of one book.' })
 
 /** A page of found books. */
 export const FoundBooksSchema = z
@@ -152,11 +139,3 @@ export const StatisticsSchema = z
     version: z.literal(2),
   })
   .meta({ id: 'Statistics', description: 'How many books there are.' })
-
-export const NoteSchema = z
-  .object({ shelf: z.string(), name: z.string(), text: z.string() })
-  .meta({ id: 'Note', description: 'A note on a shelf.' })
-
-export const ImportSchema = z
-  .object({ id: z.int64(), state: z.enum(['waiting', 'running']) })
-  .meta({ id: 'Import', description: 'Books that are being imported.' })

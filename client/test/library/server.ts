@@ -55,7 +55,6 @@ function createRouter(operations: LibraryOperations) {
   return initServer().router(library, {
     getBook: async ({ params: { id } }) => operations.getBook(id),
     searchBooks: async ({ query }) => operations.searchBooks(query),
-    createBooks: async ({ body }) => operations.createBooks(body),
     putBook: async ({ params: { id }, body }) => operations.putBook(id, body),
     updateBook: async ({ params: { id }, body, headers }) => operations.updateBook(id, body, revisionOf(headers)),
     deleteBook: async ({ params: { id }, headers }) => operations.deleteBook(id, String(revisionOf(headers))),
@@ -65,11 +64,7 @@ function createRouter(operations: LibraryOperations) {
       if (next) res.setHeader('Link', `<?${next}>; rel="next"`)
       return page
     },
-    returnBooks: async ({ body }) => operations.returnBooks(body),
     getStatistics: async () => operations.getStatistics(),
-    getNote: async ({ params: { shelf, name } }) => operations.getNote(shelf, name),
-    startImport: async () => operations.startImport(),
-    getBookCount: async () => operations.getBookCount(),
   })
 }
 

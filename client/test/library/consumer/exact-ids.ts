@@ -20,10 +20,9 @@ for (
 }
 
 const book = { title: 'Kindred', genre: 'novel', authors: [], price: 1, available: true } as const
-const results = await client.createBooks([...ids].map((id) => ({ id, ...book })))
-for (const [index, id] of [...ids].entries()) {
-  const result = results[index]
-  if (result?.status !== 'created' || result.book.id !== id) throw new Error(`createBooks: ${id} is not exact`)
+for (const id of ids) {
+  const result = await client.putBook({ id }, book)
+  if (!('created' in result) || result.created.id !== id) throw new Error(`putBook: ${id} is not exact`)
   if ((await client.getBook({ id })).id !== id) throw new Error(`getBook: ${id} is not exact`)
 }
 const { recent, grid } = await client.getStatistics()

@@ -3,16 +3,12 @@ import {
   type Book,
   type BookChanges,
   type BorrowBookHeaders,
-  type BulkBook,
-  type BulkResult,
   createPlantStoreClient,
   type DeleteBookError,
   type FoundBooks,
   type GetBookPath,
-  type Import,
   type Loan,
   type NewBook,
-  type Note,
   type SearchBooksQuery,
   type Statistics,
 } from '@plant-store/client'
@@ -38,13 +34,6 @@ export async function calls(): Promise<void> {
   same<FoundBooks, typeof found>(true)
   same<bigint, FoundBooks['total']>(true)
   same<bigint[] | undefined, FoundBooks['filters']['ids']>(true)
-
-  const results = await client.createBooks([{ id: 2n ** 63n - 1n, ...kindred }] satisfies BulkBook[])
-  same<BulkResult[], typeof results>(true)
-  for (const result of results) {
-    if (result.status === 'created') same<Book, typeof result.book>(true)
-    else same<bigint, typeof result.id>(true)
-  }
 
   const put = await client.putBook({ id: 1 }, kindred)
   if ('created' in put) same<string, typeof put.location>(true)
@@ -72,9 +61,6 @@ export async function calls(): Promise<void> {
   const page = await client.raw.listLoans({ limit: 2 })
   same<string | undefined, typeof page.nextCursor>(true)
 
-  const open = await client.returnBooks([1, 2n])
-  same<bigint, (typeof open)[string]>(true)
-
   const statistics = await client.getStatistics()
   same<Statistics, typeof statistics>(true)
   same<bigint | null, Statistics['newest']>(true)
@@ -84,14 +70,6 @@ export async function calls(): Promise<void> {
   same<{ loan: bigint } | null | undefined, Statistics['last']>(true)
   same<'book', Statistics['unit']>(true)
   same<2, Statistics['version']>(true)
-
-  same<Note, Awaited<ReturnType<typeof client.getNote>>>(true)
-  await client.getNote({ shelf: 'a', name: 'b' })
-
-  const started = await client.startImport()
-  same<Import | undefined, typeof started>(true)
-
-  same<bigint, Awaited<ReturnType<typeof client.getBookCount>>>(true)
 
   const deleted = await client.safe.deleteBook({ id: 1 }, { 'if-match': '"1"' })
   if (deleted.ok) same<undefined, typeof deleted.data>(true)
@@ -122,10 +100,6 @@ export function mistakes(): void {
   void client.searchBooks({ words: 'a', order: 'title', genres: 'novel' })
   // @ts-expect-error: no such parameter
   void client.searchBooks({ words: 'a', order: 'title', colour: 'green' })
-  // @ts-expect-error: the body is an array
-  void client.createBooks({ id: 1, ...kindred })
-  // @ts-expect-error: each book has an id
-  void client.createBooks([kindred])
   // @ts-expect-error: the genre is required
   void client.putBook({ id: 1 }, { title: 'Kindred', authors: [], price: 1, available: true })
   // @ts-expect-error: a title is never null
@@ -138,8 +112,6 @@ export function mistakes(): void {
   void client.deleteBook({ id: 1 })
   // @ts-expect-error: the header has a name
   void client.deleteBook({ id: 1 }, { 'if-none-match': '"1"' })
-  // @ts-expect-error: a parameter is missing
-  void client.getNote({ shelf: 'a' })
   // @ts-expect-error: the operation is not paged
   void client.iterate.getBook
   // @ts-expect-error: a date is text
