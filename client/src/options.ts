@@ -1,5 +1,6 @@
 import type { Fetch, Signal } from './fetch.ts'
 import type { Hooks, Logger } from './hooks.ts'
+import { parseUrl } from './wire/link.ts'
 import { readHeaders } from './wire/request.ts'
 import { isObject, reject } from './wire/write.ts'
 
@@ -212,15 +213,6 @@ function readBaseUrl(baseUrl: string): string {
 function readEnvironment(name: string): string | undefined {
   try {
     return globalThis.process?.env[name] || undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */
-export function parseUrl(url: string, base?: string): URL | undefined {
-  try {
-    return new URL(url, base)
   } catch {
     return undefined
   }

@@ -1,7 +1,8 @@
 import { type Arguments, type CallResponse, prepareCall, sendCall } from './call.ts'
 import { MalformedResponseError } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
-import { parseUrl, type Settings } from './options.ts'
+import type { Settings } from './options.ts'
+import { nextLink, parseUrl } from './wire/link.ts'
 
 const DEFAULT_PAGE_SIZE = 100
 
@@ -34,11 +35,4 @@ export function nextPage({ head, call, redact }: CallResponse): URL | undefined 
   const next = parseUrl(target, call.url)
   if (next?.origin === current.origin && next.href !== current.href) return next
   throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`), head, call)
-}
-
-/**
- * Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none.
- */
-function nextLink(header: string | null): string | undefined {
-  return /<([^>]*)>[^<]*;\s*rel\s*=\s*(?:next(?![^\s;,])|"(?:[^"]*\s)?next[\s"])/i.exec(header ?? '')?.[1]
 }

@@ -1,31 +1,6 @@
 import type { FetchResponse } from '../fetch.ts'
 import { reject } from '../wire/write.ts'
-
-/** What goes wrong with a request. Without any of the fields, nothing does. */
-export interface Fault {
-  /** The delay of the response in milliseconds. Default: 0. */
-  readonly delay?: number | undefined
-  /** The request never arrives: `fetch` rejects, as if the connection was refused. */
-  readonly connectionError?: true | undefined
-  /** The store does nothing and responds with this status and an `Error` body. */
-  readonly status?: number | undefined
-  /** The body of the response, such as a proxy's HTML page. */
-  readonly body?: string | undefined
-  /** Additional response headers, such as `retry-after`. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The store handles the request, but the connection breaks after this many characters of the response body. */
-  readonly cutBodyAfter?: number | undefined
-}
-
-/** A request that the fake received. */
-export interface FakeRequest {
-  readonly method: string
-  readonly url: string
-  /** Names in lower case, without `authorization`. */
-  readonly headers: Readonly<Record<string, string>>
-  /** The text of the body; empty if there is none. */
-  readonly body: string
-}
+import type { Fault } from './fake-plant-store.ts'
 
 /** A response of the fake, before a fault is applied. */
 export interface FakeResponse {
@@ -63,9 +38,18 @@ export function checkFault(fault: Fault, times: number): void {
   if (!Number.isInteger(cutBodyAfter) || cutBodyAfter < 0) reject('cutBodyAfter', 'must be a non-negative integer')
 }
 
+/** What `fetch` gets. */
+export interface ReceivedRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: Headers
+  readonly body: string
+  readonly signal: AbortSignal | undefined
+}
+
 /** Reads the arguments of `fetch`: those of the client, and any others where the runtime has `Request`. */
-export async function readRequest(url: string, options: RequestInit = {}) {
-  const { signal = undefined, ...init } = options
+export async function readRequest(url: string, options: RequestInit = {}): Promise<ReceivedRequest> {
+  const { signal, ...init } = options
   if (typeof Request === 'function') {
     // Without the signal, because a Request of Node.js rejects the AbortSignal of jsdom. MSW passes a Request as options,
     // which has no properties of its own.
@@ -74,11 +58,17 @@ export async function readRequest(url: string, options: RequestInit = {}) {
     return { method, url: request.url, headers, body: await request.text(), signal: signal ?? request.signal }
   }
   const { method = 'GET', headers = {}, body } = init
-  return { method, url, headers: new Headers(headers as Record<string, string>), body: String(body ?? ''), signal }
+  return {
+    method,
+    url,
+    headers: new Headers(headers as Record<string, string>),
+    body: String(body ?? ''),
+    signal: signal ?? undefined,
+  }
 }
 
 /** Waits for the delay of a fault. Rejects, like `fetch`, if the request is aborted. */
-export async function wait({ delay = 0 }: Fault, signal: AbortSignal | null | undefined): Promise<void> {
+export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
   if (delay === 0) return
   await new Promise<void>((resolve, rejectWith) => {

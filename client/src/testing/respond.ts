@@ -3,28 +3,12 @@ import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../gene
 import { type OperationName, routes } from '../generated/routes.ts'
 import { readObject } from '../wire/read.ts'
 import { exactly } from '../wire/read-exactly.ts'
-import type { FakeResponse } from './fetch.ts'
+import type { FakeToken, StoredPlant } from './fake-plant-store.ts'
+import type { FakeResponse, ReceivedRequest } from './fetch.ts'
 
 const MAX_PAGE_SIZE = 1000
 const CURSOR = /^fake-(\d+)$/
 const CHALLENGE = 'Bearer realm="plant-store"'
-
-/** A plant in the fake. */
-export interface StoredPlant {
-  readonly id: bigint
-  readonly name: string
-  readonly tag?: string
-}
-
-/** What a token of the fake allows. */
-export interface FakeToken {
-  /** The account that the token belongs to. Default: `default`. */
-  readonly account?: string | undefined
-  /** Default: both. */
-  readonly scopes?: readonly ('read' | 'write')[] | undefined
-  /** Default: never. */
-  readonly expiresAt?: Date | undefined
-}
 
 /** The state of the fake. */
 export interface FakeState {
@@ -95,10 +79,7 @@ const handlers: Record<OperationName, Handler> = {
 }
 
 /** Responds to a request as the service does, with its order of checks: path, method, token, scope, body. */
-export function respond(
-  { method, url, headers, body }: { method: string; url: string; headers: Headers; body: string },
-  state: FakeState,
-): FakeResponse {
+export function respond({ method, url, headers, body }: ReceivedRequest, state: FakeState): FakeResponse {
   try {
     const { pathname, searchParams: query } = new URL(url)
     const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''

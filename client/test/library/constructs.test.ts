@@ -117,6 +117,10 @@ const parameters: [place: string, value: z.ZodType, type: string, given: unknown
   ['query', Page.meta({ override: { type: 'integer', format: 'int32' } }), 'number', 3, '?value=3'],
   ['query', listOf(z.string()), 'readonly string[]', ['a', 'b'], '?value=a&value=b'],
   ['query', listOf(z.coerce.bigint()).optional(), 'readonly (number | bigint)[] | undefined', [], undefined],
+  [
+    ...['query', z.preprocess(toList, z.array(z.string()).max(2).optional()).meta({ title: 'Names' })],
+    ...['readonly string[] | undefined', ['a'], '?value=a'],
+  ] as never,
   ['pathParams', z.string(), 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
   ['pathParams', Letter, 'Letter', 'b', '/b'],
   ['pathParams', z.coerce.bigint(), 'number | bigint', -1, '/-1'],
@@ -386,6 +390,7 @@ describe('rejected', () => {
   const zod = 'is not a schema of zod 4, which c.type() and c.otherResponse() do not have; use z, or c.noBody()'
   const standard = { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: 1 }) } }
   test.each<[reason: string, ...changes: object[]]>([
+    ['query.toString: this name is not supported; rename it', { query: z.object({ toString: z.string().optional() }) }],
     ['query: takes parameters of any name; name each in a z.object()', { query: z.looseObject({}) }],
     ['query: must be a z.object() with a field', { query: z.record(z.string(), z.string()) }, { query: c.type() }],
     ['path: :id has no schema; add it to pathParams', { path: '/beds/:id' }],

@@ -1,6 +1,6 @@
 import type { AppRoute } from '@ts-rest/core'
 import * as z from 'zod'
-import { at, describe, isOptional, type JsonSchema, type Place, reject } from './schema.ts'
+import { at, describe, isOptional, type JsonSchema, type Place, reject, requireFieldName } from './schema.ts'
 
 /** A parameter of an operation. */
 export interface Parameter {
@@ -56,6 +56,7 @@ function describeFields(kind: Parameter['in'], value: unknown, place: Place): Pa
 
 function describeParameter(kind: Parameter['in'], name: string, value: unknown, place: Place): Parameter {
   const field = requireSchema(value, place)
+  requireFieldName(name, place)
   const schema = describe(field, place)
   requireNoThrow(field, place)
   const { deprecated, description } = schema
@@ -81,7 +82,7 @@ export function requireSchema(value: unknown, place: Place): z.ZodType {
 /** Parses text as a server does, which responds with a 500 if the schema throws. */
 function requireNoThrow(parameter: z.ZodType, place: Place): void {
   try {
-    parameter.safeParse('a')
+    z.safeParse(parameter, 'a')
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const fix = 'check the text first, for example with z.url() or .regex(), and what is asynchronous in the handler'

@@ -41,6 +41,8 @@ export interface Place {
   readonly components: Components
   /** The schemas around it. */
   readonly outer?: readonly z.core.$ZodType[]
+  /** It may be a list, because `z.preprocess()` makes one of a single item. */
+  readonly isList?: boolean
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
@@ -141,7 +143,7 @@ function requireSameOnBothSides({ _zod: { def } }: z.core.$ZodTypes, place: Plac
     reject(place, 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema')
   }
   if (place.direction !== 'parameter') return
-  if (def.type === 'array') {
+  if (def.type === 'array' && !place.isList) {
     reject(place, 'rejects a single item; use z.preprocess((value) => [value].flat(), z.array(...)) in a query')
   }
   if (['object', 'record', 'union', 'nullable', 'null'].includes(def.type)) reject(place, NOT_TEXT)
@@ -202,7 +204,7 @@ function describeText(schema: z.core.$ZodType, place: Place): JsonSchema {
   const definitions = [schema._zod.def, ...(schema._zod.def.checks ?? []).map((check) => check._zod.def)]
   for (const definition of definitions) {
     const flag =
-      'pattern' in definition && definition.pattern instanceof RegExp && /[ims]/.exec(definition.pattern.flags)
+      'pattern' in definition && definition.pattern instanceof RegExp && /[imsvy]/.exec(definition.pattern.flags)
     if (flag)
       reject(place, `JSON Schema has no regular expression flags; write the pattern without the flag ${flag[0]}`)
   }
@@ -242,8 +244,9 @@ function describeValues(schema: z.core.$ZodTypes, place: Place): JsonSchema {
 
 function describeList({ element, checks = [] }: z.core.$ZodArrayDef, place: Place): JsonSchema {
   const { items: _, ...bounds } = leaf(z.array(z.null()).check(...(checks as z.core.$ZodCheck<null[]>[])))
-  requirePresent(element, at(place, '[]'), 'JSON has no absent items, so use .nullable()')
-  return { ...bounds, type: 'array', items: describe(element, at(place, '[]')) }
+  const item = { ...at(place, '[]'), isList: false }
+  requirePresent(element, item, 'JSON has no absent items, so use .nullable()')
+  return { ...bounds, type: 'array', items: describe(element, item) }
 }
 
 function describeObject({ shape, catchall }: z.core.$ZodObjectDef, place: Place): JsonSchema {
@@ -257,8 +260,7 @@ function describeObject({ shape, catchall }: z.core.$ZodObjectDef, place: Place)
 function describeFields(fields: [string, z.core.$ZodType][], isClosed: boolean, place: Place): JsonSchema {
   const properties = fields.map(([name, field]) => {
     const own = at(place, `.${name}`)
-    // An object without such a field inherits one; in the SDK `*` and `[]` stand for every field and item.
-    if (name in Object.prototype || name === '*' || name === '[]') reject(own, 'this name is not supported; rename it')
+    requireFieldName(name, own)
     return [name, describe(field, own)]
   })
   const required = fields.filter(([, field]) => !isOptional(field)).map(([name]) => name)
@@ -269,6 +271,11 @@ function describeFields(fields: [string, z.core.$ZodType][], isClosed: boolean, 
     // A later version may add fields to a response, so that clients must not reject unknown ones.
     ...(isClosed && place.direction === 'request' && { additionalProperties: false }),
   }
+}
+
+/** An object without such a field inherits one; in the SDK `*` and `[]` stand for every field and item. */
+export function requireFieldName(name: string, place: Place): void {
+  if (name in Object.prototype || name === '*' || name === '[]') reject(place, 'this name is not supported; rename it')
 }
 
 /** Describes an object whose field names are data. Where they are those of an enum, it is an object with these fields. */
@@ -303,9 +310,7 @@ function describeDefault(def: z.core.$ZodDefaultDef | z.core.$ZodPrefaultDef, pl
 /** Describes what is sent to a codec, `.transform()`, `.pipe()` or `z.preprocess()`. */
 function describePipe(def: z.core.$ZodPipeDef, place: Place): JsonSchema {
   const sent = sentBy(def)
-  const list = sent._zod.def as z.core.$ZodTypes['_zod']['def']
-  if (def.in !== sent && list.type === 'array' && / query\./.test(place.name)) return describeList(list, place)
-  return describe(sent, place)
+  return describe(sent, { ...place, isList: sent !== def.in && / query\./.test(place.name) })
 }
 
 function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {
