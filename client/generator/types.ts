@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import {
   type Components,
   ERROR,
@@ -14,24 +15,9 @@ import {
 } from './model.ts'
 import { capitalized, comment, literal, propertyName, union } from './typescript.ts'
 
+const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
 /** The names that `src/index.ts` exports, apart from the generated ones. A generated type of one of them would be lost. */
-export const LIBRARY_NAMES = [
-  ...['AbortError', 'ApiError', 'ConnectionError', 'DeclaredError', 'ErrorKind', 'ErrorName', 'MalformedResponseError'],
-  ...['PlantStoreError', 'RequestError', 'TimeoutError', 'TransportError', 'UndeclaredError'],
-  ...[
-    'Attempt',
-    'AttemptResponse',
-    'Fetch',
-    'FetchInit',
-    'FetchResponse',
-    'Hooks',
-    'Logger',
-    'ResponseHeaders',
-    'Signal',
-  ],
-  ...['CallOptions', 'ClientOptions', 'PlantStoreClient', 'TokenRequest', 'TokenSource'],
-  ...['IterateOperations', 'OperationName', 'RawOperations', 'RawPage', 'RawResponse', 'Result', 'SafeOperations'],
-]
+const LIBRARY_NAMES: readonly string[] = index.match(/\b[A-Z]\w+/g) ?? []
 /** Names that the generated code uses itself, or that would hide those of JavaScript. */
 const OTHER_NAMES = [
   ...['ErrorBody', 'OperationErrors', 'OperationResponses', 'Operations', 'PagedOperationName'],

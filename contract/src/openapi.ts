@@ -31,28 +31,14 @@ export interface OpenApiOptions {
 type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
 
 /** An OpenAPI 3.1 document. */
-export interface OpenApiDocument {
-  readonly openapi: '3.1.1'
-  readonly info: Readonly<Record<string, unknown>> & { readonly version: string; readonly description: string }
-  readonly servers: readonly { readonly url: string }[]
-  readonly security: readonly { readonly bearer: readonly string[] }[]
-  readonly tags: readonly Tag[]
-  readonly paths: Paths
-  readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>
-    readonly securitySchemes: Readonly<Record<string, object>>
-  }
-}
+export type OpenApiDocument = ReturnType<typeof createOpenApiDocument>
 
 /**
  * Creates the OpenAPI 3.1 document of the service from the contract.
  *
  * @throws Error with the operation, the place and what to do, if the document or the SDK cannot express a part of it
  */
-export function createOpenApiDocument({
-  serverUrl = '/',
-  operations = contract,
-}: OpenApiOptions = {}): OpenApiDocument {
+export function createOpenApiDocument({ serverUrl = '/', operations = contract }: OpenApiOptions = {}) {
   const routes = Object.entries(operations).map(([name, value]) => ({ name, route: asOperation(name, value) }))
   const components: Components = new Map()
   const paths = describePaths(routes, components)
@@ -72,7 +58,7 @@ export function createOpenApiDocument({
     tags: collectTags(routes),
     paths,
     components: {
-      schemas: Object.fromEntries([...components].map(([name, { json }]) => [name, json])),
+      schemas: Object.fromEntries([...components].map(([name, { json }]): [string, JsonSchema] => [name, json])),
       securitySchemes: {
         bearer: {
           type: 'http',
