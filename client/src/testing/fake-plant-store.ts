@@ -151,7 +151,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     for (const plant of plants) {
       const body = routes.createPlant.body?.(plant, '') ?? ''
       try {
-        handle('createPlant', { query: new URLSearchParams(), body }, account, state)
+        handle('createPlant', { path: {}, query: new URLSearchParams(), headers: new Headers(), body }, account, state)
       } catch (error) {
         throw error instanceof Rejection ? createApiError({ name: error.reason, message: error.message }) : error
       }

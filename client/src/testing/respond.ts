@@ -28,15 +28,25 @@ interface Account {
 
 /** A request whose path and token are valid. */
 interface Received {
+  /** The segments of the path, by the name of their parameter. */
+  readonly path: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  readonly headers: Headers
   readonly body: string
+}
+
+/** What an operation responds with. Default: status 200 without more headers. */
+interface HandlerResponse {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
 }
 
 /** How an operation responds. */
 interface Handler {
   /** The scope that a token must have. */
   readonly scope: 'read' | 'write'
-  respond(request: Received, account: Account): { body: unknown; link?: string }
+  respond(request: Received, account: Account): HandlerResponse
 }
 
 /** A request that the service rejects. */
@@ -73,7 +83,7 @@ const handlers: Record<OperationName, Handler> = {
       const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
       const page = left.slice(0, limit)
       const link = page.length < left.length && `<?limit=${limit}&cursor=fake-${page.at(-1)?.sequence}>; rel="next"`
-      return { body: page.map(({ plant: { id: _, ...shown } }) => shown), ...(link && { link }) }
+      return { body: page.map(({ plant: { id: _, ...shown } }) => shown), headers: link ? { link } : {} }
     },
   },
 }
@@ -83,11 +93,11 @@ export function respond({ method, url, headers, body }: ReceivedRequest, state: 
   try {
     const { pathname, searchParams: query } = new URL(url)
     const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
-    const names = (Object.keys(routes) as OperationName[]).filter((name) => fits(path, routes[name].path))
-    const operation = names.find((name) => routes[name].method === method)
-    if (!operation) throw new Rejection(names.length > 0 ? 'methodNotAllowed' : 'notFound')
-    const account = authenticate(headers.get('authorization') ?? '', handlers[operation].scope, state)
-    return handle(operation, { query, body }, account, state)
+    const found = (Object.keys(routes) as OperationName[]).flatMap((name) => matchPath(name, path))
+    const target = found.find(({ name }) => routes[name].method === method)
+    if (!target) throw new Rejection(found.length > 0 ? 'methodNotAllowed' : 'notFound')
+    const account = authenticate(headers.get('authorization') ?? '', handlers[target.name].scope, state)
+    return handle(target.name, { path: target.segments, query, headers, body }, account, state)
   } catch (error) {
     if (!(error instanceof Rejection)) throw error
     return errorResponse(error.reason, error.message, error.headers)
@@ -105,8 +115,8 @@ export function handle(operation: OperationName, request: Received, account: str
   }
   const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
   state.accounts.set(account, data)
-  const { body, link } = handlers[operation].respond(request, data)
-  return jsonResponse(200, body, link === undefined ? {} : { link })
+  const { status = 200, headers = {}, body } = handlers[operation].respond(request, data)
+  return jsonResponse(status, body, headers)
 }
 
 /** Creates a response with a JSON body and the headers that every response has. */
@@ -116,7 +126,7 @@ export function jsonResponse(status: number, body: unknown, headers: Readonly<Re
     'cache-control': 'no-store',
     'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
   }
-  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) }
+  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
 }
 
 /** Creates an error response. */
@@ -129,9 +139,11 @@ export function errorResponse(
   return jsonResponse(Math.floor(code / 100), { error: code, message }, headers)
 }
 
-function fits(path: string, template: string): boolean {
-  const pattern = template.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')
-  return new RegExp(`^${pattern}$`).test(path)
+function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
+  const pattern = routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
+  const found = new RegExp(`^${pattern}$`).exec(path)
+  const segments = Object.entries(found?.groups ?? {}).map(([key, text]) => [key, decodeURIComponent(text)])
+  return found ? [{ name, segments: Object.fromEntries(segments) }] : []
 }
 
 /** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */
