@@ -27,7 +27,7 @@ export function generateRoutes(model: Model): string {
   const names = operations.map(({ name }) => `'${name}'`).join(' | ')
   const routes = operations.map((operation) => generateRoute(operation, model)).join('')
   return [
-    `${generateImports(routes, modules)}import type { Route } from '../wire/request.ts'\n`,
+    `${generateImports(routes, modules)}import type { Route } from '../wire/read.ts'\n`,
     `/** The name of an operation. */\nexport type OperationName = ${names}\n`,
     '/** How to send each operation, and how the service may respond. */\n' +
       `export const routes: Record<OperationName, Route> = {\n${routes}}\n`,

@@ -11,8 +11,8 @@ import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, observe } from './hooks.ts'
 import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
 import { readRetryAfter, redactToken, retryDelay, toFetchError } from './retry.ts'
-import { readData } from './wire/read.ts'
-import { defaultHeaders, type RequestInput, type Route, readHeaders, writeHeaders, writePath } from './wire/request.ts'
+import { type Route, readData } from './wire/read.ts'
+import { defaultHeaders, type RequestInput, readHeaders, writeHeaders, writePath } from './wire/request.ts'
 import { reject } from './wire/write.ts'
 
 /** The arguments of an operation, each only if the operation has it. */

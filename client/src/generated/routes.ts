@@ -2,7 +2,7 @@
 
 import { readList, readObject } from '../wire/read.ts'
 import { fields, int64, integer, object, quoted, text } from '../wire/write.ts'
-import type { Route } from '../wire/request.ts'
+import type { Route } from '../wire/read.ts'
 
 /** The name of an operation. */
 export type OperationName = 'createPlant' | 'getPlants'

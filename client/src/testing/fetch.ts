@@ -1,6 +1,6 @@
 import type { FetchResponse } from '../fetch.ts'
 import { reject } from '../wire/write.ts'
-import type { Fault } from './fake-plant-store.ts'
+import type { Fault } from './types.ts'
 
 /** A response of the fake, before a fault is applied. */
 export interface FakeResponse {

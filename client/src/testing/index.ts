@@ -1,10 +1,3 @@
 export { type ApiErrorOptions, createApiError } from './create-api-error.ts'
-export {
-  createFakePlantStore,
-  type FakePlantStore,
-  type FakePlantStoreOptions,
-  type FakeRequest,
-  type FakeToken,
-  type Fault,
-  type StoredPlant,
-} from './fake-plant-store.ts'
+export { createFakePlantStore, type FakePlantStore, type FakePlantStoreOptions } from './fake-plant-store.ts'
+export type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'

@@ -3,8 +3,8 @@ import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../gene
 import { type OperationName, routes } from '../generated/routes.ts'
 import { readObject } from '../wire/read.ts'
 import { exactly } from '../wire/read-exactly.ts'
-import type { FakeToken, StoredPlant } from './fake-plant-store.ts'
 import type { FakeResponse, ReceivedRequest } from './fetch.ts'
+import type { FakeToken, StoredPlant } from './types.ts'
 
 const MAX_PAGE_SIZE = 1000
 const CURSOR = /^fake-(\d+)$/

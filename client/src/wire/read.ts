@@ -1,6 +1,5 @@
-import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
-import type { Route } from './request.ts'
-import { isObject } from './write.ts'
+import { ApiError, type FailedCall, type Failure, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import { type FieldsWriter, isObject, type Writer } from './write.ts'
 
 /**
  * Reads the content of a response.
@@ -30,6 +29,24 @@ export const readAny = readIf(() => true)
 
 /** Reads a response without content. */
 export const readNothing: Reader = () => undefined
+
+/** How to send an operation, and how the service may respond. */
+export interface Route {
+  readonly method: string
+  /** The path, with its parameters as `{name}`. */
+  readonly path: string
+  readonly pathParameters?: FieldsWriter
+  readonly body?: Writer
+  readonly query?: FieldsWriter
+  readonly headers?: FieldsWriter
+  /** The reader of the content of each success status that the contract declares. */
+  readonly responses: Readonly<Record<number, Reader>>
+  readonly paged?: true
+  /** Whether it can be retried after a failure. Default: if the failure may pass. */
+  readonly canRetry?: (failure: Failure) => boolean
+  /** The error statuses that the contract declares. */
+  readonly declaredErrors: readonly number[]
+}
 
 /** What an error of a response needs. */
 interface ErrorContext {
