@@ -300,4 +300,18 @@ describe('an operation added to the contract', () => {
     expect(operation).not.toHaveProperty('tags')
     expect(document.components.schemas).toHaveProperty('Error')
   })
+
+  test('describes a component as it is sent, wherever it comes first', () => {
+    const read = { getX: { ...added, path: '/x' } }
+    const write = { putX: { ...added, path: '/x', method: 'PUT', body: PlantSchema } }
+    for (const operations of [
+      { ...read, ...write },
+      { ...write, ...read },
+    ]) {
+      const { schemas } = createOpenApiDocument({ operations }).components
+      expect(schemas['Plant']?.properties?.['name']).toHaveProperty('pattern')
+    }
+    const { schemas } = createOpenApiDocument({ operations: read }).components
+    expect(schemas['Plant']?.properties?.['name']).not.toHaveProperty('pattern')
+  })
 })
