@@ -2,7 +2,11 @@
 
 // npm passes SIGTERM on to its shell, and most shells end without passing it on.
 const parent = process.ppid
-setInterval(() => process.ppid === parent || process.kill(process.pid, 'SIGTERM'), 200).unref()
+const timer = setInterval(() => {
+  if (process.ppid === parent) return
+  clearInterval(timer)
+  process.kill(process.pid, 'SIGTERM')
+}, 200).unref()
 
 await import('../server/dist/main.js').catch((error) => {
   if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error

@@ -28,7 +28,9 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
 /** Explains which parameters of a DATABASE_URL that `databaseUrl` has checked change nothing; undefined: all do. */
 export function explainIgnored(url: string): string | undefined {
   const names = ignoredParameters(url)
-  return names.length > 0 ? `DATABASE_URL has ${names.join(', ')}, which changes nothing here: remove it` : undefined
+  return names.length > 0
+    ? `DATABASE_URL has parameters that change nothing here: remove ${names.join(', ')}`
+    : undefined
 }
 
 /** Returns whether a DATABASE_URL that `databaseUrl` has checked contains a password. */

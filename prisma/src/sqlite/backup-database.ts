@@ -44,7 +44,7 @@ export async function backupDatabase(
       await writeCopy({ file, draft, copy }, options)
       // Renaming replaces a file, so this one takes the name first: not every disk has hard links, which never do.
       create(copy, taken(copy).message)
-      renameSync(draft, copy)
+      rename(draft, copy)
     } finally {
       for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
     }
@@ -59,6 +59,16 @@ export async function backupDatabase(
 
 function taken(copy: string): DatabaseError {
   return new DatabaseError(`${copy} already exists: choose another name for the copy`)
+}
+
+/** Replaces the empty file that has taken the name, and removes it if that fails. */
+function rename(draft: string, copy: string): void {
+  try {
+    renameSync(draft, copy)
+  } catch (error) {
+    rmSync(copy)
+    throw error
+  }
 }
 
 /** Creates an empty file that only its owner may read. */

@@ -64,7 +64,7 @@ describe('the table of the guide', () => {
     const pasted = found.startsWith('host1') ? `postgresql://u:p@${found}/d` : url
     if (/^(the same|nothing: ignored)/.test(write)) {
       expect(databaseUrl(pasted)).toBe(pasted)
-      const ignored = `DATABASE_URL has ${found.replace(/=.*/, '')}, which changes nothing here: remove it`
+      const ignored = `DATABASE_URL has parameters that change nothing here: remove ${found.replace(/=.*/, '')}`
       expect(explainIgnored(pasted)).toBe(write === 'nothing: ignored' ? ignored : undefined)
       return
     }

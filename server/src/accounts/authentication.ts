@@ -70,10 +70,10 @@ export function authenticate(
     return found
   }
 
-  async function reportFailure(failure: Failure, address: string, response: Response): Promise<void> {
+  function reportFailure(failure: Failure, address: string, response: Response): void {
     if (failure.status === 401) authenticationFailed.publish({ code: failure.body.error, address })
     // A 503 counts too: a client chooses which key its token names.
-    await countFailure?.(address, response)
+    countFailure?.(address, response)
   }
 
   async function lookUp(
@@ -81,8 +81,8 @@ export function authenticate(
     response: Response,
     token: string | undefined,
   ): Promise<void> {
-    const found = await find(request.headers, token).catch(async (error) => {
-      if (error instanceof Failure) await reportFailure(error, addressKey(clientAddress(request) ?? ''), response)
+    const found = await find(request.headers, token).catch((error) => {
+      if (error instanceof Failure) reportFailure(error, addressKey(clientAddress(request) ?? ''), response)
       throw error
     })
     admit(request, found)

@@ -12,7 +12,7 @@ export function clientAddress({ ip }: Request): string | undefined {
   return version6 ?? version4 ?? ip
 }
 
-/** Returns a client's address for logs and traces; undefined for other text, which a client may send in `X-Forwarded-For`. */
+/** Returns a client's address for the log; undefined for other text, which a client may send in `X-Forwarded-For`. */
 export function validAddress(address: string | undefined): string | undefined {
   const [, bare = ''] = ADDRESS.exec(address ?? '') ?? []
   return isIP(bare) === 0 ? undefined : address

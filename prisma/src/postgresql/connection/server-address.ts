@@ -117,7 +117,8 @@ function readParameters(url: URL): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [name, value] of url.searchParams) {
     if (IGNORED.test(name)) continue
-    if (INSTEAD[name]) throw invalid(`has the parameter ${name}, which is not supported: write ${INSTEAD[name]}`)
+    if (Object.hasOwn(INSTEAD, name))
+      throw invalid(`has the parameter ${name}, which is not supported: write ${INSTEAD[name]}`)
     if (!KNOWN.test(name)) {
       const place = 'docs/production/several-machines/README.md'
       throw invalid(`has the parameter ${JSON.stringify(name)}, which is not supported: ${place} has those that are`)

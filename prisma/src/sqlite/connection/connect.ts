@@ -34,7 +34,7 @@ export async function connect(file: string, timeout: number = 0): Promise<Connec
     async queryRaw(query) {
       const result = await adapter.queryRaw(query)
       // SQLite opens the log and its index at the first query.
-      guard ??= createFileGuard(file)
+      guard ??= createFileGuard(file, inode)
       return result
     },
     async dispose() {

@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs'
+import { realpathSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import { DriverAdapterError } from '@prisma/driver-adapter-utils'
 
@@ -24,20 +24,22 @@ export interface MovedFiles {
  *
  * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's own
  * times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).
+ *
+ * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
  */
-export function createFileGuard(file: string): () => MovedFiles | undefined {
+export function createFileGuard(file: string, inode = inodeOf(file)): () => MovedFiles | undefined {
   const real = realpathSync(file)
   const folder = path.dirname(real)
   const log = `${real}-wal`
   const opened = [real, log, `${real}-shm`]
-    .map((name) => ({ name, inode: inodeOf(name) }))
+    .map((name) => ({ name, inode: name === real ? inode : inodeOf(name) }))
     .filter(({ inode }) => inode !== undefined)
   let trusted: string | undefined
   let replaced: MovedFiles | undefined
 
   return () => {
     if (replaced) return replaced
-    const { ino, ctimeMs = Number.NaN } = statSync(folder, { throwIfNoEntry: false }) ?? {}
+    const { ino, ctimeMs = Number.NaN } = statOf(folder) ?? {}
     const change = `${ino} ${ctimeMs}`
     if (change === trusted) return undefined
     const moved = opened.map((each) => ({ ...each, now: inodeOf(each.name) })).filter(({ inode, now }) => now !== inode)
@@ -53,10 +55,18 @@ export function createFileGuard(file: string): () => MovedFiles | undefined {
   }
 }
 
-/** Returns what tells a file from every other; undefined if it is missing. */
+/** Returns what tells a file from every other; undefined if it is missing, or its folder may not be searched any more. */
 export function inodeOf(name: string): string | undefined {
-  const stats = statSync(name, { throwIfNoEntry: false })
+  const stats = statOf(name)
   return stats && `${stats.dev} ${stats.ino}`
+}
+
+function statOf(name: string): Stats | undefined {
+  try {
+    return statSync(name, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 function movedError(name: string): DriverAdapterError {

@@ -2,8 +2,8 @@
  * Parses JSON without losing an integer.
  *
  * `JSON.parse` turns 9007199254740993 into ...992, which would mix up two plants, and silently keeps the last of two
- * duplicate keys. Node.js 20 gives a reviver no access to the source text, and lossless-json accepts duplicate keys with
- * equal values, so this is a parser of its own. It accepts what `JSON.parse` accepts (a property test compares them),
+ * duplicate keys, with and without a reviver that sees the source text; lossless-json accepts those with equal values. So
+ * this is a parser of its own. It accepts what `JSON.parse` accepts (a property test compares them),
  * except duplicate keys and nesting deeper than {@link MAX_DEPTH}.
  */
 

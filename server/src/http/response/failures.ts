@@ -8,17 +8,29 @@ import { sendJson } from './send-json.ts'
 
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
 const SMALL_BODY = 64 * 1024
+/** How long the failures of the database that follow one are not logged, in milliseconds. */
+const REPEATED = 1_000
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
 const LINGERING = 1_000
 
 /** Responds to every failure with an `Error` body. What is not a {@link Failure} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
+  let silentUntil = 0
+
+  function log(failure: Failure, requestId: string): void {
+    const level = levelOf(failure)
+    // While the database is unavailable, every request would be a line, also those of strangers.
+    if (level === 'warn') {
+      if (performance.now() < silentUntil) return
+      silentUntil = performance.now() + REPEATED
+    }
+    logger[level]({ requestId, err: failure.cause ?? failure }, failure.message)
+  }
+
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const failure = asFailure(error, databaseFailure)
-    if (failure.status >= 500) {
-      logger[levelOf(failure)]({ requestId: request.requestId, err: failure.cause ?? failure }, failure.message)
-    }
+    if (failure.status >= 500) log(failure, request.requestId)
     if (response.headersSent) {
       response.destroy(failure)
       return
