@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { rewriteImportsOfTypes } from './rewrite-imports-of-types.mjs'
 
 const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
-const contract = fileURLToPath(new URL('../contract', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
+/** The packages that are built this way, each after those that it depends on. */
+const packages = ['contract', 'prisma', 'server'].map((name) => path.join(root, name))
 
 /** Compiles a package and what it depends on, without a word. Throws if that fails. */
 export function compilePackage(folder) {
@@ -15,8 +17,8 @@ export function compilePackage(folder) {
     execFileSync(process.execPath, [compiler, '--build', 'tsconfig.build.json'], { cwd: folder, stdio: 'inherit' })
   compile()
   // The types of the contract are new to what depends on it, so that it is compiled again: now, and not while it runs.
-  if (rewriteImportsOfTypes(path.join(contract, 'dist'))) compile()
-  removeLeftovers(folder)
+  if (rewriteImportsOfTypes(path.join(root, 'contract/dist'))) compile()
+  for (const built of packages) if (existsSync(path.join(built, 'dist'))) removeLeftovers(built)
 }
 
 /** Removes what tsc made of sources that do not exist any more. The server may be running from the other files. */
