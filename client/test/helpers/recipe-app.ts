@@ -84,5 +84,5 @@ async function readRecipes(sections: string[]): Promise<{ name: string; code: st
 /** Returns an environment without the settings of the test runner, such as NODE_ENV. */
 function createEnvironment(environment: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env
-  return { PATH, HOME, TMPDIR, CI: 'true', NEXT_TELEMETRY_DISABLED: '1', ...environment }
+  return { PATH, HOME, TMPDIR, CI: 'true', NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1', ...environment }
 }
