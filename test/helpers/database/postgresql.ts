@@ -49,6 +49,7 @@ export interface PostgresqlOptions {
 /** PostgreSQL does not run as root. */
 const UNPRIVILEGED_USER = 65_534
 const MEMORY = '/dev/shm'
+const SETPRIV = '/usr/bin/setpriv'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
 const MAX_LOG = 100_000
@@ -106,7 +107,10 @@ export async function startPostgresql({
   let ended: Promise<unknown> = Promise.resolve()
 
   async function start(): Promise<void> {
-    const started = spawn(path.join(bin, 'postgres'), ['-D', folder], {
+    // Linux then ends it with this process, also where that crashes or is killed.
+    const wrapper = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'QUIT'] : []
+    const [command = '', ...parameters] = [...wrapper, path.join(bin, 'postgres'), '-D', folder]
+    const started = spawn(command, parameters, {
       ...postgresqlUser,
       cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe'],
