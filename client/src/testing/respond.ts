@@ -110,7 +110,8 @@ export function respond({ method, url, headers, body }: ReceivedRequest, state: 
  * @throws Rejection
  */
 export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
-  if (new TextEncoder().encode(request.body).length > state.bodyLimit) {
+  // jsdom has no TextEncoder.
+  if (new Blob([request.body]).size > state.bodyLimit) {
     throw new Rejection('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(state.bodyLimit)))
   }
   const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
