@@ -47,16 +47,17 @@ export function createRateLimit(
 /** Counts per key, in windows of a length in milliseconds. A change of the system's clock does not affect it. */
 function createCounter(length: number): (key: string) => { count: number; endsIn: number } {
   // All windows are equally long, and a Map keeps the order of insertion: the first one is the first to end.
-  const windows = new Map<string, { end: number; count: number }>()
+  const windows = new Map<string, { begin: number; count: number }>()
   return (key) => {
     const now = performance.now()
-    for (const [first, { end }] of windows) {
-      if (end > now) break
+    for (const [first, { begin }] of windows) {
+      if (now - begin < length) break
       windows.delete(first)
     }
-    const window = windows.get(key) ?? { end: now + length, count: 0 }
+    const window = windows.get(key) ?? { begin: now, count: 0 }
     windows.set(key, window)
     window.count++
-    return { count: window.count, endsIn: window.end - now }
+    // A sum with a time would be rounded, and could be longer than the window.
+    return { count: window.count, endsIn: length - (now - window.begin) }
   }
 }
