@@ -46,7 +46,7 @@ export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeade
 
   function unavailable(): Failure {
     requestRejected.publish('issuer-keys')
-    const wait = Math.max(1, Math.ceil((endedAt + COOLDOWN - performance.now()) / 1000))
+    const wait = Math.max(1, Math.ceil((COOLDOWN - (performance.now() - endedAt)) / 1000))
     // Without a cause, which would be logged per request: the failed fetch is logged already.
     return new Failure('unavailable', "The token issuer's keys are currently unavailable. Retry the request.", {
       headers: { 'Retry-After': String(wait) },
