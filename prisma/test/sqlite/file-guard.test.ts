@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { query } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
+import { createFileGuard, inodeOf } from '../../src/sqlite/connection/file-guard.ts'
 import { openClient, openNewClient } from '../helpers/open-client.ts'
 
 async function openNewDatabase() {
@@ -80,4 +81,14 @@ test('a database behind a symbolic link is guarded where it is', async () => {
   await write()
   renameSync(`${file}-wal`, `${file}-elsewhere`)
   await expect(write()).rejects.toMatchObject(moved)
+})
+
+test('a database that was replaced before its first query is not the one that was opened', async () => {
+  const { url, file } = temporaryDatabase()
+  await migrateDatabase(url)
+  const opened = inodeOf(file)
+  copyFileSync(file, `${file}.copy`)
+  renameSync(`${file}.copy`, file)
+  expect(createFileGuard(file, opened)()).toMatchObject({ isReplaced: true })
+  expect(createFileGuard(file)()).toBeUndefined()
 })
