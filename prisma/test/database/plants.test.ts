@@ -145,34 +145,9 @@ const edits: [string, (account: string) => string][] = [
       `UPDATE "Plant" SET "account" = 'elsewhere', "id" = '${account}' WHERE "account" = '${account}' AND "id" = '0'`,
   ],
   ...(engine === 'sqlite'
-    ? ([
-        [
-          'a replacement',
-          (account) => `REPLACE INTO "Plant" ("account", "id", "name") VALUES ('${account}', '0', 'new')`,
-        ],
-        [
-          'a replacement of its place by another account',
-          (account) =>
-            `REPLACE INTO "Plant" ("seq", "account", "id", "name") SELECT min("seq"), 'usurper', '${account}', 'x' FROM "Plant" WHERE "account" = '${account}'`,
-        ],
-        [
-          'an insertion before the last',
-          (account) =>
-            `INSERT INTO "Plant" ("seq", "account", "id", "name") VALUES (-${accounts}, '${account}', 'early', 'early')`,
-        ],
-      ] satisfies typeof edits)
+    ? []
     : ([
         ['a truncation', () => 'TRUNCATE "Plant"'],
-        [
-          'an insertion before the last',
-          (account) =>
-            `INSERT INTO "Plant" ("seq", "account", "id", "name") OVERRIDING SYSTEM VALUE VALUES (-${accounts}, '${account}', 'early', 'early')`,
-        ],
-        [
-          'an insertion before and after the last',
-          (account) =>
-            `INSERT INTO "Plant" ("seq", "account", "id", "name") OVERRIDING SYSTEM VALUE VALUES (-${accounts}, '${account}', 'early', 'x'), (1000000 + ${accounts}, '${account}', 'late', 'x')`,
-        ],
         [
           'an upsert',
           (account) =>

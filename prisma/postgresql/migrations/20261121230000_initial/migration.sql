@@ -76,29 +76,6 @@ BEGIN
 END
 $$;
 
--- COPY and OVERRIDING SYSTEM VALUE may give a plant a "seq" before that of others. Such plants are not at the end of the
--- list: after the first of them, there are more than were inserted. Without sorting, only the index on both columns can be
--- used, also before there are statistics. PostgreSQL before 18 would compile the statement for the cost of a sort that is
--- off. The role that inserts may not write "Edits" itself.
-CREATE FUNCTION "Plant_inserted"() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET jit = off SET enable_sort = off
-SET enable_incremental_sort = off AS $$
-BEGIN
-    INSERT INTO "Edits" AS "edits" SELECT "added"."account", 1
-    FROM (SELECT "account", min("seq") AS "first", count(*) AS "count" FROM "inserted" GROUP BY "account") AS "added"
-    WHERE (SELECT "plant"."seq" FROM "Plant" AS "plant"
-        WHERE ("plant"."account", "plant"."seq") >= ("added"."account", "added"."first")
-            AND "plant"."account" <= "added"."account"
-        ORDER BY "plant"."account", "plant"."seq" OFFSET "added"."count" LIMIT 1) IS NOT NULL
-    ORDER BY "added"."account"
-    ON CONFLICT ("account") DO UPDATE SET "count" = "edits"."count" + 1;
-    RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER "Plant_inserted" AFTER INSERT ON "Plant" REFERENCING NEW TABLE AS "inserted"
-FOR EACH STATEMENT EXECUTE FUNCTION "Plant_inserted"();
-
 CREATE TRIGGER "Plant_deleted" AFTER DELETE ON "Plant" REFERENCING OLD TABLE AS "edited"
 FOR EACH STATEMENT EXECUTE FUNCTION "Plant_edited"();
 

@@ -9,14 +9,7 @@ const MIN_MAJOR_VERSION = 14
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
 export const ORDER_LOCK = '482854661748'
-const TRIGGERS = [
-  'Plant_deleted',
-  'Plant_inserted',
-  'Plant_order',
-  'Plant_truncated',
-  'Plant_updated_from',
-  'Plant_updated_to',
-]
+const TRIGGERS = ['Plant_deleted', 'Plant_order', 'Plant_truncated', 'Plant_updated_from', 'Plant_updated_to']
 
 /**
  * A statement that fails if a request would, and changes nothing: where a table or column is locked, missing or not allowed.

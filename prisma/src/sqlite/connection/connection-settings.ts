@@ -42,7 +42,7 @@ export async function checkSettings(connection: SqlDriverAdapter, file: string):
   }
 }
 
-const TRIGGERS = ['Plant_deleted', 'Plant_inserted_before', 'Plant_replaced', 'Plant_updated']
+const TRIGGERS = ['Plant_deleted', 'Plant_updated']
 
 /**
  * Checks that the triggers of the migrations are there, without which a cached list could be outdated. Prisma drops them

@@ -1,5 +1,0 @@
--- CreateTable
-CREATE TABLE "Secret" (
-    "name" TEXT NOT NULL PRIMARY KEY,
-    "value" TEXT NOT NULL
-);
