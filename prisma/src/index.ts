@@ -30,3 +30,4 @@ export {
   openDatabase,
 } from './engine.ts'
 export { loadSettingsFile } from './settings-file.ts'
+export { oncePerTurn } from './shared/once-per-turn.ts'

@@ -1,5 +1,4 @@
-import type { Dialect } from '../shared/dialect.ts'
-import type { Sql } from '../shared/sql.ts'
+import type { Dialect, Sql } from '../shared/sql.ts'
 import {
   type ColumnType,
   type Row,
@@ -39,26 +38,25 @@ function createTable(name: TableName, sql: Sql, dialect: CopyDialect, run: Run):
   const select = writeSelect(name, tableDefinitions[name], dialect)
   const insert = writeInsert(name, tableDefinitions[name], dialect)
   return {
-    read: (after) => run(() => sql.query<Row>(select, after, after, MAX_BATCH_ROWS, MAX_BATCH_BYTES)),
+    read: (after) => run(() => sql.query<Row>(select, after, MAX_BATCH_ROWS, MAX_BATCH_BYTES)),
     insert: (rows) => run(() => sql.execute(insert, JSON.stringify(rows))),
   }
 }
 
 /** Selects the rows after a key whose sizes add up to a batch, or the first one alone. */
 function writeSelect(name: string, { columns }: TableDefinition, dialect: CopyDialect): string {
-  const { parameter } = dialect
   const entries = Object.entries(columns)
   const texts = entries.filter(([, type]) => type === 'text')
   const key = `"${entries[0]?.[0]}"`
   const bytes = texts.map(([column]) => `coalesce(octet_length("${column}"), 0)`).join(' + ')
   return `
     SELECT ${entries.map(([column, type]) => readColumn(`"${column}"`, type, dialect)).join(', ')} FROM "${name}"
-    WHERE ${key} > ${parameter(1)} AND ${key} <= (
+    WHERE ${key} > $1 AND ${key} <= (
       SELECT max(${key}) FROM (
         SELECT ${key}, "bytes", sum("bytes") OVER (ORDER BY ${key}) AS "total"
         FROM (SELECT ${key}, ${bytes} AS "bytes" FROM "${name}"
-              WHERE ${key} > ${parameter(2)} ORDER BY ${key} LIMIT ${parameter(3)}) AS "sizes") AS "totals"
-      WHERE "total" <= ${parameter(4)} OR "total" = "bytes")
+              WHERE ${key} > $1 ORDER BY ${key} LIMIT $2) AS "sizes") AS "totals"
+      WHERE "total" <= $3 OR "total" = "bytes")
     ORDER BY ${key}`
 }
 

@@ -1,6 +1,7 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { Database, DatabaseState, OpenOptions } from '../database.ts'
 import type { PrismaClient } from '../generated/postgresql/client.ts'
+import { createPlants } from '../shared/plants.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
 import type { Sql } from '../shared/sql.ts'
@@ -10,8 +11,7 @@ import { createPool, type Pool } from './connection/pool.ts'
 import { checkPromises } from './connection/promises.ts'
 import { createReadiness } from './connection/readiness.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { dialect } from './dialect.ts'
-import { createPlants } from './plants.ts'
+import { dialect, onPrimary, plantStatements } from './statements.ts'
 
 /**
  * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
@@ -49,9 +49,9 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
   let prisma: Promise<PrismaClient> | undefined
   return {
     engine: 'postgresql',
-    plants: createPlants(sql, retry),
+    plants: createPlants(plantStatements, onPrimary(sql), retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-    secret: (name) => retry(() => readSecret(sql, dialect, name)),
+    secret: (name) => retry(() => readSecret(sql, name)),
 
     isEmpty: () =>
       retry(async () => {

@@ -5,7 +5,7 @@ import { createSql } from '../shared/sql.ts'
 import { isTemporary, toDatabaseError } from './connection/errors.ts'
 import { createPool } from './connection/pool.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { dialect } from './dialect.ts'
+import { dialect } from './statements.ts'
 
 /** How long a copy waits for a server that does not respond, such as one that restarts, in milliseconds. */
 const PATIENCE = 60_000

@@ -5,7 +5,7 @@ export type SqlValue = string | number | boolean | null
 
 /**
  * SQL past Prisma Client and its query engine, which spends 60 to 80 microseconds on a raw statement:
- * a third of a durable insert (Prisma 7.10, Node.js 20).
+ * a third of a durable insert (Prisma 7.10, Node.js 20). The first parameter is `$1`.
  */
 export interface Sql {
   /** Runs a statement and returns how many rows it changed. */
@@ -15,6 +15,14 @@ export interface Sql {
    * JSON differ between the drivers: select them as numbers or text.
    */
   query<Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]): Promise<Row[]>
+}
+
+/** How the SQL of an engine differs. */
+export interface Dialect {
+  /** Selects the texts of a JSON array, the first parameter. */
+  readonly texts: string
+  /** Reads the time of a column, in milliseconds since 1970; NULL if it is not one. */
+  readTime(column: string): string
 }
 
 /** Creates the SQL interface of a connection. */

@@ -1,7 +1,6 @@
 import type { NewTokenRow, Retry, TokenRow, Tokens } from '../database.ts'
-import type { Dialect } from './dialect.ts'
-import { shareReads } from './share-reads.ts'
-import type { Sql } from './sql.ts'
+import { oncePerTurn } from './once-per-turn.ts'
+import type { Dialect, Sql } from './sql.ts'
 
 /** The part of the Prisma Clients that reads and writes tokens: each engine has its own client. */
 interface TokenTable {
@@ -27,6 +26,7 @@ interface TokenAccess {
 }
 
 type FoundToken = [
+  hash: string,
   id: string,
   account: string,
   scopes: string,
@@ -38,7 +38,7 @@ type FoundToken = [
 
 /** Creates the tokens of a database. Only the lookup is on the way of a request, which needs no Prisma Client. */
 export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): Tokens {
-  const selectByHash = `${writeSelect(dialect)} WHERE "hash" = ${dialect.parameter(1)}`
+  const selectByHash = `${writeSelect(dialect)} WHERE "hash" IN (${dialect.texts})`
   return {
     async create({ scopes, ...token }) {
       const data = { ...token, scopes: scopes.join(' '), createdAt: new Date() }
@@ -64,7 +64,7 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): 
 
     async listEnded(before) {
       const time = before.getTime()
-      const rows = await retry(() => sql.query<FoundToken>(writeSelectEnded(dialect), time, time))
+      const rows = await retry(() => sql.query<FoundToken>(writeSelectEnded(dialect), time))
       return rows.map(toFoundRow)
     },
 
@@ -74,9 +74,10 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): 
     },
 
     // Once it is stale in the cache, all requests with a busy token look it up.
-    find: shareReads(async (hash) => {
-      const [row] = await retry(() => sql.query<FoundToken>(selectByHash, hash))
-      return row && toFoundRow(row)
+    find: oncePerTurn(async (hashes) => {
+      const rows = await retry(() => sql.query<FoundToken>(selectByHash, JSON.stringify(hashes)))
+      const found = new Map(rows.map((row) => [row[0], toFoundRow(row)]))
+      return hashes.map((hash) => found.get(hash))
     }),
   }
 }
@@ -90,18 +91,18 @@ function writeSelect({ readTime }: Dialect): string {
   const times = ['"createdAt"', '"expiresAt"', '"revokedAt"'].map(
     (column) => `CASE WHEN ${column} IS NOT NULL THEN coalesce(${readTime(column)}, 0) END`,
   )
-  return `SELECT "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token"`
+  return `SELECT "hash", "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token"`
 }
 
 /** Compares times as numbers: SQLite compares a time that was written by hand as a number as less than any text. */
 function writeSelectEnded(dialect: Dialect): string {
-  const { parameter, readTime } = dialect
+  const { readTime } = dialect
   return `${writeSelect(dialect)}
-    WHERE ${readTime('"expiresAt"')} < ${parameter(1)} OR ${readTime('"revokedAt"')} < ${parameter(2)}
+    WHERE ${readTime('"expiresAt"')} < $1 OR ${readTime('"revokedAt"')} < $1
     ORDER BY ${readTime('"createdAt"')}, "id"`
 }
 
-function toFoundRow([id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {
+function toFoundRow([, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {
   return toTokenRow({
     id,
     account,

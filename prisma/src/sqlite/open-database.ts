@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Database, OpenOptions } from '../database.ts'
+import { createPlants } from '../shared/plants.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
 import { createTokens } from '../shared/tokens.ts'
@@ -8,8 +9,7 @@ import { databaseFile } from './connection/database-file.ts'
 import { explainUnavailable, missingDatabase, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
-import { dialect } from './dialect.ts'
-import { createPlants } from './plants.ts'
+import { dialect, plantStatements } from './statements.ts'
 
 /** Opens a SQLite file. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
@@ -31,9 +31,9 @@ function createDatabase(
   const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })
   return {
     engine: 'sqlite',
-    plants: createPlants(sql, retry),
+    plants: createPlants(plantStatements, sql, retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-    secret: (name) => retry(() => readSecret(sql, dialect, name)),
+    secret: (name) => retry(() => readSecret(sql, name)),
 
     async isEmpty() {
       const [row] = await sql.query<[number]>('SELECT EXISTS (SELECT 1 FROM "Token") OR EXISTS (SELECT 1 FROM "Plant")')

@@ -8,11 +8,11 @@ import { connect } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { dialect } from './dialect.ts'
+import { dialect } from './statements.ts'
 
 const copyDialect: CopyDialect = {
   ...dialect,
-  rows: 'json_each(?)',
+  rows: 'json_each($1)',
   readNumber: (column) => column,
   write: (value, type) =>
     type === 'time' ? `strftime('%Y-%m-%dT%H:%M:%f+00:00', (${value}) / 1000.0, 'unixepoch')` : value,
@@ -54,7 +54,7 @@ export async function openSide(url: string, role: Role, signal?: AbortSignal): P
       const insert = `INSERT INTO sqlite_sequence (name, seq)
         SELECT 'Plant', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'Plant')`
       await run(() => sql.execute(insert))
-      await run(() => sql.execute(`UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'Plant'`, seq))
+      await run(() => sql.execute(`UPDATE sqlite_sequence SET seq = max(seq, $1) WHERE name = 'Plant'`, seq))
     },
 
     close,

@@ -4,7 +4,6 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { readSecret } from '../../src/shared/secret.ts'
 import type { Sql } from '../../src/shared/sql.ts'
-import { dialect } from '../../src/sqlite/dialect.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 test('a secret is 32 bytes, created at its first use, and the same for every connection from then on', async () => {
@@ -13,11 +12,11 @@ test('a secret is 32 bytes, created at its first use, and the same for every con
   const [one, other] = [await openClient(url), await openClient(url)]
   expect(query(file, 'SELECT * FROM Secret')).toEqual([])
 
-  const secrets = await Promise.all([one, other, one].map(({ sql }) => readSecret(sql, dialect, 'cursor')))
+  const secrets = await Promise.all([one, other, one].map(({ sql }) => readSecret(sql, 'cursor')))
   const [secret] = secrets
   expect(secret).toHaveLength(32)
   expect(secrets).toEqual([secret, secret, secret])
-  expect(await readSecret((await openClient(url)).sql, dialect, 'cursor')).toEqual(secret)
+  expect(await readSecret((await openClient(url)).sql, 'cursor')).toEqual(secret)
   expect(query(file, 'SELECT * FROM Secret')).toEqual([{ name: 'cursor', value: secret?.toString('hex') }])
 })
 
@@ -33,8 +32,8 @@ test('a secret that another server stores first is used', async () => {
       return sql.execute(...statement)
     },
   }
-  expect((await readSecret(late, dialect, 'cursor')).toString('hex')).toBe(first)
-  expect((await readSecret(sql, dialect, 'cursor')).toString('hex')).toBe(first)
+  expect((await readSecret(late, 'cursor')).toString('hex')).toBe(first)
+  expect((await readSecret(sql, 'cursor')).toString('hex')).toBe(first)
 })
 
 test('secrets with other names and of other databases differ', async () => {
@@ -43,7 +42,7 @@ test('secrets with other names and of other databases differ', async () => {
   for (const { url } of databases) {
     await migrateDatabase(url)
     const { sql } = await openClient(url)
-    for (const name of ['cursor', 'other']) secrets.add((await readSecret(sql, dialect, name)).toString('hex'))
+    for (const name of ['cursor', 'other']) secrets.add((await readSecret(sql, name)).toString('hex'))
   }
   expect(secrets.size).toBe(4)
 })

@@ -1,4 +1,4 @@
-import type { KnownList, ListChange, PlantList } from '@plant-store/prisma'
+import { type KnownList, type ListChange, oncePerTurn, type PlantList } from '@plant-store/prisma'
 import { putBack } from './put-back.ts'
 
 /** Runs a read of the database within the limits of its request. */
@@ -124,30 +124,4 @@ function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | u
 function toBytes(entry: Entry): Buffer {
   entry.bytes ??= Buffer.from(entry.text)
   return entry.bytes
-}
-
-/** Makes a function run once for all keys that are asked for within a turn of the event loop, after the last of them. */
-function oncePerTurn<Result>(
-  run: (keys: readonly string[]) => Promise<readonly Result[]>,
-): (key: string) => Promise<Result> {
-  let results = new Map<string, Promise<Result>>()
-  let all: Promise<readonly Result[]> | undefined
-
-  async function runAfterTurn(): Promise<readonly Result[]> {
-    await new Promise((resolve) => setImmediate(resolve))
-    const keys = [...results.keys()]
-    results = new Map()
-    all = undefined
-    return run(keys)
-  }
-
-  return (key) => {
-    const known = results.get(key)
-    if (known) return known
-    const position = results.size
-    all ??= runAfterTurn()
-    const result = all.then((list) => list[position] as Result)
-    results.set(key, result)
-    return result
-  }
 }

@@ -13,6 +13,12 @@ import { errorCode } from '../../database-error.ts'
 /** What a result may hold. Blobs are not among it: no column has one. */
 type Value = string | number | bigint | null
 
+/** A statement, and what turns the values of its parameters into arguments. */
+interface Prepared {
+  readonly statement: BetterSqlite3.Statement<unknown[], Value[]>
+  bind(args: unknown[]): unknown[]
+}
+
 /** The types that SQLite's schemas name, as Prisma's engines call them. */
 const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
   INT: ColumnTypeEnum.Int32,
@@ -31,17 +37,21 @@ const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
  * a transaction and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are rejected.
  */
 export function createDriverAdapter(database: BetterSqlite3.Database): SqlDriverAdapter {
-  const statements = new Map<string, BetterSqlite3.Statement<unknown[], Value[]>>()
+  const statements = new Map<string, Prepared>()
   // Integers above 2^53 are read exactly.
   database.defaultSafeIntegers(true)
 
-  function prepare(sql: string) {
+  function prepare(sql: string): Prepared {
     const known = statements.get(sql)
     if (known) return known
     const statement = database.prepare<unknown[], Value[]>(sql)
     if (statement.reader) statement.raw()
-    statements.set(sql, statement)
-    return statement
+    // Prisma Client writes `?`; ours are `$1` and so on, as in PostgreSQL, which better-sqlite3 takes by name.
+    const isNamed = /\$1\b/.test(sql)
+    const bind = (args: unknown[]) => (isNamed ? [Object.fromEntries(args.map((arg, i) => [i + 1, arg]))] : args)
+    const prepared = { statement, bind }
+    statements.set(sql, prepared)
+    return prepared
   }
 
   return {
@@ -49,12 +59,17 @@ export function createDriverAdapter(database: BetterSqlite3.Database): SqlDriver
     adapterName: '@plant-store/prisma',
     queryRaw: async (query) =>
       withErrors(() => {
-        const statement = prepare(query.sql)
-        if (statement.reader) return toResult(statement.columns(), statement.all(...toArguments(query)))
-        statement.run(...toArguments(query))
+        const { statement, bind } = prepare(query.sql)
+        const args = bind(toArguments(query))
+        if (statement.reader) return toResult(statement.columns(), statement.all(...args))
+        statement.run(...args)
         return { columnNames: [], columnTypes: [], rows: [] }
       }),
-    executeRaw: async (query) => withErrors(() => prepare(query.sql).run(...toArguments(query)).changes),
+    executeRaw: async (query) =>
+      withErrors(() => {
+        const { statement, bind } = prepare(query.sql)
+        return statement.run(...bind(toArguments(query))).changes
+      }),
     executeScript: async (script) => withErrors(() => void database.exec(script)),
     startTransaction: () =>
       Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.')),

@@ -19,7 +19,7 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 /** Copies a database as it is at one moment. */
 export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
   try {
-    await withConnection(file, (connection) => createSql(connection).execute('VACUUM INTO ?', draft), TIMEOUT)
+    await withConnection(file, (connection) => createSql(connection).execute('VACUUM INTO $1', draft), TIMEOUT)
   } catch (error) {
     // The database is only read, so what cannot be written is the copy.
     throw toDatabaseError(error, WRITE_FAILURE.test(errorCode(error)) ? copy : file)

@@ -1,49 +1,51 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
-import { query } from '../../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { shareReads } from '../../src/shared/share-reads.ts'
+import { query } from '../../test/helpers/database/databases.ts'
+import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
+import { oncePerTurn } from '../src/shared/once-per-turn.ts'
 
 /** Reads that end when the test says so. */
 function startReads() {
-  const started: { key: string; resolve(value: string): void; reject(error: Error): void }[] = []
-  const read = shareReads((key) => new Promise<string>((resolve, reject) => started.push({ key, resolve, reject })))
+  const started: { keys: readonly string[]; resolve(values: string[]): void; reject(error: Error): void }[] = []
+  const read = oncePerTurn(
+    (keys) => new Promise<string[]>((resolve, reject) => started.push({ keys, resolve, reject })),
+  )
   return { read, started }
 }
 
-test('the reads of one turn share one for each key, which begins after the last of them', async () => {
+test('one turn has one read, of each key once, which begins after the last request', async () => {
   const { read, started } = startReads()
   const results = ['a', 'b', 'a', 'a'].map(read)
   expect(started).toEqual([])
   await nextTurn()
-  expect(started.map(({ key }) => key)).toEqual(['a', 'b'])
-  for (const { key, resolve } of started) resolve(`of ${key}`)
+  expect(started.map(({ keys }) => keys)).toEqual([['a', 'b']])
+  started[0]?.resolve(['of a', 'of b'])
   expect(await Promise.all(results)).toEqual(['of a', 'of b', 'of a', 'of a'])
 })
 
-test('a read never shares one that has already begun, and waits for none', async () => {
+test('a request never shares a read that has already begun, and waits for none', async () => {
   const { read, started } = startReads()
   const stuck = read('a')
   await nextTurn()
   const later = read('a')
   await nextTurn()
   expect(started).toHaveLength(2)
-  started[1]?.resolve('later')
+  started[1]?.resolve(['later'])
   expect(await later).toBe('later')
-  started[0]?.resolve('at last')
+  started[0]?.resolve(['at last'])
   expect(await stuck).toBe('at last')
 })
 
-test('an error fails the reads that share it, and no later one', async () => {
+test('an error fails the requests of its turn, and no later one', async () => {
   const { read, started } = startReads()
-  const failed = [read('a'), read('a')]
+  const failed = [read('a'), read('a'), read('b')]
   await nextTurn()
   started[0]?.reject(new Error('no response'))
-  expect((await Promise.allSettled(failed)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect((await Promise.allSettled(failed)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'))
   const next = read('a')
   await nextTurn()
-  started[1]?.resolve('found')
+  started[1]?.resolve(['found'])
   expect(await next).toBe('found')
 })
 
@@ -59,10 +61,10 @@ test('looking a token up for many requests at the same time takes one connection
   const lookups = Array.from({ length: 64 }, async (_, request) => {
     // One after the other, as requests arrive within a turn: Prisma Client would combine those of one tick.
     for (let tick = 0; tick < request; tick++) await new Promise<void>((resolve) => process.nextTick(resolve))
-    return tokens.find(hash)
+    return tokens.find(request % 2 ? hash : 'none')
   })
   const found = await Promise.all(lookups)
-  expect(new Set(found.map((token) => token?.account))).toEqual(new Set(['alice']))
+  expect(new Set(found.map((token) => token?.account))).toEqual(new Set(['alice', undefined]))
   const connections = `SELECT FROM pg_stat_activity WHERE application_name = 'lookups'`
   expect(await query(url, connections)).toHaveLength(1)
 })
