@@ -1,6 +1,6 @@
-import type { Role, Side } from './copy/tables.ts'
 import type { BackupOptions, Database, MigrateOptions, OpenOptions } from './database.ts'
 import { isPostgresqlUrl } from './postgresql/connection/server-address.ts'
+import type { Side } from './shared/copy-tables.ts'
 
 /** What an engine does. Each is loaded only when a DATABASE_URL names it. */
 interface Engine {
@@ -91,6 +91,6 @@ export async function explainDatabaseError(error: unknown, url: string): Promise
  * @param url a DATABASE_URL, see `databaseUrl`
  * @throws {DatabaseError} if it cannot be used; the signal's reason
  */
-export async function openSide(url: string, role: Role, signal?: AbortSignal): Promise<Side> {
+export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   return (await load(url)).openSide(url, role, signal)
 }

@@ -1,6 +1,5 @@
 export { DEFAULT_DATABASE_URL, runsFromRepository } from './base-folder.ts'
-export { type CopyAddress, copyDatabase } from './copy/copy-database.ts'
-export type { CopyProgress } from './copy/progress.ts'
+export { type CopyAddress, type CopyProgress, copyDatabase } from './copy-database.ts'
 export {
   type BackupOptions,
   type BackupProgress,

@@ -1,19 +1,14 @@
-import { type CopyDialect, createTables } from '../copy/sql-table.ts'
-import type { Role, Side } from '../copy/tables.ts'
-import { retryWhile } from '../shared/retry.ts'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { CopyDialect, Side } from '../shared/copy-tables.ts'
 import { createSql } from '../shared/sql.ts'
-import { isTemporary, toDatabaseError } from './connection/errors.ts'
-import { createPool } from './connection/pool.ts'
+import { retryWhileUnavailable, toDatabaseError } from './connection/errors.ts'
+import { createSingleConnection } from './connection/pool.ts'
+import { standbyError } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { dialect } from './statements.ts'
-
-/** How long a copy waits for a server that does not respond, such as one that restarts, in milliseconds. */
-const PATIENCE = 60_000
-const MAX_PAUSE = 500
+import { beginTransaction, type MigrationTransaction } from './transaction.ts'
 
 const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
-const LAST_SEQ = `greatest(coalesce(pg_sequence_last_value(${SEQUENCE}), 0), coalesce((SELECT max("seq") FROM "Plant"), 0))`
-
 const WRITE = {
   number: (value: string) => `(${value})::bigint`,
   text: (value: string) => value,
@@ -26,42 +21,44 @@ const copyDialect: CopyDialect = {
   readNumber: (column) => `${column}::float8`,
   write: (value, type) => WRITE[type](value),
   overriding: 'OVERRIDING SYSTEM VALUE',
+  selectLastSeq: `
+    SELECT greatest(coalesce(pg_sequence_last_value(${SEQUENCE}), 0), (SELECT max("seq") FROM "Plant"))::float8`,
+  continueAfter: [`SELECT setval(${SEQUENCE}, $1::bigint)`],
 }
 
 /** Opens a PostgreSQL database to copy from or to. */
-export async function openSide(url: string, _role: Role, signal?: AbortSignal): Promise<Side> {
+export async function openSide(url: string, _role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   const address = readServerAddress(url)
   const name = describeDatabase(address)
-  const { adapter, close } = await createPool(address)
-  const sql = createSql(adapter)
-  const run = async <Result>(operation: () => Promise<Result>): Promise<Result> => {
-    try {
-      return await retryWhile(isTemporary, operation, { patience: PATIENCE, maxPause: MAX_PAUSE, signal })
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw toDatabaseError(error, name)
+  function fail(error: unknown): never {
+    throw toDatabaseError(error, name)
+  }
+  const { adapter, close } = await createSingleConnection(address, { signal })
+  try {
+    const { connection, commit, rollback } = await retryWhileUnavailable(() => begin(adapter), signal)
+    const { query } = createSql({ ...connection, queryRaw: (each) => connection.queryRaw(each).catch(fail) })
+    let isOpen = true
+    return {
+      name,
+      dialect: copyDialect,
+      query,
+      async commit() {
+        // Otherwise plans would be those of an empty table until PostgreSQL finds the time.
+        await connection.executeScript('ANALYZE "Plant"').then(commit).catch(fail)
+        isOpen = false
+      },
+      close: () => (isOpen ? rollback() : Promise.resolve()).finally(close),
     }
+  } catch (error) {
+    await close()
+    signal?.throwIfAborted()
+    fail(error)
   }
-  const selectOne = async <Value extends string>(expression: string): Promise<Value | undefined> =>
-    (await run(() => sql.query<[Value]>(`SELECT ${expression}`)))[0]?.[0]
-  return {
-    name,
-    tables: createTables(sql, copyDialect, run),
+}
 
-    identify: async () =>
-      // A server starts at a moment of its own, in microseconds.
-      String(
-        await selectOne(`concat_ws(' ', pg_postmaster_start_time(), current_database(), '"Plant"'::regclass::oid)`),
-      ),
-
-    lastSeq: async () => Number(await selectOne(`${LAST_SEQ}::text`)),
-
-    async continueAfter(seq) {
-      await run(() => sql.query(`SELECT setval(${SEQUENCE}, greatest($1::bigint, ${LAST_SEQ}))`, seq))
-      // Otherwise plans would be those of an empty table until PostgreSQL finds the time.
-      await run(() => sql.execute('ANALYZE "Plant"'))
-    },
-
-    close,
-  }
+/** Begins a transaction, on a server that has all that was acknowledged. */
+async function begin(adapter: SqlDriverAdapter): Promise<MigrationTransaction> {
+  const [row] = await createSql(adapter).query<[boolean]>('SELECT pg_is_in_recovery()')
+  if (row?.[0]) throw standbyError()
+  return beginTransaction(adapter)
 }

@@ -2,7 +2,7 @@ import { MAX_CHANGED_BYTES, MAX_CHANGED_PLANTS, type PlantStatements } from '../
 import type { Dialect } from '../shared/sql.ts'
 
 /** Prisma reads only this format as a time in UTC. */
-const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
+export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
 
 export const dialect: Dialect = {
   texts: 'SELECT value FROM json_each($1)',

@@ -70,9 +70,7 @@ program
   .addHelpText(
     'after',
     `
-The target's servers must be stopped, and it must be empty or have an earlier copy. A copy that was interrupted continues
-when the same command runs again. So the source can serve during a first copy; stop it and run the command again for the
-rest, which takes less time.
+Stop the servers of both. The target must be empty; if anything fails, it still is, and you can run the command again.
 
 DATABASE_URL is the safe place for a URL with a password: other users may see the arguments of a process. PGPASSWORD and
 ~/.pgpass work too.

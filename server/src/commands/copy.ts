@@ -26,15 +26,14 @@ export async function copy(settings: Settings, { from, to }: CopyOptions, signal
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   try {
     const result = await withProgress((show) => {
-      const onProgress = ({ phase, plants, fraction, begin }: CopyProgress) =>
-        show({ phase, done: plants, unit: 'plants', fraction, begin })
+      const onProgress = ({ phase, plants, fraction }: CopyProgress) =>
+        show({ phase, done: plants, unit: 'plants', fraction, begin: 0 })
       return copyDatabase(source, target, { onProgress, signal })
     })
     const rows = `${count(result.plants, 'plant')} and ${count(result.tokens, 'token')}`
-    const what = result.changed === 0 ? 'is already a complete copy of' : 'is now a complete copy of'
-    announce(`${capitalize(result.target)} ${what} ${result.source}: ${rows}, SHA-256 ${result.sha256}`)
+    announce(`${capitalize(result.target)} is now a copy of ${result.source}: ${rows}, SHA-256 ${result.sha256}`)
   } catch (error) {
-    if (signal.aborted) console.error('plant-store: stopped; run the same command again to continue')
+    if (signal.aborted) console.error('plant-store: stopped; nothing was copied')
     throw error
   }
 }

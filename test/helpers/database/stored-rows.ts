@@ -52,7 +52,7 @@ export async function createMigrated(url: string): Promise<string> {
 }
 
 /** Creates a PostgreSQL database like another one that is not in use. */
-export async function clonePostgresql(template: string, url: string): Promise<void> {
+async function clonePostgresql(template: string, url: string): Promise<void> {
   const name = (each: string) => `"${new URL(each).pathname.slice(1)}"`
   await runSql(new URL('/postgres', url).href, `CREATE DATABASE ${name(url)} TEMPLATE ${name(template)}`)
 }

@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DatabaseError } from './database-error.ts'
+import { checkMigrated, migrateDatabase, openDatabase, openSide } from './engine.ts'
+import {
+  insertBatch,
+  type Row,
+  readBatches,
+  type Side,
+  type TableName,
+  tableNames,
+  tables,
+} from './shared/copy-tables.ts'
+
+/** A database of a copy. */
+export interface CopyAddress {
+  /** A DATABASE_URL, see `databaseUrl`. */
+  readonly url: string
+  /** Where it was set, for messages: `--from`, `--to` or `DATABASE_URL`. */
+  readonly setting: string
+}
+
+/** How to copy. */
+export interface CopyOptions {
+  /** Called after each batch. */
+  onProgress?: (progress: CopyProgress) => void
+  /** Aborts the copy: the target is then as it was. */
+  signal?: AbortSignal | undefined
+}
+
+/** How far a copy is. */
+export interface CopyProgress {
+  readonly phase: 'copying' | 'verifying'
+  /** How many plants this phase has handled. */
+  readonly plants: number
+  /** How much of all plants are handled, from 0 to 1, by their `seq`: counting many plants takes long. */
+  readonly fraction: number
+}
+
+/** What was copied. */
+export interface CopyResult {
+  /** Names of the databases. */
+  readonly source: string
+  readonly target: string
+  readonly plants: number
+  readonly tokens: number
+  /** SHA-256 of what both store: all rows as JSON, 64 lower-case hexadecimal digits. */
+  readonly sha256: string
+}
+
+/**
+ * Copies tokens, secrets and plants, with their order and their times, to an empty database of any engine, which is created
+ * and migrated if needed. The source is only read. Both databases are then compared by count and SHA-256. All or nothing:
+ * if anything fails, the target is still empty.
+ *
+ * @throws {DatabaseError} if the source does not exist or needs a migration, or is changed meanwhile; the target is not
+ *   empty, one of them cannot be used, or they differ at the end; the signal's reason
+ */
+export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: CopyOptions = {}): Promise<CopyResult> {
+  const { signal } = options
+  const source = await explainFor(from, async () => {
+    await checkMigrated(from.url)
+    return openSide(from.url, 'source', signal)
+  })
+  try {
+    const target = await explainFor(to, () => openTarget(to.url, signal))
+    try {
+      return await copyAll(source, target, options)
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error
+    } finally {
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+async function openTarget(url: string, signal: AbortSignal | undefined): Promise<Side> {
+  // With a listener it runs in a process of its own, so that this one receives signals.
+  await migrateDatabase(url, undefined, { onPending: () => {}, signal })
+  // A server would reject a database that does not keep what is promised: better before the copy than after it.
+  const database = await openDatabase(url, { signal })
+  await database.close()
+  return openSide(url, 'target', signal)
+}
+
+async function copyAll(source: Side, target: Side, { onProgress = () => {}, signal }: CopyOptions) {
+  const lastSeq = await selectLastSeq(source)
+  const report = (phase: CopyProgress['phase'], plants: number, seq: unknown) =>
+    onProgress({ phase, plants, fraction: Math.min(1, Math.max(0, Number(seq) / Math.max(1, lastSeq))) })
+  await rejectData(target)
+  let plants = 0
+  for await (const [name, rows] of readAll(source, signal)) {
+    for (const row of rows) rejectUnstorable(source, name, row)
+    await insertBatch(target, name, rows)
+    if (name !== 'Plant') continue
+    plants += rows.length
+    report('copying', plants, rows.at(-1)?.[0])
+  }
+  const last = Math.max(lastSeq, await selectLastSeq(target))
+  for (const statement of last > 0 ? target.dialect.continueAfter : []) {
+    await target.query(statement, last)
+  }
+
+  const reportVerified = (count: number, seq: unknown) => report('verifying', count, seq)
+  const [original, copied] = await Promise.all([digest(source, signal), digest(target, signal, reportVerified)])
+  if (original.sha256 !== copied.sha256) {
+    throw new DatabaseError(
+      `${source.name} has ${describe(original)}, ${describe(copied)} were copied, and they differ: it was changed ` +
+        'meanwhile. Nothing was stored: stop every server that uses it, and run the same command again',
+    )
+  }
+  await target.commit()
+  return { source: source.name, target: target.name, ...copied }
+}
+
+/** Rejects a target that has been used, of which a server may already rely on the secrets. */
+async function rejectData(target: Side): Promise<void> {
+  for (const name of tableNames) {
+    const [row] = await target.query<[number]>(`SELECT 1 FROM "${name}" LIMIT 1`)
+    if (!row) continue
+    throw new DatabaseError(
+      `${target.name} is not empty, it has a ${name.toLowerCase()}: choose a new database as the target, or check --from and --to`,
+    )
+  }
+}
+
+/** Rejects what the service never stores, but what can be written to a database by hand. */
+function rejectUnstorable({ name: database }: Side, table: TableName, row: Row): void {
+  const columns = Object.keys(tables[table])
+  for (const [index, value] of row.entries()) {
+    const hasNul = typeof value === 'string' && value.includes('\0')
+    if (!hasNul && (value !== null || columns[index] !== 'createdAt')) continue
+    const problem = hasNul ? `a NUL in ${columns[index]}` : 'a createdAt that is not a time'
+    // Without the content, which may be secret or long.
+    const which = `the ${table.toLowerCase()} with ${columns[0]} ${JSON.stringify(row[0])}`
+    throw new DatabaseError(`${database} has ${problem} of ${which}: change it and retry`)
+  }
+}
+
+/** What is in a database. */
+interface Digest {
+  readonly plants: number
+  readonly tokens: number
+  readonly sha256: string
+}
+
+async function digest(
+  side: Side,
+  signal: AbortSignal | undefined,
+  report: (plants: number, seq: unknown) => void = () => {},
+): Promise<Digest> {
+  const hash = createHash('sha256')
+  const counts = { Secret: 0, Token: 0, Plant: 0 }
+  for await (const [name, rows] of readAll(side, signal)) {
+    // Independent of where a batch ends.
+    for (const row of rows) hash.update(`${name}${JSON.stringify(row)}\n`)
+    counts[name] += rows.length
+    if (name === 'Plant') report(counts.Plant, rows.at(-1)?.[0])
+  }
+  return { plants: counts.Plant, tokens: counts.Token, sha256: hash.digest('hex') }
+}
+
+function describe({ plants, tokens }: Digest): string {
+  return `${plants} plants and ${tokens} tokens`
+}
+
+async function* readAll(side: Side, signal?: AbortSignal): AsyncGenerator<[TableName, Row[]], undefined> {
+  for (const name of tableNames) {
+    const batches = readBatches(side, name)
+    for (;;) {
+      // A statement of SQLite ends in the turn in which it begins: signals arrive in the next one.
+      await nextTurn()
+      signal?.throwIfAborted()
+      const { value } = await batches.next()
+      if (!value) break
+      yield [name, value]
+    }
+  }
+}
+
+async function selectLastSeq(side: Side): Promise<number> {
+  const [row] = await side.query<[number]>(side.dialect.selectLastSeq)
+  return row?.[0] ?? 0
+}
+
+/** Makes the errors of a database name the option that its URL comes from. */
+async function explainFor<Result>({ setting }: CopyAddress, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || setting === 'DATABASE_URL') throw error
+    const message = error.message
+      .replaceAll('DATABASE_URL', setting)
+      .replace('run "plant-store migrate"', 'run "plant-store migrate" with it as DATABASE_URL')
+    throw new DatabaseError(message, { cause: error })
+  }
+}

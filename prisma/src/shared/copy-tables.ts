@@ -1,0 +1,104 @@
+import type { Dialect, Sql } from './sql.ts'
+
+/** What a column holds: a number, a text, or a time in milliseconds since 1970. */
+type ColumnType = 'number' | 'text' | 'time'
+
+/**
+ * The columns of the tables that are copied, in this order. The first is the primary key, in the order of which rows are
+ * read. The counts of `Edits` are not copied: they belong to the lists that the servers of one database have cached.
+ */
+export const tables = {
+  Secret: { name: 'text', value: 'text' },
+  Token: {
+    id: 'text',
+    hash: 'text',
+    account: 'text',
+    scopes: 'text',
+    label: 'text',
+    createdAt: 'time',
+    expiresAt: 'time',
+    revokedAt: 'time',
+  },
+  Plant: { seq: 'number', account: 'text', id: 'text', name: 'text', tag: 'text', createdAt: 'time' },
+} as const satisfies Record<string, Readonly<Record<string, ColumnType>>>
+
+export type TableName = keyof typeof tables
+
+export const tableNames = Object.keys(tables) as TableName[]
+
+/** A row: its key, and the values of the other columns; a time in milliseconds since 1970. */
+export type Row = readonly [key: string | number, ...values: (string | number | null)[]]
+
+/** How the SQL of an engine differs where whole tables are copied. */
+export interface CopyDialect extends Dialect {
+  /** Selects `value`, a JSON array for each row of the first parameter. */
+  readonly rows: string
+  /** Reads a number of a column as one of JavaScript. */
+  readNumber(column: string): string
+  /** Writes a value of a row, which is a text, as what the column stores. */
+  write(value: string, type: ColumnType): string
+  /** What lets an INSERT choose a value that the engine generates otherwise. */
+  readonly overriding: string
+  /** Selects the largest `seq` that a plant has or had; 0 if there was none. */
+  readonly selectLastSeq: string
+  /** Statements after which the next plant gets a larger `seq` than the first parameter. */
+  readonly continueAfter: readonly string[]
+}
+
+/** One of the two databases of a copy, on a connection of its own: a target in a transaction. */
+export interface Side {
+  /** Names the database in messages. */
+  readonly name: string
+  readonly dialect: CopyDialect
+  /** Runs a statement. */
+  readonly query: Sql['query']
+  commit(): Promise<void>
+  /** Closes the connection. What is not committed is undone. */
+  close(): Promise<void>
+}
+
+/** A batch has at most this many rows: larger ones are not faster. */
+const MAX_BATCH_ROWS = 2_048
+/** A batch of more than one row has at most this many bytes of text. */
+const MAX_BATCH_BYTES = 2 ** 21
+
+/** Reads a table in batches, in order of its keys; the rows of one add up to a limited size, or it is one row. */
+export async function* readBatches({ query, dialect }: Side, name: TableName): AsyncGenerator<Row[], undefined> {
+  const columns = Object.entries(tables[name])
+  const [[keyColumn = '', keyType] = []] = columns
+  const key = `"${keyColumn}"`
+  const texts = columns.filter(([, type]) => type === 'text')
+  const bytes = texts.map(([column]) => `coalesce(octet_length("${column}"), 0)`).join(' + ')
+  const select = `
+    SELECT ${columns.map(([column, type]) => readColumn(`"${column}"`, type, dialect)).join(', ')} FROM "${name}"
+    WHERE ${key} > $1 AND ${key} <= (
+      SELECT max(${key}) FROM (
+        SELECT ${key}, "bytes", sum("bytes") OVER (ORDER BY ${key}) AS "total"
+        FROM (SELECT ${key}, ${bytes} AS "bytes" FROM "${name}" WHERE ${key} > $1 ORDER BY ${key} LIMIT $2) AS "sizes"
+      ) AS "totals"
+      WHERE "total" <= $3 OR "total" = "bytes")
+    ORDER BY ${key}`
+  for (let after: Row[0] = keyType === 'number' ? Number.MIN_SAFE_INTEGER : ''; ; ) {
+    const rows = await query<Row>(select, after, MAX_BATCH_ROWS, MAX_BATCH_BYTES)
+    const last = rows.at(-1)
+    if (!last) return
+    yield rows
+    after = last[0]
+  }
+}
+
+function readColumn(column: string, type: ColumnType, { readNumber, readTime }: CopyDialect): string {
+  if (type === 'text') return column
+  return type === 'time' ? readTime(column) : readNumber(column)
+}
+
+/** Inserts rows of a table, in order. */
+export async function insertBatch({ query, dialect }: Side, name: TableName, rows: readonly Row[]): Promise<void> {
+  const columns = Object.entries(tables[name])
+  const values = columns.map(([, type], index) => dialect.write(`value ->> ${index}`, type))
+  await query(
+    `INSERT INTO "${name}" (${columns.map(([column]) => `"${column}"`).join(', ')}) ${dialect.overriding}
+     SELECT ${values.join(', ')} FROM ${dialect.rows} ORDER BY ${values[0]}`,
+    JSON.stringify(rows),
+  )
+}
