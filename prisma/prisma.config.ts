@@ -1,8 +1,6 @@
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
-import { argumentUrl } from './command-line/argument-url.ts'
-import { loadEngine } from './command-line/engine.ts'
-import { hasDisplay, openStudioOnPlants } from './command-line/studio-page.ts'
+import { argumentUrl } from './prisma-cli/engine.ts'
 import { databaseUrl } from './src/database-url.ts'
 import { isPostgresqlUrl } from './src/postgresql/connection/server-address.ts'
 import { loadSettingsFile } from './src/settings-file.ts'
@@ -12,7 +10,7 @@ loadSettingsFile()
 // Prisma would download its schema engine from a host that many networks cannot reach. With this executable it downloads
 // nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a Unix shell
 // such as WSL.
-process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'command-line', 'schema-engine.js')
+process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'prisma-cli', 'schema-engine.js')
 // No check for updates and no usage report to Prisma's servers.
 process.env['CHECKPOINT_DISABLE'] = '1'
 
@@ -30,11 +28,11 @@ async function readUrl(): Promise<string> {
   // Commands that only read the schema ignore an invalid DATABASE_URL: the server reports it, not its build.
   if (['format', 'generate', 'validate', 'version'].includes(command)) return argumentUrl(undefined)
   if (command !== 'studio') return argumentUrl(DATABASE_URL)
+  const { hasDisplay, openStudioOnPlants, prepareStudio } = await import('./prisma-cli/studio.ts')
   openStudioOnPlants()
   if (!hasDisplay(process.env)) process.env['BROWSER'] ??= 'none'
   try {
-    const url = databaseUrl(DATABASE_URL)
-    return await (await loadEngine(url)).prepareStudio(url)
+    return await prepareStudio(databaseUrl(DATABASE_URL))
   } catch (error) {
     console.error((error as Error).message)
     process.exit(1)

@@ -1,12 +1,49 @@
+import { randomUUID } from 'node:crypto'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { sqlState } from '../../src/postgresql/connection/errors.ts'
-import { readServerAddress, type ServerAddress } from '../../src/postgresql/connection/server-address.ts'
-import { MAINTENANCE_DATABASE } from '../../src/postgresql/create-database.ts'
-import { select } from '../../src/shared/sql.ts'
-import type { EngineDatabase } from '../engine.ts'
-import { type EngineConnection, type EngineTransaction, openEngineConnection } from './engine-connection.ts'
-import { execute } from './server.ts'
-import { createShadowDatabase } from './shadow-database.ts'
+import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
+import { createSingleConnection } from '../src/postgresql/connection/pool.ts'
+import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
+import { createIfMissing, MAINTENANCE_DATABASE } from '../src/postgresql/create-database.ts'
+import { select } from '../src/shared/sql.ts'
+import { type EngineDatabase, PrismaError } from './engine.ts'
+import { type EngineConnection, type EngineTransaction, openEngineConnection } from './postgresql-connection.ts'
+
+/** Prisma's codes for what PostgreSQL or the network reports. */
+const CODES: Record<string, string> = {
+  '3D000': 'P1003',
+  '28P01': 'P1000',
+  '28000': 'P1000',
+  NETWORK: 'P1001',
+  CLOSED_PORT: 'P1001',
+  UNKNOWN_HOST: 'P1001',
+}
+
+/** Connects to a database once. */
+export function canConnect(url: string): Promise<void> {
+  const address = readServerAddress(url)
+  return explaining(address, execute(address, 'SELECT 1'))
+}
+
+/** Creates a database unless it exists. */
+export function createDatabase(url: string): Promise<void> {
+  const address = readServerAddress(url)
+  return explaining(address, createIfMissing(address))
+}
+
+/** Runs a statement on a connection of its own. */
+async function execute(address: ServerAddress, sql: string): Promise<void> {
+  const { adapter, close } = await createSingleConnection(address)
+  await adapter.executeRaw({ sql, args: [], argTypes: [] }).finally(close)
+}
+
+async function explaining(address: ServerAddress, operation: Promise<void>): Promise<void> {
+  try {
+    await operation
+  } catch (error) {
+    const { message } = toDatabaseError(error, describeDatabase(address))
+    throw new PrismaError(CODES[sqlState(error)] ?? 'P1010', message, { cause: error })
+  }
+}
 
 // The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose who
 // may use it. What belongs to an extension stays.
@@ -109,4 +146,39 @@ class PostgresqlEngineDatabase implements EngineDatabase {
   close(): Promise<void> {
     return this.#connection.close()
   }
+}
+
+/** SQLSTATE insufficient_privilege. */
+const NOT_ALLOWED = '42501'
+
+/**
+ * Creates an empty database, in which the engine applies the migrations to see what they lead to, and connects to it.
+ * Disposing of the connection drops the database.
+ *
+ * @param address a database on the same server, from which it can be created
+ */
+async function createShadowDatabase(address: ServerAddress): Promise<SqlDriverAdapter> {
+  // As Prisma's own engine names it.
+  const name = `prisma_migrate_shadow_db_${randomUUID()}`
+  try {
+    await execute(address, `CREATE DATABASE "${name}" TEMPLATE template0 ENCODING 'UTF8'`)
+  } catch (error) {
+    throw new PrismaError('P3014', explainShadow(error, address), { cause: error })
+  }
+  const { begin, close } = await openEngineConnection({ ...address, database: name })
+  const drop = () => execute(address, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
+  try {
+    const { adapter } = await begin()
+    // Closing would wait for the transaction, dropping ends it.
+    return { ...adapter, dispose: () => drop().finally(() => void close()) }
+  } catch (error) {
+    await drop()
+    throw error
+  }
+}
+
+function explainShadow(error: unknown, address: ServerAddress): string {
+  const database = describeDatabase(address)
+  if (sqlState(error) !== NOT_ALLOWED) return toDatabaseError(error, database).message
+  return `${database}: this user may not create databases, and this command needs a temporary one: run ALTER ROLE ${address.user} CREATEDB`
 }

@@ -8,7 +8,7 @@ import { copyPackage } from '../helpers/package-copy.ts'
 import { type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
 
 if (!isLong)
-  console.log('prisma/test/command-line/migrate-commands.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+  console.log('prisma/test/prisma-cli/migrate-commands.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })

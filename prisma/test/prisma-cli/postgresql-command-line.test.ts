@@ -8,7 +8,7 @@ import { runPrisma } from '../helpers/run.ts'
 
 if (!isLong)
   console.log(
-    'prisma/test/command-line/postgresql-command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it',
+    'prisma/test/prisma-cli/postgresql-command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it',
   )
 
 // A command takes a second or two, and several on a busy machine.

@@ -1,11 +1,25 @@
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
-import { select } from '../../src/shared/sql.ts'
-import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
-import { createDriverAdapter } from '../../src/sqlite/connection/driver-adapter.ts'
-import type { EngineDatabase } from '../engine.ts'
-import { noMigrationsYet } from '../no-migrations-yet.ts'
+import { select } from '../src/shared/sql.ts'
+import { databaseFile } from '../src/sqlite/connection/database-file.ts'
+import { createDriverAdapter } from '../src/sqlite/connection/driver-adapter.ts'
+import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
+
+/** Rejects a missing file, which SQLite would create. */
+export async function canConnect(url: string): Promise<void> {
+  const file = databaseFile(url)
+  if (existsSync(file)) return
+  throw new PrismaError('P1003', `Database \`${path.basename(file)}\` does not exist at ${file}`)
+}
+
+/** Creates an empty file, which is an empty SQLite database. As in the server, only the owner may read it. */
+export async function createDatabase(url: string): Promise<void> {
+  const file = databaseFile(url)
+  mkdirSync(path.dirname(file), { recursive: true })
+  closeSync(openSync(file, 'wx', 0o600))
+}
 
 // SQLite keeps its table of autoincrements, so this keeps the table of migrations: without it the engine does not treat a
 // database with any table as empty.

@@ -1,0 +1,59 @@
+import {
+  isDriverAdapterError,
+  type SqlMigrationAwareDriverAdapterFactory,
+  type SqlResultSet,
+} from '@prisma/driver-adapter-utils'
+import { databaseUrl } from '../src/database-url.ts'
+import { isPostgresqlUrl, readServerAddress } from '../src/postgresql/connection/server-address.ts'
+
+/** What the Prisma command line needs of SQLite or PostgreSQL. */
+export interface Engine {
+  /** Connects once. @throws {PrismaError} if the database does not exist or cannot be used */
+  canConnect(url: string): Promise<void>
+  /** Creates an empty database. @throws {PrismaError} if this user may not create it */
+  createDatabase(url: string): Promise<void>
+  /** Opens the database for one method of the schema engine, and those that follow it. */
+  openEngineDatabase(url: string, method: string): Promise<EngineDatabase>
+}
+
+/** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
+export interface EngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
+  /** Runs one method of the engine, which may have locked others out until it ends. */
+  run<Result>(operation: () => Promise<Result>): Promise<Result>
+  /** Runs `migrate reset`: drops everything. */
+  reset(): Promise<void>
+  close(): Promise<void>
+}
+
+/** An error that the Prisma command line prints with its code, such as P1003. */
+export class PrismaError extends Error {
+  override readonly name = 'PrismaError'
+  readonly code: string
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** Returns no rows where the table of applied migrations is missing, on which the engine fails; throws other errors. */
+export function noMigrationsYet(error: unknown): SqlResultSet {
+  const missing =
+    isDriverAdapterError(error) && error.cause.kind === 'TableDoesNotExist' ? error.cause.table : undefined
+  if (missing !== '_prisma_migrations') throw error
+  return { columnNames: [], columnTypes: [], rows: [] }
+}
+
+/**
+ * Returns a DATABASE_URL without its password and parameters: the Prisma command line passes it to the schema engine as an
+ * argument, which every user of the machine can read. The engine takes the rest from the environment.
+ */
+export function argumentUrl(value: string | undefined): string {
+  if (value === undefined || !isPostgresqlUrl(value)) return databaseUrl(value)
+  const { host, port, database, user } = readServerAddress(value)
+  const userInfo = user === undefined ? '' : `${encodeURIComponent(user)}@`
+  const isFolder = host.startsWith('/')
+  const name = isFolder ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  const parameters = isFolder ? `?host=${encodeURIComponent(host)}` : ''
+  return `postgresql://${userInfo}${name}:${port}/${encodeURIComponent(database)}${parameters}`
+}

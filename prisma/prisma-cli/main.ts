@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import {
+  createSchemaEngine,
+  type Datamodel,
+  type DevDiagnosticInput,
+  type SchemaEngine,
+} from '../src/migration/schema-engine.ts'
+import { isPostgresqlUrl } from '../src/postgresql/connection/server-address.ts'
+import { argumentUrl, type Engine, type EngineDatabase } from './engine.ts'
+
+interface Request {
+  id: number
+  method: string
+  params?: unknown
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    datamodels: { type: 'string', multiple: true, default: [] },
+    datasource: { type: 'string', default: '{}' },
+    'enabled-preview-features': { type: 'string' },
+    'extension-types': { type: 'string' },
+  },
+})
+const url = completeUrl((JSON.parse(values.datasource) as { url?: string }).url)
+const engine: Engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import('./sqlite.ts'))
+
+switch (positionals.join(' ')) {
+  case '':
+    await serveJsonRpc(
+      (method) => engine.openEngineDatabase(url, method),
+      await Promise.all(values.datamodels.map(readDatamodel)),
+    )
+    break
+  case 'cli can-connect-to-database':
+    await engine.canConnect(url).catch(reportError)
+    break
+  case 'cli create-database':
+    await engine.createDatabase(url).catch(reportError)
+    break
+  default:
+    throw new Error(`The schema engine has no command "${positionals.join(' ')}"`)
+}
+
+/** Completes a URL of prisma.config.ts, which has no password, with the environment. One of `--url` stays. */
+function completeUrl(argument = ''): string {
+  const { DATABASE_URL: own } = process.env
+  return own !== undefined && argumentUrl(own) === argument ? own : argument
+}
+
+async function readDatamodel(path: string): Promise<Datamodel> {
+  return [path, await readFile(path, 'utf8')]
+}
+
+/**
+ * Serves the Prisma command line: one JSON-RPC request per line of standard input, one response per line of standard
+ * output, until standard input ends.
+ *
+ * @param open opens the database for the first method
+ */
+async function serveJsonRpc(open: (method: string) => Promise<EngineDatabase>, datamodels: Datamodel[]): Promise<void> {
+  let opened: EngineDatabase | undefined
+  let engine: SchemaEngine | undefined
+  for await (const line of createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line) as Request
+    // The command line confirms what it has printed.
+    if (!request.method) continue
+    try {
+      const database = opened ?? (await open(request.method))
+      opened = database
+      const result = await database.run(async () => {
+        engine ??= await createSchemaEngine(database, datamodels)
+        return runMethod(engine, database, request)
+      })
+      const text = (result as { stdout?: string } | undefined)?.stdout
+      if (text) send({ id: request.id, method: 'print', params: { content: text } })
+      send({ id: request.id, result: result ?? {} })
+    } catch (error) {
+      send({ id: request.id, error: toRpcError(error) })
+    }
+  }
+  await opened?.close()
+}
+
+async function runMethod(
+  engine: SchemaEngine,
+  database: EngineDatabase,
+  { method, params }: Request,
+): Promise<unknown> {
+  if (method === 'reset') return database.reset()
+  // These two need the result of the migrations but open no shadow database for it. Diagnosing does, and the engine
+  // caches the result.
+  if (method === 'evaluateDataLoss' || method === 'createMigration')
+    await engine.devDiagnostic(params as DevDiagnosticInput)
+  const operation: unknown = Reflect.get(engine, method === 'getDatabaseVersion' ? 'version' : method)
+  if (typeof operation !== 'function') throw new Error(`The schema engine has no method ${method}`)
+  return Reflect.apply(operation, engine, [params])
+}
+
+function send(message: object): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+}
+
+/** Writes an error as the engine does. The command line skips the first line and reads the others as a log. */
+function reportError(error: unknown): void {
+  const { message, code = 'P1011' } = error as { message: string; code?: string }
+  const line = { level: 'ERROR', target: 'schema_engine::logger', fields: { error_code: code, message } }
+  process.stderr.write(`schema engine\n${JSON.stringify(line)}\n`)
+  process.exitCode = 1
+}
+
+/** Turns an error of the engine, with a `code` such as P3018, into one that the command line prints. */
+function toRpcError(error: unknown): object {
+  const { message, code } = error as { message?: string; code?: string }
+  return {
+    code: 4466,
+    message: 'The schema engine failed',
+    data: { is_panic: false, message: message ?? String(error), error_code: code },
+  }
+}
