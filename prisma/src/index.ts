@@ -1,4 +1,4 @@
-export { DEFAULT_DATABASE_URL, runsFromRepository } from './base-folder.ts'
+export { DEFAULT_DATABASE_URL, loadSettingsFile, runsFromRepository } from './base-folder.ts'
 export { type CopyAddress, type CopyProgress, copyDatabase } from './copy-database.ts'
 export {
   type BackupOptions,
@@ -28,5 +28,4 @@ export {
   migrateDatabase,
   openDatabase,
 } from './engine.ts'
-export { loadSettingsFile } from './settings-file.ts'
 export { oncePerTurn } from './shared/once-per-turn.ts'

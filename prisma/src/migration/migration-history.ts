@@ -10,6 +10,18 @@ const TABLES = {
 }
 
 /**
+ * Checks that a database has all migrations.
+ *
+ * @param pending what {@link pendingMigrations} has found
+ * @throws {DatabaseError} if one is missing
+ */
+export function rejectPending(database: string, pending: readonly Migration[]): void {
+  if (pending.length === 0) return
+  const names = pending.map(({ name }) => name).join(', ')
+  throw new DatabaseError(`${database} needs the migrations ${names}: run "plant-store migrate"`)
+}
+
+/**
  * Finds the migrations that the database does not have yet. With two plain queries, so that a startup with nothing
  * pending does not load the schema engine.
  *

@@ -2,7 +2,7 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError, errorReason } from '../database-error.ts'
 import { applyMigrations } from '../migration/apply-migrations.ts'
-import { pendingMigrations } from '../migration/migration-history.ts'
+import { pendingMigrations, rejectPending } from '../migration/migration-history.ts'
 import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
@@ -49,10 +49,7 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   const database = describeDatabase(address)
   const migrations = await readMigrations(folder)
   try {
-    const pending = await findPending(address, migrations)
-    if (pending.length === 0) return
-    const names = pending.map(({ name }) => name).join(', ')
-    throw new DatabaseError(`${database} needs the migrations ${names}: run "plant-store migrate"`)
+    rejectPending(database, await findPending(address, migrations))
   } catch (error) {
     throw toDatabaseError(error, database)
   }

@@ -10,7 +10,7 @@ import { withConnection } from './connection/connect.ts'
 import { belongsTo, databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { recordBackup } from './last-backup.ts'
+import { recordBackup } from './database-state.ts'
 import { type Copy, sync } from './task/copy-file.ts'
 import { runTask } from './task/run-task.ts'
 

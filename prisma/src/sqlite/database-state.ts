@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { lstatSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
 import type { DatabaseState } from '../database.ts'
-import { readLastBackup } from './last-backup.ts'
+import { errorCode } from '../database-error.ts'
+import { RECORD_SUFFIX } from './connection/database-file.ts'
 
 /** Reads what an operator watches of a database file. */
 export async function readState(file: string): Promise<DatabaseState> {
@@ -24,4 +27,41 @@ async function freeSpaceFor(file: string): Promise<number> {
 
 function unlessFailing<Value>(reading: Promise<Value>): Promise<Value | undefined> {
   return reading.catch(() => undefined)
+}
+
+/**
+ * Records that a backup of a database file has just succeeded, for the servers of the file: the time of an empty file next
+ * to it. It needs no room in a full disk, no lock and no table, and a restored copy has none.
+ *
+ * @returns whether it could be recorded
+ */
+export function recordBackup(file: string): boolean {
+  const record = recordOf(file)
+  const draft = `${record}.${randomUUID()}.new`
+  try {
+    // A file with content is not a record: replacing it would destroy someone's data.
+    if ((lstatSync(record, { throwIfNoEntry: false })?.size ?? 0) > 0) return false
+    writeFileSync(draft, '')
+    // Another user may own the last record: it is replaced, not written.
+    renameSync(draft, record)
+    return true
+  } catch {
+    rmSync(draft, { force: true })
+    return false
+  }
+}
+
+/** Reads when the last backup of a database file succeeded, in seconds since 1970; 0: there was none. */
+async function readLastBackup(file: string): Promise<number> {
+  const record = recordOf(file)
+  try {
+    return (await stat(record)).mtimeMs / 1_000
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return 0
+    throw error
+  }
+}
+
+function recordOf(file: string): string {
+  return realpathSync(file) + RECORD_SUFFIX
 }

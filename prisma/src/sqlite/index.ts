@@ -1,6 +1,5 @@
 export { backupDatabase } from './backup-database.ts'
-export { checkMigrated } from './check-migrated.ts'
 export { explainDatabaseError } from './connection/errors.ts'
-export { migrateDatabase } from './migrate-database.ts'
+export { checkMigrated, migrateDatabase } from './migrate-database.ts'
 export { openDatabase } from './open-database.ts'
 export { openSide } from './open-side.ts'

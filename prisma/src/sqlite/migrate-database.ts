@@ -3,11 +3,14 @@ import path from 'node:path'
 import { DEFAULT_DATABASE_URL } from '../base-folder.ts'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
+import { pendingMigrations, rejectPending } from '../migration/migration-history.ts'
 import { migrationsFolders, readMigrations } from '../migration/migrations.ts'
+import { OPEN_PATIENCE } from '../shared/retry.ts'
 import { checkLocks } from './connection/check-locks.ts'
 import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
-import { faultOf, toDatabaseError } from './connection/errors.ts'
+import { faultOf, missingDatabase, toDatabaseError } from './connection/errors.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { findPending, type MigrationTarget, migrateFile } from './task/migrate-file.ts'
 import { runTask } from './task/run-task.ts'
 
@@ -29,6 +32,21 @@ export async function migrateDatabase(
   } catch (error) {
     if (isNew) await removeEmpty(file)
     signal?.throwIfAborted()
+    throw toDatabaseError(error, file)
+  }
+}
+
+/** Checks that a SQLite file exists and has the newest schema. */
+export async function checkMigrated(url: string, folder: string = migrationsFolders.sqlite): Promise<void> {
+  const file = databaseFile(url)
+  const migrations = await readMigrations(folder)
+  if (!existsSync(file)) throw missingDatabase(file)
+  try {
+    const pending = await withConnection(file, (connection) =>
+      retryWhileBusy(() => pendingMigrations(connection, file, migrations), { patience: OPEN_PATIENCE }, file),
+    )
+    rejectPending(file, pending)
+  } catch (error) {
     throw toDatabaseError(error, file)
   }
 }
