@@ -1,5 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -56,4 +59,29 @@ function finish(child: ChildProcess): Promise<Finished> {
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, ...text }))
   })
+}
+
+/** Returns the arguments of all processes, as `ps` shows them. Linux only. */
+export function commandLines(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((id) => {
+      try {
+        return readFileSync(`/proc/${id}/cmdline`, 'utf8')
+      } catch {
+        // It has ended.
+        return ''
+      }
+    })
+}
+
+/** Creates a repository with only this package, which a test may change, and returns the folder of the package. */
+export function copyPackage(): string {
+  const root = temporaryFolder()
+  const folder = path.join(root, 'prisma')
+  const skipped = ['node_modules', 'dist', 'generated']
+  cpSync(packageFolder, folder, { recursive: true, filter: (each) => !skipped.includes(path.basename(each)) })
+  cpSync(path.join(packageFolder, '../tsconfig.base.json'), path.join(root, 'tsconfig.base.json'))
+  symlinkSync(path.join(packageFolder, 'node_modules'), path.join(folder, 'node_modules'))
+  return folder
 }

@@ -66,18 +66,6 @@ test('a newer version that migrates first wins', async () => {
   expect(await query(`SELECT FROM pg_tables WHERE tablename = 'Pot'`)).toEqual([])
 })
 
-test('a check changes nothing', async () => {
-  const { url, name, createEmpty, contents } = await newPostgresqlDatabase()
-  await createEmpty()
-  await expect(checkMigrated(url)).rejects.toThrow(/ needs the migrations \d+_initial.*: run "plant-store migrate"$/)
-  expect(await contents()).toEqual([])
-
-  await migrateDatabase(url)
-  await checkMigrated(url)
-  const further = migrationsWith({ '9_pots': 'CREATE TABLE "Pot" (x TEXT);' }, 'postgresql')
-  await expect(checkMigrated(url, further)).rejects.toThrow(`${name} needs the migrations 9_pots:`)
-})
-
 test('a user that may create neither the database nor tables gets a sentence', async () => {
   const { url, name, createEmpty } = await newPostgresqlDatabase()
   const role = await newRole('gardener')

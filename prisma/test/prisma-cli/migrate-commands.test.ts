@@ -4,8 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { engines, shadowDatabases, type TestDatabase } from '../helpers/engines.ts'
-import { copyPackage } from '../helpers/package-copy.ts'
-import { type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
+import { copyPackage, type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
 
 if (!isLong)
   console.log('prisma/test/prisma-cli/migrate-commands.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')

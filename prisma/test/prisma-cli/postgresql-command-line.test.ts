@@ -2,9 +2,8 @@ import { expect, test, vi } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { commandLines } from '../helpers/command-lines.ts'
 import { lockMigrations, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
-import { runPrisma } from '../helpers/run.ts'
+import { commandLines, runPrisma } from '../helpers/run.ts'
 
 if (!isLong)
   console.log(

@@ -2,8 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { copyPackage } from '../helpers/package-copy.ts'
-import { prismaCommand, run, runPrisma } from '../helpers/run.ts'
+import { copyPackage, prismaCommand, run, runPrisma } from '../helpers/run.ts'
 
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })

@@ -10,9 +10,8 @@ import { isLong } from '../../../test/helpers/long-tests.ts'
 import { createAuthority } from '../../../test/helpers/network/certificates.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
-import { commandLines } from '../helpers/command-lines.ts'
 import { engines, newRole } from '../helpers/engines.ts'
-import { packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
+import { commandLines, packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
 
 const LOCAL = ['127.0.0.1', 'localhost']
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */

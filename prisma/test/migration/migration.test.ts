@@ -1,7 +1,15 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
-import { DatabaseError, migrateDatabase } from '../../src/index.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { checkMigrated, DatabaseError, migrateDatabase } from '../../src/index.ts'
 import { engines, type TestDatabase } from '../helpers/engines.ts'
+import { runScript } from '../helpers/run.ts'
+
+if (!isLong)
+  console.log('prisma/test/migration/migration.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+
+// Each process compiles the sources, for seconds on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Expects that migrating fails with this one line and changes nothing. */
 async function expectRejection(database: TestDatabase, message: RegExp, folder?: string): Promise<void> {
@@ -12,6 +20,14 @@ async function expectRejection(database: TestDatabase, message: RegExp, folder?:
   expect((error as Error).message).toContain(database.name)
   expect((error as Error).message).not.toContain('\n')
   expect(await database.contents()).toEqual(before)
+}
+
+async function migrateInProcesses(count: number, url: string, folder: string): Promise<string[][]> {
+  const finished = await Promise.all(Array.from({ length: count }, () => runScript('migrate.ts', [url, folder])))
+  return finished.map(({ stdout, stderr }) => {
+    expect(stderr).toBe('')
+    return (JSON.parse(stdout) as { applied: string[] }).applied
+  })
 }
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
@@ -77,5 +93,58 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await database.run(INSERT)
     const scripts = { '9_good': 'DELETE FROM "Plant";', '9_worse': 'INSERT INTO "Nowhere" VALUES (1);' }
     await expectRejection(database, /the migration 9_worse failed with: .*Nowhere/, migrationsWith(scripts, engine))
+  })
+
+  test('only new migrations are applied to a database with plants, which stay, and once', async () => {
+    const database = await newDatabase()
+    expect(await migrateDatabase(database.url)).toEqual({ applied: [expect.stringMatching(/_initial$/)] })
+    expect(await migrateDatabase(database.url)).toEqual({ applied: [] })
+    await database.run(INSERT)
+    expect(await migrateDatabase(database.url, withPots('size INTEGER'))).toEqual({ applied: ['90000101000000_pots'] })
+    expect(await database.query('SELECT "name" FROM "Plant"')).toEqual([{ name: 'Monstera' }])
+    expect(await database.query('SELECT * FROM "Pot"')).toEqual([])
+  })
+
+  test('a check changes nothing', async () => {
+    const { url, name, createEmpty, contents } = await newDatabase()
+    const missing = await contents()
+    await expect(checkMigrated(url)).rejects.toThrow(`${name} does not exist: run "plant-store migrate" to create it`)
+    expect(await contents()).toEqual(missing)
+    await createEmpty()
+    const empty = await contents()
+    await expect(checkMigrated(url)).rejects.toThrow(/ needs the migrations \d+_initial: run "plant-store migrate"$/)
+    expect(await contents()).toEqual(empty)
+
+    await migrateDatabase(url)
+    const migrated = await contents()
+    await checkMigrated(url)
+    await expect(checkMigrated(url, withPots('size INTEGER'))).rejects.toThrow(
+      `${name} needs the migrations 90000101000000_pots: run "plant-store migrate"`,
+    )
+    expect(await contents()).toEqual(migrated)
+  })
+
+  const distinct = 'SELECT DISTINCT migration_name FROM _prisma_migrations'
+
+  test.runIf(isLong)('of processes that create the same database at the same time, one creates it', async () => {
+    const { url, query } = await newDatabase()
+    const applied = await migrateInProcesses(3, url, withPots('size INTEGER'))
+
+    expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
+    expect(await query('SELECT migration_name FROM _prisma_migrations')).toHaveLength((await query(distinct)).length)
+  })
+
+  test('of processes that migrate the same database at the same time, one migrates it', async () => {
+    const { url } = await newDatabase()
+    await migrateDatabase(url)
+    const applied = await migrateInProcesses(3, url, withPots('size INTEGER'))
+    expect(applied.flat()).toEqual(['90000101000000_pots'])
+  })
+
+  test('of ten calls in one process, one migrates', async () => {
+    const { url, query } = await newDatabase()
+    const all = await Promise.all(Array.from({ length: 10 }, () => migrateDatabase(url)))
+    expect(all.filter(({ applied }) => applied.length > 0)).toHaveLength(1)
+    expect(await query('SELECT migration_name FROM _prisma_migrations')).toHaveLength((await query(distinct)).length)
   })
 })

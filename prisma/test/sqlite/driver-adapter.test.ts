@@ -1,0 +1,98 @@
+/** Prisma Client on our driver adapter of SQLite. */
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { DatabaseError, explainDatabaseError, migrateDatabase } from '../../src/index.ts'
+import { connectClient } from '../../src/sqlite/connection/client.ts'
+import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
+import { openNewClient } from '../helpers/open-client.ts'
+
+const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
+
+test('a transaction of Prisma Client is rejected and writes nothing', async () => {
+  const { prisma, file } = await openNewClient()
+  const creates = [prisma.plant.create({ data: plant('1') }), prisma.plant.create({ data: plant('2') })]
+  await expect(prisma.$transaction(creates)).rejects.toThrow('Transactions are not supported')
+  await expect(prisma.$transaction(async () => {})).rejects.toThrow('Transactions are not supported')
+
+  await prisma.plant.create({ data: plant('3') })
+  expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '3' }])
+})
+
+test('the order of creation is exact beyond int32, which Prisma calls Int', async () => {
+  const { prisma } = await openNewClient()
+  const seq = 2 ** 52
+  await prisma.plant.create({ data: { seq, account: 'alice', id: '1', name: 'Monstera' } })
+  await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus' } })
+  expect(await prisma.plant.findMany({ where: { seq: { gt: seq } }, select: { seq: true } })).toEqual([
+    { seq: seq + 1 },
+  ])
+})
+
+test('a failing query quotes no source code', async () => {
+  const { prisma } = await openNewClient()
+  const error = await prisma.$queryRawUnsafe('SELEKT 1').catch((error: Error) => error)
+  expect(error).toBeInstanceOf(Error)
+  expect((error as Error).message).not.toContain('driver-adapter.test')
+})
+
+test('a statement is prepared once, however often it runs', async () => {
+  const { url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const { prepare } = Database.prototype
+  const prepared: string[] = []
+  Database.prototype.prepare = function (this: Database.Database, sql: string) {
+    prepared.push(sql)
+    return prepare.call(this, sql)
+  } as typeof prepare
+  try {
+    const { loadPrisma, sql, close } = await connectClient(databaseFile(url))
+    const prisma = await loadPrisma()
+    for (let id = 0; id < 50; id++) {
+      await sql.execute(
+        'INSERT INTO "Plant" ("account", "id", "name") VALUES (?, ?, ?)',
+        'a',
+        String(id),
+        `plant ${id}`,
+      )
+      await prisma.plant.findMany({ where: { account: 'a', id: String(id) } })
+      await prisma.$queryRaw`SELECT ${id}`
+    }
+    expect(await sql.query('SELECT "id", "name" FROM "Plant" WHERE "seq" = ?', 7)).toEqual([['6', 'plant 6']])
+    await close()
+  } finally {
+    Database.prototype.prepare = prepare
+  }
+  expect(prepared.length).toBeGreaterThan(3)
+  expect(prepared).toEqual([...new Set(prepared)])
+})
+
+const token = { id: 'a', hash: 'b', account: 'alice', scopes: 'read' }
+
+test('an error of Prisma on a locked database is one sentence that names the file', async () => {
+  const { file, url, prisma } = await openNewClient()
+  connect(file).exec('BEGIN IMMEDIATE')
+  const sentence = `${file} is locked by another process: stop that one, or wait for it, and retry`
+  for (const failing of [prisma.token.create({ data: token }), prisma.$executeRaw`DELETE FROM "Token"`]) {
+    const error = await failing.catch((thrown: unknown) => thrown)
+    expect(await explainDatabaseError(error, url)).toEqual(new DatabaseError(sentence))
+  }
+})
+
+test('any other error of Prisma is one line, without the call', async () => {
+  const { file, url, prisma } = await openNewClient()
+  runSql(file, 'DROP TABLE "Token"')
+  const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
+  const explained = await explainDatabaseError(error, url)
+  expect(explained).toBeInstanceOf(DatabaseError)
+  expect((explained as Error).message).toMatch(new RegExp(`^${file} cannot be used: .*Token.*$`))
+  expect((explained as Error).message).not.toContain('invocation')
+})
+
+test('an error that is not from the database stays unchanged', async () => {
+  const error = new TypeError('x is not a function')
+  for (const url of ['file:/plants.db', 'postgresql://db/plants']) {
+    expect(await explainDatabaseError(error, url)).toBe(error)
+  }
+})
