@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DatabaseError } from './database-error.ts'
-import { checkMigrated, migrateDatabase, openDatabase, openSide } from './engine.ts'
+import { checkMigrated, explainDatabaseError, migrateDatabase, openDatabase, openSide } from './engine.ts'
 import {
   insertBatch,
   type Row,
@@ -11,6 +11,7 @@ import {
   tableNames,
   tables,
 } from './shared/copy-tables.ts'
+import type { SqlValue } from './shared/sql.ts'
 
 /** A database of a copy. */
 export interface CopyAddress {
@@ -60,15 +61,12 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: 
   const { signal } = options
   const source = await explainFor(from, async () => {
     await checkMigrated(from.url)
-    return openSide(from.url, 'source', signal)
+    return open(from.url, 'source', signal)
   })
   try {
     const target = await explainFor(to, () => openTarget(to.url, signal))
     try {
       return await copyAll(source, target, options)
-    } catch (error) {
-      signal?.throwIfAborted()
-      throw error
     } finally {
       await target.close()
     }
@@ -83,7 +81,23 @@ async function openTarget(url: string, signal: AbortSignal | undefined): Promise
   // A server would reject a database that does not keep what is promised: better before the copy than after it.
   const database = await openDatabase(url, { signal })
   await database.close()
-  return openSide(url, 'target', signal)
+  return open(url, 'target', signal)
+}
+
+/** Opens a database whose errors are sentences that name it, or the signal's reason. */
+async function open(url: string, role: 'source' | 'target', signal: AbortSignal | undefined): Promise<Side> {
+  const explaining = <Result>(run: () => Promise<Result>) =>
+    run().catch(async (error: unknown): Promise<never> => {
+      signal?.throwIfAborted()
+      throw await explainDatabaseError(error, url)
+    })
+  const side = await explaining(() => openSide(url, role, signal))
+  return {
+    ...side,
+    query: <Row extends readonly SqlValue[]>(statement: string, ...values: SqlValue[]) =>
+      explaining(() => side.query<Row>(statement, ...values)),
+    commit: () => explaining(side.commit),
+  }
 }
 
 async function copyAll(source: Side, target: Side, { onProgress = () => {}, signal }: CopyOptions) {

@@ -89,7 +89,7 @@ export async function explainDatabaseError(error: unknown, url: string): Promise
  * Opens one of the two databases of a copy, which exists and is migrated.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
- * @throws {DatabaseError} if it cannot be used; the signal's reason
+ * @throws the engine's error, see `explainDatabaseError`; the signal's reason
  */
 export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   return (await load(url)).openSide(url, role, signal)

@@ -202,11 +202,17 @@ test('a source that does not exist or is not migrated is rejected with what to r
   expect(() => readFileSync(target.file)).toThrow('ENOENT')
 })
 
-test('a target that belongs to another program is rejected', async () => {
+test('the error of a statement names the database, in one line', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
-  const { file, url } = temporaryDatabase()
-  await runSql(url, 'CREATE TABLE "Customer" ("id" INTEGER)')
-  await expect(copy(source, url)).rejects.toThrow(`${file} belongs to another program`)
+  for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+    const target = newUrl[engine]()
+    await createMigrated(target)
+    const reject = 'CREATE UNIQUE INDEX "reject" ON "Plant" ((1 / ("seq" - 1)))'
+    await runSql(target, engine === 'SQLite' ? rejectWithTrigger : reject)
+    const error = await copy(source, target).catch((reason) => reason)
+    expect(error).toBeInstanceOf(DatabaseError)
+    expect(error.message).toMatch(engine === 'SQLite' ? /^\/.* cannot be used: no room$/ : /^the database "copy.*zero$/)
+  }
 })
 
 test('a text with NUL, which only SQLite stores, and an invalid time are rejected with the row', async () => {
@@ -254,10 +260,13 @@ test.each<Engine>(['SQLite', 'PostgreSQL'])('a batch of %s has fewer rows where 
   expect(sizes).toEqual([1, 1, 1, 1, 1])
 })
 
+const rejectWithTrigger = `
+  CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" BEGIN SELECT RAISE(ABORT, 'no room'); END`
+
 test('a source of SQLite is opened so that it cannot be written', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
   const side = await openSide(source, 'source')
-  await expect(side.query('DELETE FROM "Plant"')).rejects.toThrow(DatabaseError)
+  await expect(side.query('DELETE FROM "Plant"')).rejects.toThrow('readonly')
   await side.close()
 })
 

@@ -1,7 +1,7 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { CopyDialect, Side } from '../shared/copy-tables.ts'
 import { createSql } from '../shared/sql.ts'
-import { retryWhileUnavailable, toDatabaseError } from './connection/errors.ts'
+import { retryWhileUnavailable } from './connection/errors.ts'
 import { createSingleConnection } from './connection/pool.ts'
 import { standbyError } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
@@ -29,30 +29,21 @@ const copyDialect: CopyDialect = {
 /** Opens a PostgreSQL database to copy from or to. */
 export async function openSide(url: string, _role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   const address = readServerAddress(url)
-  const name = describeDatabase(address)
-  function fail(error: unknown): never {
-    throw toDatabaseError(error, name)
-  }
   const { adapter, close } = await createSingleConnection(address, { signal })
-  try {
-    const { connection, commit, rollback } = await retryWhileUnavailable(() => begin(adapter), signal)
-    const { query } = createSql({ ...connection, queryRaw: (each) => connection.queryRaw(each).catch(fail) })
-    let isOpen = true
-    return {
-      name,
-      dialect: copyDialect,
-      query,
-      async commit() {
-        // Otherwise plans would be those of an empty table until PostgreSQL finds the time.
-        await connection.executeScript('ANALYZE "Plant"').then(commit).catch(fail)
-        isOpen = false
-      },
-      close: () => (isOpen ? rollback() : Promise.resolve()).finally(close),
-    }
-  } catch (error) {
-    await close()
-    signal?.throwIfAborted()
-    fail(error)
+  const begun = retryWhileUnavailable(() => begin(adapter), signal)
+  const { connection, commit, rollback } = await begun.catch((error) => close().then(() => Promise.reject(error)))
+  let isOpen = true
+  return {
+    name: describeDatabase(address),
+    dialect: copyDialect,
+    query: createSql(connection).query,
+    async commit() {
+      // Otherwise plans would be those of an empty table until PostgreSQL finds the time.
+      await connection.executeScript('ANALYZE "Plant"')
+      await commit()
+      isOpen = false
+    },
+    close: () => (isOpen ? rollback() : Promise.resolve()).finally(close),
   }
 }
 

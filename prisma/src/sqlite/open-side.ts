@@ -4,7 +4,6 @@ import { createSql } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
 import { CONNECTION_SETTINGS } from './connection/connection-settings.ts'
 import { databaseFile } from './connection/database-file.ts'
-import { toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { dialect, TIME_FORMAT } from './statements.ts'
 
@@ -29,28 +28,24 @@ const CACHE_SIZE = 'PRAGMA cache_size = -4000'
 /** Opens a SQLite file to copy from or to. */
 export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   const name = databaseFile(url)
-  function fail(error: unknown): never {
-    throw toDatabaseError(error, name)
-  }
+  const connection = await connect(name)
   try {
-    const connection = await connect(name)
     const begin = role === 'source' ? 'PRAGMA query_only = ON' : `${CONNECTION_SETTINGS}; BEGIN IMMEDIATE`
     const run = () => connection.executeScript(`${CACHE_SIZE}; ${begin}`)
     await retryWhileBusy(run, { patience: OPEN_PATIENCE, signal }, name)
-    const { query } = createSql({ ...connection, queryRaw: (each) => connection.queryRaw(each).catch(fail) })
-    return {
-      name,
-      dialect: copyDialect,
-      query,
-      async commit() {
-        const moved = connection.findMoved()
-        if (moved) fail(moved.error)
-        await connection.executeScript('COMMIT').catch(fail)
-      },
-      close: () => connection.dispose(),
-    }
   } catch (error) {
-    signal?.throwIfAborted()
-    fail(error)
+    await connection.dispose()
+    throw error
+  }
+  return {
+    name,
+    dialect: copyDialect,
+    query: createSql(connection).query,
+    async commit() {
+      const moved = connection.findMoved()
+      if (moved) throw moved.error
+      await connection.executeScript('COMMIT')
+    },
+    close: () => connection.dispose(),
   }
 }
