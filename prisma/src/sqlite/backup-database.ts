@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { BackupOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
 import { OPEN_PATIENCE } from '../shared/retry.ts'
@@ -17,9 +18,6 @@ import { runTask } from './task/run-task.ts'
 const REPORT_INTERVAL = 100
 /** What is appended to the name of a copy until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
-
-const SELECT_SIZE = `
-  SELECT (page_count - freelist_count) * page_size AS size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`
 
 /** Copies a SQLite file, in a process of its own, and records when. */
 export async function backupDatabase(
@@ -105,11 +103,15 @@ async function reportWhile(report: () => void, run: () => Promise<void>): Promis
 
 /** Returns the size of a database without its unused pages, in bytes: about that of the copy. */
 async function measure(file: string, signal: AbortSignal | undefined): Promise<number> {
+  const pragma = async (connection: SqlDriverAdapter, name: string) =>
+    Number((await select(connection, `PRAGMA ${name}`))[0]?.[name])
+  const run = (connection: SqlDriverAdapter) => async () =>
+    ((await pragma(connection, 'page_count')) - (await pragma(connection, 'freelist_count'))) *
+    (await pragma(connection, 'page_size'))
   try {
-    const [row] = await withConnection(file, (connection) =>
-      retryWhileBusy(() => select(connection, SELECT_SIZE), { patience: OPEN_PATIENCE, signal }, file),
+    return await withConnection(file, (connection) =>
+      retryWhileBusy(run(connection), { patience: OPEN_PATIENCE, signal }, file),
     )
-    return Number(row?.['size'])
   } catch (error) {
     throw toDatabaseError(error, file)
   }
