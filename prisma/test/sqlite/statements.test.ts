@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { createPlants } from '../../src/shared/plants.ts'
+import type { Sql, SqlValue } from '../../src/shared/sql.ts'
+import { plantStatements } from '../../src/sqlite/statements.ts'
+import { openNewClient } from '../helpers/open-client.ts'
+
+const plant = (id: number, name: string) => ({ account: 'alice', id: String(id), name, tag: null })
+
+test('a page and a short list are one statement, and only the plants of the account are read', async () => {
+  const { sql } = await openNewClient()
+  const statements: [string, ...SqlValue[]][] = []
+  const counting: Sql = {
+    execute: sql.execute,
+    query: (...statement) => {
+      statements.push(statement)
+      return sql.query(...statement)
+    },
+  }
+  const plants = createPlants(plantStatements, counting, (run) => run())
+  await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
+  for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, {}, { limit: 5, after: 30 }]) {
+    for await (const piece of (await plants.list('alice', range)).pieces) expect(piece).toMatch(/^\[.*\]$/)
+    expect(statements.splice(0).map(([statement]) => statement)).toEqual([plantStatements.selectPiece])
+  }
+  // The size of the text is limited: where plants are long, a page is read in pieces.
+  await plants.insert([plant(30, 'x'.repeat(600_000)), plant(31, 'y'.repeat(600_000))])
+  const { pieces } = await plants.list('alice', { limit: 2, after: 30 })
+  const lengths: number[] = []
+  for await (const piece of pieces) lengths.push(piece.length)
+  expect(lengths).toEqual([600_012, 600_013])
+  await plants.changes([{ account: 'alice', last: 0 }])
+
+  for (const [statement, ...values] of statements) {
+    const plan = await sql.query<[number, number, number, string]>(`EXPLAIN QUERY PLAN ${statement}`, ...values)
+    const steps = plan.map(([, , , step]) => step).filter((step) => /\bPlant\b/.test(step))
+    expect(steps.length).toBeGreaterThan(1)
+    for (const step of steps) expect(step).toMatch(/^SEARCH Plant USING .*Plant_account_seq_idx \(account=\?/)
+  }
+})
