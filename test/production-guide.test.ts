@@ -186,6 +186,26 @@ describe.skipIf(why)('on a machine with nothing but Node.js, systemd, nginx and 
     expect(kept.trim().split('\n')).toHaveLength(2)
   })
 
+  test('a token is rotated: both are valid until the old one is revoked', async () => {
+    const [old] = JSON.parse(await machine.run('plant-store token list --account me --active --json'))
+    const [next = '', ...list] = (await run('Rotate a token', 0)).split('\n')
+    expect(list.join('\n')).toContain('shop, 2027')
+    const before = await plants()
+    await run('Rotate a token', 1, (text) => text.replace('5f2a9c01b7de', old.id))
+    await expect.poll(() => plants().catch(String), { timeout: MINUTES }).toContain('401')
+    token = next
+    expect(await plants()).toEqual(before)
+  })
+
+  test('the commands that look for what is wrong run', async () => {
+    const [, section = ''] = guide.split('\n## When something is wrong\n')
+    const commands = [...(section.split('\n## ')[0] ?? '').matchAll(/ `([^`]+)` \|$/gm)].map(
+      ([, command = '']) => command,
+    )
+    expect(commands.length).toBeGreaterThan(10)
+    for (const command of commands) expect(await machine.run(command), command).not.toBe('')
+  })
+
   test('every command of the page was run', () => {
     expect(codeBlocks(guide).filter((text) => !done.includes(text))).toEqual([])
   })
