@@ -1,14 +1,17 @@
-import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { errorMessages } from '@plant-store/contract'
 import { Failure } from '../failure.ts'
 
-/** A tag of 16 bytes and 8 encrypted bytes in base64url. The fixed length hides how many digits the number has. */
-const SHAPE = /^[\w-]{32}$/
-const TAG_BYTES = 16
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+/** `seq` as a number of fixed length, which hides how many digits it has. */
+const SEQ_BYTES = 8
+/** The nonce, the encrypted `seq` and a tag of 16 bytes in base64url: 36 bytes, so that each spelling is another cursor. */
+const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where the next page begins and nothing else. */
 export interface Cursors {
-  /** Returns the cursor of the page after the plant `seq` in an account's list, always the same one. */
+  /** Returns a cursor of the page after the plant `seq` in an account's list. */
   write(account: string, seq: number): Promise<string>
   /**
    * Returns the `seq` in a cursor.
@@ -19,66 +22,51 @@ export interface Cursors {
 }
 
 /**
- * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted and authenticated together
- * with the account. A tag of both is the initialization vector, as in AES-SIV (RFC 5297), so no random number is needed.
+ * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and authenticated together
+ * with the account.
  *
- * @param readSecret reads the secret that all servers of the database share. Called again only if it failed
+ * The nonces are random: of 2^32 cursors, two share one with a probability of 2^-32. Whoever found such a pair could forge a
+ * cursor, and with it only begin elsewhere in the list of their own account.
+ *
+ * @param readSecret reads the 32 bytes that all servers of the database share. Called again only if it failed
  */
 export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
-  let keys: Promise<Keys> | undefined
+  let secret: Promise<Buffer> | undefined
 
-  function readKeys(): Promise<Keys> {
-    keys ??= readSecret().then(deriveKeys, (error) => {
-      keys = undefined
+  function readKey(): Promise<Buffer> {
+    secret ??= readSecret().catch((error) => {
+      secret = undefined
       throw error
     })
-    return keys
+    return secret
   }
 
   return {
     async write(account, seq) {
-      return encrypt(await readKeys(), account, seq)
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, await readKey(), nonce).setAAD(Buffer.from(account))
+      const plain = Buffer.alloc(SEQ_BYTES)
+      plain.writeBigUInt64BE(BigInt(seq))
+      const encrypted = Buffer.concat([cipher.update(plain), cipher.final()])
+      return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]).toString('base64url')
     },
 
     async read(account, cursor) {
-      const seq = SHAPE.test(cursor) ? decrypt(await readKeys(), account, Buffer.from(cursor, 'base64url')) : undefined
-      if (seq !== undefined) return seq
-      throw new Failure('invalidQuery', errorMessages.invalidCursor)
+      if (!SHAPE.test(cursor)) throw invalid()
+      const bytes = Buffer.from(cursor, 'base64url')
+      const decipher = createDecipheriv(CIPHER, await readKey(), bytes.subarray(0, NONCE_BYTES))
+      decipher.setAAD(Buffer.from(account)).setAuthTag(bytes.subarray(NONCE_BYTES + SEQ_BYTES))
+      const plain = decipher.update(bytes.subarray(NONCE_BYTES, NONCE_BYTES + SEQ_BYTES))
+      try {
+        decipher.final()
+      } catch {
+        throw invalid()
+      }
+      return Number(plain.readBigUInt64BE())
     },
   }
 }
 
-interface Keys {
-  tag: Buffer
-  encryption: Buffer
-}
-
-function deriveKeys(secret: Buffer): Keys {
-  return { tag: authenticate(secret, 'tag'), encryption: authenticate(secret, 'encryption') }
-}
-
-function encrypt(keys: Keys, account: string, seq: number): string {
-  const plain = Buffer.alloc(8)
-  plain.writeBigUInt64BE(BigInt(seq))
-  const tag = makeTag(keys, account, plain)
-  return Buffer.concat([tag, applyKeyStream(keys, tag, plain)]).toString('base64url')
-}
-
-function decrypt(keys: Keys, account: string, bytes: Buffer): number | undefined {
-  const tag = bytes.subarray(0, TAG_BYTES)
-  const plain = applyKeyStream(keys, tag, bytes.subarray(TAG_BYTES))
-  return timingSafeEqual(tag, makeTag(keys, account, plain)) ? Number(plain.readBigUInt64BE()) : undefined
-}
-
-function makeTag(keys: Keys, account: string, plain: Buffer): Buffer {
-  return authenticate(keys.tag, Buffer.concat([plain, Buffer.from(account)])).subarray(0, TAG_BYTES)
-}
-
-/** Encrypts or decrypts, which is the same in counter mode. */
-function applyKeyStream(keys: Keys, tag: Buffer, bytes: Buffer): Buffer {
-  return createCipheriv('aes-256-ctr', keys.encryption, tag).update(bytes)
-}
-
-function authenticate(key: Buffer, data: string | Buffer): Buffer {
-  return createHmac('sha256', key).update(data).digest()
+function invalid(): Failure {
+  return new Failure('invalidQuery', errorMessages.invalidCursor)
 }

@@ -45,7 +45,9 @@ describe('methods', () => {
           'transfer-encoding': __,
           ...rest
         } = Object.fromEntries(response?.headers ?? [])
-        return { status: response?.status, dated: date !== undefined, body: response?.body, ...rest }
+        // Each cursor is another text.
+        const link = rest['link']?.replace(/cursor=[\w-]+/, 'cursor=')
+        return { status: response?.status, dated: date !== undefined, body: response?.body, ...rest, link }
       }),
     )
     expect(head).toEqual({ ...listed, body: '' })
@@ -90,7 +92,7 @@ describe('paths', () => {
 describe('a target that names another host', () => {
   test('is served, and the host is used for nothing', () =>
     accepts(server, get('http://evil.example/plants?limit=1'), {
-      headers: { Link: /^<\?limit=1&cursor=[\w-]{32}>; rel="next"$/ },
+      headers: { Link: /^<\?limit=1&cursor=[\w-]{48}>; rel="next"$/ },
     }))
 
   test('creates a plant', () =>

@@ -39,7 +39,7 @@ async function start(url: string) {
   }
 }
 
-test('cursors have one length, do not change, and reveal nothing about other accounts', async () => {
+test('cursors have one length and reveal nothing about other accounts', async () => {
   const server = await start(await newDatabase())
   const [token, other] = [await server.createToken('alice'), await server.createToken('bob')]
   const cursors: string[] = []
@@ -48,13 +48,12 @@ test('cursors have one length, do not change, and reveal nothing about other acc
     if (id % 3 === 0) await server.create(other, id)
   }
   for (let limit = 1; limit < 12; limit++) cursors.push(await server.cursorAfter(token, limit))
-  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{32}$/)
-  expect(await server.cursorAfter(token, 5)).toBe(cursors[4])
+  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{48}$/)
 
   // In order of creation, no byte of the cursors is in order, as that of a number would be.
   const bytes = cursors.map((cursor) => Buffer.from(cursor, 'base64url'))
   const isOrdered = (at: number) => bytes.every((buffer, index) => (buffer[at] ?? 0) >= (bytes[index - 1]?.[at] ?? 0))
-  expect(Array.from({ length: 24 }, (_, at) => at).filter(isOrdered)).toEqual([])
+  expect(Array.from({ length: 36 }, (_, at) => at).filter(isOrdered)).toEqual([])
   expect(new Set(cursors).size).toBe(cursors.length)
 })
 
@@ -83,9 +82,9 @@ test('any other text gets a 400, before and after the first use of the secret', 
   const token = await server.createToken('alice')
   const text = fc.oneof(
     fc.string({ unit: 'binary' }).filter((value) => value.isWellFormed()),
-    fc.base64String({ minLength: 32, maxLength: 32 }),
-    fc.string({ unit: fc.constantFrom(...'AZaz09-_'), minLength: 32, maxLength: 32 }),
-    fc.constantFrom('', 'MQ', '1', 'A'.repeat(31), 'A'.repeat(33), 'A'.repeat(10_000), `${'A'.repeat(32)}\n`),
+    fc.base64String({ minLength: 48, maxLength: 48 }),
+    fc.string({ unit: fc.constantFrom(...'AZaz09-_'), minLength: 48, maxLength: 48 }),
+    fc.constantFrom('', 'MQ', '1', 'A'.repeat(47), 'A'.repeat(49), 'A'.repeat(10_000), `${'A'.repeat(48)}\n`),
   )
   const check = fc.asyncProperty(text, async (cursor) => {
     expect(await server.list(token, cursor)).toEqual({ status: 400, body: INVALID })
@@ -104,8 +103,7 @@ test('servers of one database accept each other’s cursors, also after a restar
   // Both servers create the secret at the same time.
   const [cursor, cursorOfOther] = await Promise.all([one.cursorAfter(token, 1), other.cursorAfter(token, 1)])
   const rest = { status: 200, body: [{ name: 'plant 2' }] }
-  expect(cursorOfOther).toBe(cursor)
-  expect(await other.list(token, cursor)).toEqual(rest)
+  expect([await other.list(token, cursor), await one.list(token, cursorOfOther)]).toEqual([rest, rest])
 
   await Promise.all([one.close(), other.close()])
   const restarted = await start(url)
