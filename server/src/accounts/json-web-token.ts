@@ -1,9 +1,9 @@
 import { ScopeSchema } from '@plant-store/contract'
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
-import { isAccountName } from './account-name.ts'
 import type { FindToken, Identity, InvalidToken } from './authentication.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
+import { isAccountName } from './token-store.ts'
 
 /** An issuer whose JSON Web Tokens are accepted. */
 export interface TokenIssuer {

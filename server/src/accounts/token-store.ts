@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { TokenRow, Tokens } from '@plant-store/prisma'
-import { generateToken, hashToken } from './token-format.ts'
+import type { Logger } from 'pino'
+import { auditLogger } from '../telemetry/log/logger.ts'
+import type { FindToken } from './authentication.ts'
+import { generateToken, hashToken, isWellFormedToken } from './token-format.ts'
 
 /** A token as it is stored: everything but the token itself. */
 export interface Token extends TokenRow {
@@ -18,6 +21,11 @@ export interface NewToken {
   /** A note for people, such as what the token is for. */
   label?: string | undefined
 }
+
+/** Whether a token can be used, or why not. */
+export type TokenState = 'active' | 'expired' | 'revoked'
+
+const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
 /** Creates, lists, revokes and finds the tokens of all accounts. */
 export interface TokenStore {
@@ -51,6 +59,38 @@ export function createTokenStore(tokens: Tokens): TokenStore {
     delete: (ids) => tokens.delete(ids),
     find: async (hash) => optional(await tokens.find(hash)),
   }
+}
+
+/** Looks up the tokens that this service has created. */
+export function findOwnToken(tokens: TokenStore): FindToken {
+  return async (text) => {
+    const token = isWellFormedToken(text) ? await tokens.find(hashToken(text)) : undefined
+    if (!token) return 'tokenInvalid'
+    if (tokenState(token) !== 'active') return 'tokenEnded'
+    const expiresAt = token.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
+    return { identity: { account: token.account, tokenId: token.id, scopes: token.scopes }, expiresAt }
+  }
+}
+
+/** Returns the state of a token now. One that was revoked stays so, also once it would have expired. */
+export function tokenState({ expiresAt, revokedAt }: Pick<Token, 'expiresAt' | 'revokedAt'>): TokenState {
+  if (revokedAt) return 'revoked'
+  // An invalid date is NaN, which must not mean forever.
+  return expiresAt === null || expiresAt.getTime() > Date.now() ? 'active' : 'expired'
+}
+
+/** Whether text can name an account: people can read and type it, and JSON, SQL and terminals keep it. */
+export function isAccountName(text: string): boolean {
+  return ACCOUNT_NAME.test(text)
+}
+
+/** Logs what happened to a token, for audits: its id and what it may do, never the token or its hash. */
+export function logTokenEvent(
+  logger: Logger,
+  event: 'token created' | 'token revoked' | 'token pruned',
+  { id, account, scopes, expiresAt }: Token,
+): void {
+  auditLogger(logger).info({ event, tokenId: id, account, scopes, expiresAt }, event)
 }
 
 function optional(row: TokenRow | undefined): Token | undefined {

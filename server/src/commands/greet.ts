@@ -5,7 +5,7 @@ import {
   databaseUrl as readDatabaseUrl,
 } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { logTokenEvent } from '../accounts/log-token-event.ts'
+import { logTokenEvent } from '../accounts/token-store.ts'
 import { ownCommand } from '../installation.ts'
 import type { RunningServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'

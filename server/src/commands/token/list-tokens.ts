@@ -1,5 +1,4 @@
-import { tokenState } from '../../accounts/token-state.ts'
-import type { Token } from '../../accounts/token-store.ts'
+import { type Token, tokenState } from '../../accounts/token-store.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { print } from '../console/output.ts'
 import { formatJson, toPrintable } from '../console/printable.ts'

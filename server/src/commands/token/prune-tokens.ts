@@ -1,5 +1,4 @@
-import { logTokenEvent } from '../../accounts/log-token-event.ts'
-import type { Token } from '../../accounts/token-store.ts'
+import { logTokenEvent, type Token } from '../../accounts/token-store.ts'
 import { parseDuration } from '../../settings/duration.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { createLogger, STANDARD_ERROR } from '../../telemetry/log/logger.ts'

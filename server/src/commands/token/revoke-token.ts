@@ -1,4 +1,4 @@
-import { logTokenEvent } from '../../accounts/log-token-event.ts'
+import { logTokenEvent } from '../../accounts/token-store.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { createLogger, STANDARD_ERROR } from '../../telemetry/log/logger.ts'
 import { CommandError } from '../console/errors.ts'
