@@ -1,4 +1,5 @@
 import { type ErrorBody, type ErrorName, errorCatalogue, statusOf } from '@plant-store/contract'
+import { type Rejection, requestRejected } from './telemetry/events.ts'
 
 /** What a failure has besides its reason and message. */
 export interface FailureOptions {
@@ -35,4 +36,14 @@ export class Failure extends Error {
   get body(): ErrorBody {
     return { error: errorCatalogue[this.reason].code, message: this.message }
   }
+}
+
+/**
+ * Counts a request that is shed under its reason, and returns its failure.
+ *
+ * @param headers besides `Retry-After`, which is one second by default
+ */
+export function shed(reason: Rejection, message: string, headers: Record<string, string> = {}): Failure {
+  requestRejected.publish(reason)
+  return new Failure('unavailable', message, { headers: { 'Retry-After': '1', ...headers } })
 }

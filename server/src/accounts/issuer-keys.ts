@@ -1,7 +1,6 @@
 import { type CryptoKey, createRemoteJWKSet, errors, type JWSHeaderParameters } from 'jose'
 import type { Logger } from 'pino'
-import { Failure } from '../failure.ts'
-import { requestRejected } from '../telemetry/events.ts'
+import { type Failure, shed } from '../failure.ts'
 
 /** How long the key server may take for its whole response, in milliseconds. */
 const FETCH_TIMEOUT = 3_000
@@ -45,12 +44,10 @@ export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeade
   }
 
   function unavailable(): Failure {
-    requestRejected.publish('issuer-keys')
     const wait = Math.max(1, Math.ceil((COOLDOWN - (performance.now() - endedAt)) / 1000))
+    const message = "The token issuer's keys are currently unavailable. Retry the request."
     // Without a cause, which would be logged per request: the failed fetch is logged already.
-    return new Failure('unavailable', "The token issuer's keys are currently unavailable. Retry the request.", {
-      headers: { 'Retry-After': String(wait) },
-    })
+    return shed('issuer-keys', message, { 'Retry-After': String(wait) })
   }
 
   async function find(header: JWSHeaderParameters): Promise<CryptoKey> {

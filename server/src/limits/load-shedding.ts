@@ -1,12 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Request, RequestHandler } from 'express'
-import { Failure } from '../failure.ts'
+import { shed } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
-import { requestRejected } from '../telemetry/events.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 import { createFairShare } from './fair-share.ts'
-
-type LoadLimits = Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>
 
 /** Sheds requests that the process would respond to too late. */
 export interface LoadShedding {
@@ -22,18 +19,10 @@ export interface LoadShedding {
    * @throws Failure `unavailable` if the account has its share of requests in flight
    */
   shedByAccount(request: Pick<Request, 'identity' | 'socket'>): void
-  /** Counts the request of a connection no longer: its response has been handed over whole. */
+  /** Counts the request of a connection no longer: its response has been handed over whole, or the connection has closed. */
   release(socket: Socket): void
   /** How many requests are in flight. */
   inFlight(): number
-}
-
-/** A connection handles one request at a time. */
-interface Connection {
-  /** Names the client at its other end. */
-  readonly peer: string
-  /** The client that its request is counted for; undefined: it handles no request. */
-  client: string | undefined
 }
 
 /**
@@ -41,67 +30,47 @@ interface Connection {
  *
  * A response that only waits for its client to read it is not in flight, so that slow readers do not keep others out.
  */
-export function createLoadShedding({ maxRequestsInFlight, trustProxy }: LoadLimits): LoadShedding {
+export function createLoadShedding({
+  maxRequestsInFlight,
+  trustProxy,
+}: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
-  const connections = new WeakMap<Socket, Connection>()
+  /** For whom the request of a connection, which handles one at a time, is counted. */
+  const clients = new Map<Socket, string>()
 
-  function find(socket: Socket): Connection {
-    const known = connections.get(socket)
-    if (known) return known
-    const connection: Connection = { peer: addressClient(socket.remoteAddress), client: undefined }
-    connections.set(socket, connection)
-    // Not all responses end.
-    socket.once('close', () => release(connection))
-    return connection
-  }
-
-  function hold(connection: Connection, client: string): void {
-    if (!share.hasRoom(client, 1)) throw overloaded()
+  function hold(socket: Socket, client: string): void {
+    // A random time, so that clients that were rejected together do not retry together.
+    const seconds = () => String(1 + Math.floor(Math.random() * 3))
+    const message = 'The server has more requests than it can handle. Retry later.'
+    if (!share.hasRoom(client, 1)) throw shed('in-flight', message, { 'Retry-After': seconds() })
     share.take(client, 1)
-    connection.client = client
+    clients.set(socket, client)
   }
 
-  function release(connection: Connection): void {
-    const { client } = connection
+  function release(socket: Socket): void {
+    const client = clients.get(socket)
     if (client === undefined) return
-    connection.client = undefined
+    clients.delete(socket)
     share.release(client, 1)
   }
 
   return {
     shedByAddress(request, _response, next) {
-      const connection = find(request.socket)
-      hold(connection, trustProxy === undefined ? connection.peer : addressClient(clientAddress(request)))
+      const { socket } = request
+      const address = trustProxy === undefined ? socket.remoteAddress : clientAddress(request)
+      // No account begins with a space.
+      hold(socket, ` ${addressKey(address ?? '')}`)
       next()
     },
 
     shedByAccount({ identity, socket }) {
-      const connection = find(socket)
       // It may have closed while the token was looked up.
-      if (connection.client === undefined) return
-      release(connection)
-      hold(connection, identity.account)
+      if (!clients.has(socket)) return
+      release(socket)
+      hold(socket, identity.account)
     },
 
-    release(socket) {
-      const connection = connections.get(socket)
-      if (connection) release(connection)
-    },
-
+    release,
     inFlight: share.used,
   }
-}
-
-/** Names the client at an address. It begins with a space, as no account does. */
-function addressClient(address: string | undefined): string {
-  return ` ${addressKey(address ?? '')}`
-}
-
-function overloaded(): Failure {
-  requestRejected.publish('in-flight')
-  // A random time, so that clients that were rejected together do not retry together.
-  const retryAfter = String(1 + Math.floor(Math.random() * 3))
-  return new Failure('unavailable', 'The server has more requests than it can handle. Retry later.', {
-    headers: { 'Retry-After': retryAfter },
-  })
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Failure } from '../failure.ts'
+import { Failure, shed } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
-import { type Rejection, requestRejected } from '../telemetry/events.ts'
+import type { Rejection } from '../telemetry/events.ts'
 import { createFairShare, SCARCE } from './fair-share.ts'
 
 /** The client that a response is read for. */
@@ -80,7 +80,7 @@ export function createResponseMemory({
     while (!share.hasRoom(account, bytes)) {
       const reason = unread.hasRoom(account, bytes) ? 'slow-database' : 'response-memory'
       const timeout = reason === 'slow-database' ? READ_TIMEOUT : UNREAD_TIMEOUT
-      if (isFirst && performance.now() > begin + timeout) throw overloaded(reason)
+      if (isFirst && performance.now() > begin + timeout) throw shed(reason, MESSAGES[reason])
       await sleep(PAUSE)
       if (!isConnected()) throw new Failure('badRequest', 'The client has disconnected.')
     }
@@ -144,8 +144,3 @@ const MESSAGES = {
   'response-memory': 'Too many responses are waiting to be read. Retry later.',
   'slow-database': 'The database is slow, and too many lists wait for it. Retry later.',
 } satisfies Partial<Record<Rejection, string>>
-
-function overloaded(reason: keyof typeof MESSAGES): Failure {
-  requestRejected.publish(reason)
-  return new Failure('unavailable', MESSAGES[reason], { headers: { 'Retry-After': '1' } })
-}

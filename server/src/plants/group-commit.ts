@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Failure } from '../failure.ts'
-import { batchCommitted, requestRejected, writesRejected } from '../telemetry/events.ts'
+import { shed } from '../failure.ts'
+import { batchCommitted, writesRejected } from '../telemetry/events.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
@@ -84,12 +84,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     add(item) {
       const bytes = options.weigh(item)
       const isFull = waiting.length >= options.maxWaitingItems || waitingBytes + bytes > options.maxWaitingBytes
-      if (isFull && waiting.length > 0) {
-        requestRejected.publish('write-queue')
-        throw new Failure('unavailable', 'Too many writes are waiting. Retry the request.', {
-          headers: { 'Retry-After': '1' },
-        })
-      }
+      if (isFull && waiting.length > 0) throw shed('write-queue', 'Too many writes are waiting. Retry the request.')
       return new Promise((resolve, reject) => {
         waiting.push({ item, bytes, resolve, reject })
         waitingBytes += bytes

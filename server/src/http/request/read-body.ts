@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type contract, errorMessages } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
-import { Failure } from '../../failure.ts'
+import { Failure, shed } from '../../failure.ts'
 import type { FairShare } from '../../limits/fair-share.ts'
-import { requestRejected } from '../../telemetry/events.ts'
 import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
 
 /** How much bodies may take, in bytes. */
@@ -87,7 +86,9 @@ async function readBytes(request: IncomingMessage, { limit, memory, client }: Bo
   }
 
   function grow(capacity: number): void {
-    if (!memory.hasRoom(client, capacity - held)) throw overloaded()
+    if (!memory.hasRoom(client, capacity - held)) {
+      throw shed('body-memory', 'The server is receiving too many large bodies. Retry later.', { Connection: 'close' })
+    }
     memory.take(client, capacity - held)
     held = capacity
     const grown = Buffer.allocUnsafeSlow(capacity)
@@ -141,13 +142,6 @@ function parseBody(bytes: Buffer): unknown {
 function tooLarge(limit: number): Failure {
   return new Failure('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(limit)), {
     headers: { Connection: 'close' },
-  })
-}
-
-function overloaded(): Failure {
-  requestRejected.publish('body-memory')
-  return new Failure('unavailable', 'The server is receiving too many large bodies. Retry later.', {
-    headers: { 'Retry-After': '1', Connection: 'close' },
   })
 }
 
