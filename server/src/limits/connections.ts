@@ -1,3 +1,4 @@
+import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
@@ -8,44 +9,101 @@ import { createFairShare } from './fair-share.ts'
 export interface Connections {
   /** Adds a connection, or closes it if its address has its share of them. */
   add(socket: Socket): void
-  /** Notes that the next response of a connection begins. */
-  beginResponse(socket: Socket): void
+  /** Takes a request of a connection, and handles it once the response before it has been sent. */
+  receive: RequestListener
   /** How many are open. */
   count(): number
 }
 
+/** How many requests may wait on one connection behind the one being handled. */
+export const MAX_PIPELINED = 100
+/** How many requests may wait on all connections together: each takes up to 10 kB. */
+const MAX_WAITING = 4_000
+/** With more waiting requests than this, including those that will not be handled, a connection is closed immediately. */
+const MAX_QUEUED = 1_000
 /** How often unread responses are checked, in milliseconds. */
 const INTERVAL = 500
 const MEBIBYTE = 2 ** 20
 
-interface Progress {
-  /** How many bytes the connection had sent before its response. */
+/** What is known of an open connection. */
+interface Connection {
+  address: string
+  /** How many bytes it had sent before its response. */
   begin: number
   /** How long data has been waiting for the client, in milliseconds. */
-  waited: number
+  stalled: number
+  /** How many of its requests wait behind the one being handled. */
+  waiting: number
+  /** The response to the last of them that will be handled. */
+  last: ServerResponse | undefined
+  /** More came than may wait, so `last` is the last response of the connection. */
+  full: boolean
 }
 
 /**
- * Keeps one address from taking all connections, and disconnects clients that read too slowly: each response may wait
- * for its client for `stallTimeout`, and as long again per MiB. The timeout of a socket restarts with every byte, so that a
- * client could keep a response for hours by reading a few bytes now and then, and fires while a client waits for the
- * server. Only the time in which data waits for the client counts.
+ * Limits what connections may take.
+ *
+ * - One address cannot take all of them.
+ * - A client that reads too slowly is disconnected: each response may wait for its client for `stallTimeout`, and as long
+ *   again per MiB. The timeout of a socket restarts with every byte, so that a client could keep a response for hours by
+ *   reading a few bytes now and then, and fires while a client waits for the server. Only the time in which data waits for
+ *   the client counts.
+ * - Pipelined requests are handled one after the other. Node.js hands over all of them at the same time, so that one client
+ *   would have many handled, and their responses kept in memory. A request that waits has cost nothing yet, and if its
+ *   connection closes, it is never handled. With more than {@link MAX_PIPELINED} of them, a connection is closed after their
+ *   responses, which clients have to expect (RFC 9112 section 9.3.2). One that adds to too many, of its address or of all,
+ *   is closed immediately.
  */
-export function createConnections({
-  maxConnections,
-  stallTimeout,
-}: Pick<Settings, 'maxConnections' | 'stallTimeout'>): Connections {
+export function createConnections(
+  { maxConnections, stallTimeout }: Pick<Settings, 'maxConnections' | 'stallTimeout'>,
+  handle: RequestListener,
+): Connections {
   const share = createFairShare(maxConnections)
-  const open = new Map<Socket, Progress>()
+  const pipelined = createFairShare(MAX_WAITING)
+  const open = new Map<Socket, Connection>()
   let timer: NodeJS.Timeout | undefined
 
-  function check(): void {
-    for (const [socket, progress] of open) {
+  function closeStalled(): void {
+    for (const [socket, connection] of open) {
       if (socket.writableLength === 0) continue
-      progress.waited += INTERVAL
-      const size = socket.bytesWritten - progress.begin
-      if (progress.waited > stallTimeout * (1 + size / MEBIBYTE)) socket.destroy()
+      connection.stalled += INTERVAL
+      const size = socket.bytesWritten - connection.begin
+      if (connection.stalled > stallTimeout * (1 + size / MEBIBYTE)) socket.destroy()
     }
+  }
+
+  function remove(socket: Socket, { address, waiting }: Connection): void {
+    share.release(address, 1)
+    pipelined.release(address, waiting)
+    open.delete(socket)
+    if (open.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  const begin: RequestListener = (request, response) => {
+    const connection = open.get(request.socket)
+    if (connection) {
+      connection.begin = request.socket.bytesWritten
+      connection.stalled = 0
+    }
+    handle(request, response)
+  }
+
+  /** Lets a request wait behind others; returns whether it will be handled. */
+  function enqueue(socket: Socket, response: ServerResponse, connection: Connection): boolean {
+    const { address, waiting } = connection
+    if (waiting > MAX_QUEUED || !pipelined.hasRoom(address, 1)) {
+      socket.destroy()
+      return false
+    }
+    // Also if it will not be handled: it takes memory until its connection closes.
+    connection.waiting++
+    pipelined.take(address, 1)
+    connection.full ||= waiting >= MAX_PIPELINED
+    if (connection.full) return false
+    connection.last = response
+    return true
   }
 
   return {
@@ -56,23 +114,30 @@ export function createConnections({
         socket.destroy()
         return
       }
+      const connection = { address, begin: 0, stalled: 0, waiting: 0, last: undefined, full: false }
       share.take(address, 1)
-      open.set(socket, { begin: 0, waited: 0 })
-      timer ??= setInterval(check, INTERVAL).unref()
-      socket.once('close', () => {
-        share.release(address, 1)
-        open.delete(socket)
-        if (open.size > 0) return
-        clearInterval(timer)
-        timer = undefined
-      })
+      open.set(socket, connection)
+      timer ??= setInterval(closeStalled, INTERVAL).unref()
+      socket.once('close', () => remove(socket, connection))
     },
 
-    beginResponse(socket) {
-      const progress = open.get(socket)
-      if (!progress) return
-      progress.begin = socket.bytesWritten
-      progress.waited = 0
+    receive(request, response) {
+      // Node.js gives a response its socket when it is its turn.
+      if (response.socket) return begin(request, response)
+      const connection = open.get(request.socket)
+      if (!connection || !enqueue(request.socket, response, connection)) return
+      response.once('socket', () => {
+        // One request per connection and turn of the event loop, so that other connections get theirs.
+        setImmediate(() => {
+          if (response.destroyed) return
+          connection.waiting--
+          pipelined.release(connection.address, 1)
+          // Once the client has ended its side of a connection, Node.js ends the other.
+          if (!response.socket?.writable) return
+          if (connection.full && connection.last === response) response.setHeader('Connection', 'close')
+          begin(request, response)
+        })
+      })
     },
 
     count: share.used,

@@ -1,5 +1,4 @@
 import { type KnownList, type ListChange, oncePerTurn, type PlantList } from '@plant-store/prisma'
-import { putBack } from './put-back.ts'
 
 /** Runs a read of the database within the limits of its request. */
 export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
@@ -38,6 +37,7 @@ interface Entry {
   bytes?: Buffer
 }
 
+/** No number of edits equals `NaN`, so this one never counts as unchanged: the first change always becomes an entry. */
 const EMPTY = { edits: Number.NaN, last: 0, text: '[]' } satisfies Entry
 
 /** Creates a list cache. */
@@ -124,4 +124,15 @@ function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | u
 function toBytes(entry: Entry): Buffer {
   entry.bytes ??= Buffer.from(entry.text)
   return entry.bytes
+}
+
+/** Returns an iterator that yields `piece` before the rest. Once it has been yielded, it is not held in memory. */
+export async function* putBack(piece: string, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  const pieces = [piece]
+  try {
+    for (let next = pieces.pop(); next !== undefined; next = pieces.pop()) yield next
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
 }

@@ -2,8 +2,7 @@ import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/cont
 import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
 import { Failure } from '../failure.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { createListCache, type LimitRead } from './list-cache.ts'
-import { putBack } from './put-back.ts'
+import { createListCache, type LimitRead, putBack } from './list-cache.ts'
 
 /** A part of an account's list. */
 export interface PlantList {

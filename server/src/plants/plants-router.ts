@@ -3,7 +3,6 @@ import { initServer } from '@ts-rest/express'
 import { serializedJson } from '../http/response/send-json.ts'
 import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
-import { nextPage } from './next-page.ts'
 import type { PlantStore } from './plant-store.ts'
 
 /** What the plants router works with. */
@@ -35,4 +34,19 @@ export function createPlantsRouter({ plants, cursors, responseMemory, publicUrl 
       return { status: 200, body: serializedJson(json, { reader, responseMemory }) }
     },
   })
+}
+
+/** The parameters of a query as the contract decodes them, of which one that may be repeated is a list. */
+type Query = Readonly<Record<string, number | string | boolean | readonly string[] | undefined>>
+
+/**
+ * Returns the `Link` header to the next page, which has every parameter of this one, so that a filter is not lost.
+ *
+ * @param target the URL without a query; empty: relative to the requested URL (RFC 8288 section 3.1)
+ */
+export function nextPage(target: string, query: Query): string {
+  const pairs = Object.entries(query).flatMap(([name, values]) =>
+    [values ?? []].flat().map((value): [string, string] => [name, String(value)]),
+  )
+  return `<${target}?${new URLSearchParams(pairs)}>; rel="next"`
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { MAX_PIPELINED } from '../../src/limits/pipelining.ts'
+import { MAX_PIPELINED } from '../../src/limits/connections.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { exchange, openSocket } from '../helpers/wire/connection.ts'
 import {

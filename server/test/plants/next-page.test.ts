@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextPage } from '../../src/plants/next-page.ts'
+import { nextPage } from '../../src/plants/plants-router.ts'
 
 test('the link to the next page has every parameter of this one, and the new cursor', () => {
   const query = { limit: 2, cursor: 'new', tag: ['a b', '>"&=ü'], available: true, since: undefined, none: [] }

@@ -1,12 +1,18 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import {
+  createServer,
+  IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  ServerResponse,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
 import { createConnections } from '../../limits/connections.ts'
-import { createPipelining } from '../../limits/pipelining.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { isValidTarget, rejectTarget } from '../request/receive-request.ts'
-import { createMessageClasses } from './message-classes.ts'
+import { COMMON_HEADERS } from '../response/send-json.ts'
 import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 
 type ConnectionLimits = Pick<
@@ -20,7 +26,7 @@ export interface HttpServer {
   /**
    * Passes requests on to an app. The first one must be set before the server listens.
    *
-   * @param onEnd called with the connection of each response that has been handed over whole
+   * @param onEnd called with the connection of each response that has been handed over whole, and with each that has closed
    */
   use(app: Express, onEnd?: (socket: Socket) => void): void
   openConnections(): number
@@ -34,38 +40,32 @@ const LATE_CHECK_INTERVAL = 1_000
 
 /** Creates an HTTP server that responds with an `Error` body also to what cannot be parsed, or is late. */
 export function createHttpServer(limits: ConnectionLimits): HttpServer {
-  const connections = createConnections(limits)
-  const enqueue = createPipelining(handle)
   let listener: RequestListener = () => {}
   let release: (socket: Socket) => void = () => {}
   let draining = false
+  const connections = createConnections(limits, (request, response) => {
+    if (draining) response.setHeader('Connection', 'close')
+    listener(request, response)
+  })
   const messages = createMessageClasses(({ socket }) => {
     if (socket) release(socket)
   })
 
-  function handle(...[request, response]: Parameters<RequestListener>): void {
-    if (draining) response.setHeader('Connection', 'close')
-    connections.beginResponse(request.socket)
-    listener(request, response)
-  }
-
-  const receive: RequestListener = (request, response) => {
-    // Node.js gives a response its socket when it is its turn.
-    if (response.socket) handle(request, response)
-    else enqueue(request, response)
-  }
-
-  const server = createServer({ ...toServerOptions(limits), ...messages.constructors }, receive)
+  const server = createServer({ ...toServerOptions(limits), ...messages.constructors }, connections.receive)
   server.maxConnections = limits.maxConnections
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0
   // The app responds with `100 Continue` once it accepts the body.
-  server.on('checkContinue', receive)
+  server.on('checkContinue', connections.receive)
   // The app rejects other expectations.
-  server.on('checkExpectation', receive)
+  server.on('checkExpectation', connections.receive)
   server.on('clientError', rejectUnparsed)
   server.on('drop', () => requestRejected.publish('connections'))
-  server.on('connection', connections.add)
+  server.on('connection', (socket) => {
+    connections.add(socket)
+    // Not all responses end.
+    socket.once('close', () => release(socket))
+  })
   server.on('connect', (_request, socket) => rejectTunnel(socket))
   return {
     server,
@@ -96,5 +96,59 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
     maxHeaderSize: MAX_HEADER_BYTES,
     // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,
+  }
+}
+
+/** The classes of the requests and responses of a server. */
+interface MessageClasses {
+  /** Options of `createServer`. */
+  constructors: Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>>
+  /** Gives requests and responses the methods of an app from now on. */
+  adopt(app: Express): void
+}
+
+const COMMON = COMMON_HEADERS.flat()
+
+/**
+ * Creates the classes of requests and responses, which do once what would otherwise be done for every request:
+ *
+ * - They have Express's methods. Express would replace the prototypes of every request and response, and V8 stops
+ *   optimizing objects whose prototype changes (https://github.com/expressjs/express/issues/5998).
+ * - Common headers are written with the others: calling `setHeader` for each takes longer than the rest of the head.
+ * - The end of a response is seen without a listener: the first listeners of a response make its table of events grow.
+ *
+ * @param onEnd called once the whole response is handed over to its connection
+ */
+function createMessageClasses(onEnd: (response: ServerResponse) => void): MessageClasses {
+  class Request extends IncomingMessage {
+    requestId = ''
+  }
+
+  class Response<Message extends IncomingMessage> extends ServerResponse<Message> {
+    /** Takes headers as a list of names and values only, which Node.js does not copy. */
+    override writeHead(status: number, headers: unknown = []): this {
+      if (!Array.isArray(headers))
+        throw new TypeError('writeHead takes a list of names and values: use setHeader instead')
+      const names = this.getHeaderNames()
+      const common = names.length === 0 ? COMMON : COMMON_HEADERS.filter(([name]) => !this.hasHeader(name)).flat()
+      const { requestId } = this.req as IncomingMessage as Request
+      return super.writeHead(status, [...common, 'X-Request-Id', requestId, ...headers])
+    }
+
+    override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
+      super.end(chunk, encoding as BufferEncoding, callback as () => void)
+      onEnd(this)
+      return this
+    }
+  }
+
+  return {
+    constructors: { IncomingMessage: Request, ServerResponse: Response },
+    adopt(app) {
+      Object.setPrototypeOf(Request.prototype, app.request)
+      Object.setPrototypeOf(Response.prototype, app.response)
+      app.request = Request.prototype as typeof app.request
+      app.response = Response.prototype as typeof app.response
+    },
   }
 }

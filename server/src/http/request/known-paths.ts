@@ -1,10 +1,17 @@
-import type { Express, NextFunction, Request, Response } from 'express'
+import { contract } from '@plant-store/contract'
+import cors from 'cors'
+import type { Express, NextFunction, Request, RequestHandler, Response } from 'express'
 import { Failure } from '../../failure.ts'
 
 interface Route {
   method: string
   path: string
 }
+
+/** How long a browser may cache the response to a preflight, in seconds. */
+const PREFLIGHT_MAX_AGE = 600
+
+const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])].sort()
 
 /**
  * Rejects unsupported methods of known paths, with 405 and `Allow` (RFC 9110 section 15.5.6), and responds to `OPTIONS`.
@@ -33,5 +40,20 @@ export function rejectOtherMethods(app: Express, routes: readonly Route[]): void
 export function rejectUnknownPaths(app: Express): void {
   app.use(() => {
     throw new Failure('notFound')
+  })
+}
+
+/**
+ * Lets pages of some origins call the service (CORS). It comes before authentication, since a preflight has no token, and
+ * leaves the response to `OPTIONS` to the path. Credentials stay off: the token is a header, not a cookie.
+ */
+export function allowOrigins(origins: readonly string[]): RequestHandler {
+  return cors({
+    origin: [...origins],
+    methods: METHODS,
+    allowedHeaders: ['Authorization', 'Content-Type', 'X-Request-Id', 'Traceparent', 'Tracestate'],
+    exposedHeaders: ['Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+    maxAge: PREFLIGHT_MAX_AGE,
+    preflightContinue: true,
   })
 }

@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Database } from '@plant-store/prisma'
+import type { RequestValidationError } from '@ts-rest/express'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
 import { sendJson } from './send-json.ts'
 
+type ValidationError = NonNullable<RequestValidationError['body']>
+
+/** How many invalid fields a message names. */
+const MAX_ISSUES = 3
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
 const SMALL_BODY = 64 * 1024
 /** How long the failures of the database that follow one are not logged, in milliseconds. */
@@ -53,6 +58,24 @@ function asFailure(error: unknown, databaseFailure: Database['failure']): Failur
   if (!temporary) return new Failure('internal', undefined, { cause: error })
   const headers = { 'Retry-After': String(temporary.retryAfter) }
   return new Failure('unavailable', temporary.message, { headers, cause: error })
+}
+
+/** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
+export function toValidationFailure({ pathParams, headers, query, body }: RequestValidationError): Failure {
+  if (pathParams) return new Failure('notFound', describeIssues(pathParams, 'The path'))
+  if (headers) return new Failure('badRequest', describeIssues(headers, 'The headers'))
+  if (query) return new Failure('invalidQuery', describeIssues(query, 'The query'))
+  if (body) return new Failure('invalidBody', describeIssues(body, 'The body'))
+  return new Failure('badRequest')
+}
+
+function describeIssues({ issues }: ValidationError, whole: string): string {
+  const sentences = issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => {
+    const field = path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)).join('.')
+    return `${field ? `${field}:` : whole} ${message}`
+  })
+  const more = issues.length - sentences.length
+  return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
 /** Responds with an `Error` body, also before Express has seen the request. */

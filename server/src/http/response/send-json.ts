@@ -84,7 +84,8 @@ async function sendPieces(response: Response, pieces: JsonPieces, options: SendO
     // The first piece has been read already.
     else for (let piece = await pieces.next(); await sendPiece(response, piece, options); piece = await readNext());
   } catch (error) {
-    // The error handler logs it and breaks the connection.
+    // Express's `next` of this request: the handler has returned, so a throw would reach nobody. The error handler logs the
+    // error and breaks the connection.
     response.req.next?.(error)
   } finally {
     await pieces.return?.()
