@@ -63,7 +63,7 @@ export default defineConfig({
             'prisma/test/database/*.test.ts',
             'server/test/{accounts/{authentication,json-web-tokens},commands/token*,fuzz/*,storage/internal-errors}.test.ts',
             'server/test/{http/*,limits/rate-limits}.test.ts',
-            'server/test/plants/{concurrency,creating,cursors,listing,pages}.test.ts',
+            'server/test/plants/{concurrency,pages,plants}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],
         },

@@ -1,66 +1,312 @@
-/** Requests of all kinds, most of them mutated at random, against a model; and JSON that parsers disagree about. */
+/** Requests of all kinds, most of them mutated, against a model of what an account has. */
+import { errorCatalogue } from '@plant-store/contract'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { type AccountFuzzer, createAccountFuzzer } from './fuzz-account.ts'
-import { accepted, eitherWay, rejected } from './json-corpus.ts'
-import { createRandom } from './random.ts'
-import { startFuzzedServer } from './start-fuzzed-server.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { type Connection, openConnection } from '../helpers/wire/connection.ts'
+import type { WireResponse } from '../helpers/wire/responses.ts'
+import {
+  createRequest,
+  httpChanges,
+  listRequest,
+  type ModelPlant,
+  memberMutations,
+  mutate,
+  mutateHttp,
+  mutations,
+  plants,
+  type RawRequest,
+  spellings,
+  writeBody,
+  writeRequest,
+} from './requests.ts'
 
-const REQUESTS = isLong ? 100_000 : 3_000
-const ACCOUNTS = 32
+const RUNS = isLong ? 300 : 10
+const ACCOUNTS = 8
+const STEPS = 40
 const BODY_LIMIT = 16_384
-/** How much the cached lists and the code may grow in the last two thirds of the requests, in bytes. */
-const HEAP_GROWTH = 24 * 2 ** 20
-const seed = Number(process.env['PLANT_STORE_FUZZ_SEED'] || Math.floor(Math.random() * 2 ** 31))
+/** Much longer than any response takes, in milliseconds. */
+const RESPONSE_TIMEOUT = 20_000
+/** A request without a response by then may be incomplete, so the client ends its side; in milliseconds. */
+const PATIENCE = 100
+const MAX_DEPTH = 100
+const INT64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
+const ERROR_CODES: ReadonlySet<unknown> = new Set(Object.values(errorCatalogue).map(({ code }) => code))
 
-test(`${REQUESTS} valid and mutated requests get the responses that the model predicts, without a 5xx or a hang`, async () => {
+/** Requests that are well-formed HTTP and invalid for one reason, with the number of their error. */
+const REJECTED: [error: number, change: (request: RawRequest, tokens: Tokens) => RawRequest][] = [
+  [40400, (request) => ({ ...request, target: '/plant' })],
+  [40500, (request) => ({ ...request, method: 'DELETE' })],
+  [40101, (request) => withHeader(request, 'Authorization', 'Basic eDp5')],
+  [40102, (request, { both }) => withHeader(request, 'Authorization', `Bearer ${both}x`)],
+  [40301, (request, { readOnly }) => withHeader(request, 'Authorization', `Bearer ${readOnly}`)],
+  [41300, (request) => withHeader(request, 'Content-Length', String(BODY_LIMIT + 1))],
+  [41500, (request) => withHeader(request, 'Content-Type', 'text/plain')],
+  [40004, (_request, { both }) => listRequest(both, '/plants?limit=0')],
+]
+
+const members = fc.option(memberMutations, { nil: [] })
+const bytes = fc.option(mutations, { nil: [] })
+const somePlants: fc.Arbitrary<ModelPlant | null> = fc.option(plants, { freq: 3 })
+const kind = <const Kind extends string>(name: Kind) => fc.constant(name)
+const step = fc.oneof(
+  { weight: 25, arbitrary: fc.tuple(kind('create'), plants, spellings) },
+  { weight: 10, arbitrary: fc.tuple(kind('again'), fc.nat(), spellings, fc.boolean()) },
+  { weight: 5, arbitrary: fc.tuple(kind('pair'), fc.tuple(plants, plants), spellings) },
+  { weight: 3, arbitrary: fc.tuple(kind('list')) },
+  { weight: 6, arbitrary: fc.tuple(kind('page'), fc.integer({ min: 1, max: 20 })) },
+  { weight: 7, arbitrary: fc.tuple(kind('rejected'), plants, spellings, fc.constantFrom(...REJECTED)) },
+  { weight: 30, arbitrary: fc.tuple(kind('body'), plants, spellings, members, bytes) },
+  { weight: 15, arbitrary: fc.tuple(kind('http'), somePlants, spellings, httpChanges) },
+)
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
+
+interface Tokens {
+  both: string
+  readOnly: string
+}
+
+/** What a response must be. */
+interface Expected {
+  status: number
+  /** The number of the Error body. */
+  error?: number
+  /** The JSON of a plant or a list. */
+  json?: string
+}
+
+test('valid and mutated requests get the responses that the model predicts, without a 5xx or a hang', async () => {
+  await using server = await startTestServer({ bodyLimit: BODY_LIMIT })
+  const seed = Number(process.env['PLANT_STORE_FUZZ_SEED'] || Math.floor(Math.random() * 2 ** 31))
   console.log(`PLANT_STORE_FUZZ_SEED=${seed} sends these requests again.`)
-  await using server = await startFuzzedServer(ACCOUNTS, BODY_LIMIT)
-  const { url } = server
-  const fuzzers = server.tokens.map((tokens, index) =>
-    createAccountFuzzer({ url, tokens, random: createRandom(seed + index), bodyLimit: BODY_LIMIT }),
+  let account = 0
+  const steps = fc.array(step, { minLength: STEPS, maxLength: STEPS })
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { minLength: ACCOUNTS, maxLength: ACCOUNTS }), async (all) => {
+      await Promise.all(all.map((each) => useAccount(server, `account ${++account}`, each)))
+    }),
+    { numRuns: RUNS, seed, endOnFailure: true },
   )
-  const heaps: number[] = []
-  for (const third of [1, 2, 3]) {
-    const enough = (REQUESTS / ACCOUNTS / 3) * third
-    await Promise.all(fuzzers.map((fuzzer, index) => runUntil(fuzzer, enough, index)))
-    heaps.push(await server.heapUsed())
-  }
-  await Promise.all(fuzzers.map((fuzzer) => fuzzer.finish()))
-
-  const sent = fuzzers.reduce((sum, fuzzer) => sum + fuzzer.sent, 0)
-  console.log(`${sent} requests; heap in MB: ${heaps.map((heap) => Math.round(heap / 2 ** 20)).join(', ')}`)
-  expect(sent).toBeGreaterThanOrEqual(REQUESTS)
-  expect((heaps[2] ?? 0) - (heaps[0] ?? 0)).toBeLessThan(HEAP_GROWTH)
 }, 600_000)
 
-async function runUntil(fuzzer: AccountFuzzer, requests: number, account: number): Promise<void> {
+/** Sends requests for an account that nobody else writes to, and compares each response with a model. */
+async function useAccount(server: TestServer, account: string, steps: Step[]): Promise<void> {
+  const [both, readOnly] = [
+    await server.createToken({ account }),
+    await server.createToken({ account, scopes: ['read'] }),
+  ]
+  const tokens = { both: both.token, readOnly: readOnly.token }
+  const stored: ModelPlant[] = []
+  let connection: Connection | undefined
+  let page: string | undefined
+  let position = 0
+
+  const listed = (begin = 0, end = stored.length) => JSON.stringify(stored.slice(begin, end).map(toBody))
+
+  /** Returns whether the account now has the plant; false if it has another one with this id. */
+  function store(plant: ModelPlant): boolean {
+    const same = stored.find(({ id }) => id === plant.id)
+    if (!same) stored.push(plant)
+    return !same || (same.name === plant.name && same.tag === plant.tag)
+  }
+
+  /** Sends well-formed requests together and checks all responses. */
+  async function exchange(...pairs: [RawRequest, Expected][]): Promise<WireResponse[]> {
+    const bytes = Buffer.concat(pairs.map(([request]) => writeRequest(request)))
+    if (!connection || connection.ended) connection = await openConnection(server.url)
+    const current = connection
+    current.socket.write(bytes)
+    const responses: WireResponse[] = []
+    for (const [, expected] of pairs) {
+      const response = await current.read({ timeout: RESPONSE_TIMEOUT })
+      if (response === undefined || response === 'waiting') throw mismatch(response ?? 'closed', bytes, expected)
+      if (!isAsExpected(response, expected)) throw mismatch(response, bytes, expected)
+      responses.push(response)
+      if (response.headers.get('connection') === 'close') connection = undefined
+    }
+    return responses
+  }
+
+  /** Builds the request that creates a plant from a body, and its expected response. */
+  function creation(body: Buffer, chunk: number | null = null): [RawRequest, Expected] {
+    const plant = predict(body)
+    const request = createRequest(tokens.both, body, chunk)
+    if (typeof plant === 'number') return [request, { status: 400, error: plant }]
+    if (!store(plant)) return [request, { status: 400, error: 40003 }]
+    return [request, { status: 200, json: JSON.stringify(toBody(plant)) }]
+  }
+
+  async function readPage(limit: number): Promise<void> {
+    if (page === undefined) position = 0
+    const size = Number(/limit=(\d+)/.exec(page ?? '')?.[1] ?? limit)
+    const request = listRequest(tokens.readOnly, `/plants${page ?? `?limit=${size}`}`)
+    const [response] = await exchange([request, { status: 200, json: listed(position, position + size) }])
+    position += size
+    page = /^<([^>]*)>; rel="next"$/.exec(response?.headers.get('link') ?? '')?.[1]
+    expect(page !== undefined, 'a page has a link if more plants follow').toBe(stored.length > position)
+  }
+
+  /** Sends what is mostly not HTTP, and expects errors, or the response to the original request. */
+  async function sendMalformed(bytes: Buffer, plant: ModelPlant | null, body: Buffer): Promise<void> {
+    const created = plant && JSON.stringify(toBody(plant))
+    const responses = await sendAndEnd(bytes)
+    for (const response of responses) {
+      const isCreated = response.status === 200 && response.body === created
+      if (!isCreated && !isErrorOrList(response)) throw mismatch(response, bytes)
+    }
+    if (!plant) return
+    if (responses.some((response) => response.status === 200 && response.body === created)) {
+      if (!store(plant)) throw mismatch('200, though the id exists', bytes)
+      // It may be stored or not: a retry is safe, and stores it.
+    } else if (responses.length === 0) await exchange(creation(body))
+  }
+
+  function isErrorOrList(response: WireResponse): boolean {
+    const { status, body, headers } = response
+    if (status === 204 || (body === '' && !headers.has('content-type'))) return status < 300
+    // A response to HEAD.
+    if (body === '') return status < 500
+    if (status !== 200) return status < 500 && isError(response)
+    return Array.isArray(JSON.parse(body)) && listed().startsWith(body.slice(0, -1))
+  }
+
+  /** Sends bytes on a connection of their own and reads all responses until the server closes it. */
+  async function sendAndEnd(bytes: Buffer): Promise<WireResponse[]> {
+    const current = await openConnection(server.url)
+    const toHead = /^\s*HEAD /.test(bytes.toString('latin1'))
+    const responses: WireResponse[] = []
+    current.socket.write(bytes)
+    for (let ended = false; ; ended = true) {
+      const response = await current.read({ toHead, timeout: ended ? RESPONSE_TIMEOUT : PATIENCE })
+      if (response === undefined) break
+      if (response === 'waiting' && ended) throw mismatch(response, bytes)
+      if (response !== 'waiting') responses.push(response)
+      if (!ended) current.socket.end()
+    }
+    current.socket.destroy()
+    return responses
+  }
+
+  for (const each of steps) {
+    if (each[0] === 'list') await exchange([listRequest(tokens.readOnly), { status: 200, json: listed() }])
+    else if (each[0] === 'page') await readPage(each[1])
+    else if (each[0] === 'create') await exchange(creation(writeBody(each[1], each[2]), each[2].chunk))
+    else if (each[0] === 'pair') await exchange(...each[1].map((plant) => creation(writeBody(plant, each[2]))))
+    else if (each[0] === 'body') await exchange(creation(mutate(writeBody(each[1], each[2], each[3]), each[4])))
+    else if (each[0] === 'again') {
+      const [, index, spelling, isOther] = each
+      const known = stored[index % stored.length] ?? { id: 1n, name: '' }
+      await exchange(creation(writeBody(isOther ? { ...known, name: 'another' } : known, spelling)))
+    } else if (each[0] === 'rejected') {
+      const [, plant, spelling, [error, change]] = each
+      const request = change(createRequest(tokens.both, writeBody(plant, spelling)), tokens)
+      await exchange([request, { status: Math.floor(error / 100), error }])
+    } else {
+      const [, plant, spelling, change] = each
+      const body = plant ? writeBody(plant, { ...spelling, id: 9 }) : Buffer.alloc(0)
+      const request = plant ? createRequest(tokens.both, body) : listRequest(tokens.both, '/plants?limit=3')
+      await sendMalformed(mutateHttp(request, change), plant, body)
+    }
+  }
+  await exchange([listRequest(tokens.both), { status: 200, json: listed() }])
+  connection?.socket.destroy()
+}
+
+function withHeader(request: RawRequest, name: string, value: string): RawRequest {
+  return { ...request, headers: request.headers.map(([each, old]) => [each, each === name ? value : old]) }
+}
+
+function toBody({ name, tag }: ModelPlant): { name: string; tag?: string } {
+  return tag === undefined ? { name } : { name, tag }
+}
+
+function isAsExpected(response: WireResponse, { status, error, json }: Expected): boolean {
+  if (response.status !== status) return false
+  if (error !== undefined) return isError(response) && JSON.parse(response.body).error === error
+  return JSON.stringify(JSON.parse(response.body)) === json
+}
+
+function isError({ status, headers, body }: WireResponse): boolean {
+  const parsed = JSON.parse(body)
+  return (
+    headers.get('content-type') === 'application/json; charset=utf-8' &&
+    Object.keys(parsed).join() === 'error,message' &&
+    ERROR_CODES.has(parsed.error) &&
+    Math.floor(parsed.error / 100) === status &&
+    typeof parsed.message === 'string' &&
+    parsed.message.length < 1_000
+  )
+}
+
+function mismatch(response: WireResponse | string, bytes: Buffer, expected?: Expected): Error {
+  const shown = typeof response === 'string' ? response : `${response.status} ${response.body.slice(0, 2_000)}`
+  const wanted = expected ? `, not ${JSON.stringify(expected).slice(0, 2_000)}` : ''
+  return new Error(`responded ${shown}${wanted}, to ${JSON.stringify(bytes.toString('latin1')).slice(0, 4_000)}`)
+}
+
+/**
+ * Reads a body by the rules of the contract, in another way than the server: `JSON.parse` decides what is JSON, and its
+ * reviver sees the text of the id. Of duplicate keys it keeps one, so there are more in the text.
+ *
+ * @returns the plant, or the number of the error
+ */
+function predict(bytes: Buffer): ModelPlant | 40001 | 40002 {
+  let text: string
+  let value: unknown
   try {
-    while (fuzzer.sent < requests) await fuzzer.step()
-  } catch (error) {
-    throw new Error(`with PLANT_STORE_FUZZ_SEED=${seed}, account ${account}, request ${fuzzer.sent}:`, { cause: error })
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    value = JSON.parse(text, reviveId)
+  } catch {
+    return 40001
+  }
+  const strings = text.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g) ?? []
+  const { keys, depth } = survey(value)
+  if (strings.filter((string) => string.endsWith(':')).length > keys || depth > MAX_DEPTH) return 40001
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 40002
+  const { id: own, name, tag } = value as Record<string, unknown>
+  const id = own instanceof Literal ? exactInteger(own.text) : undefined
+  if (id === undefined || id < INT64[0] || id > INT64[1]) return 40002
+  if (!isText(name) || !(isText(tag) || !Object.hasOwn(value, 'tag'))) return 40002
+  return { id, name, tag: Object.hasOwn(value, 'tag') ? (tag as string) : undefined }
+}
+
+/** A number of a JSON text, as it is written. */
+class Literal {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
   }
 }
 
-test('JSON that every parser must accept is accepted, and what none may accept gets a 400', async () => {
-  await using server = await startTestServer()
-  const responseTo = async (body: string | Uint8Array) => {
-    const response = await server.post(body)
-    return {
-      body: Buffer.from(body).toString('latin1'),
-      status: response.status,
-      ...((await response.json()) as object),
-    }
+function reviveId(this: unknown, _key: string, value: unknown, context?: { source: string }): unknown {
+  return typeof value === 'number' ? new Literal(context?.source ?? '') : value
+}
+
+function survey(value: unknown): { keys: number; depth: number } {
+  if (typeof value !== 'object' || value === null || value instanceof Literal) return { keys: 0, depth: 0 }
+  const members = Object.values(value).map(survey)
+  const own = Array.isArray(value) ? 0 : members.length
+  return {
+    keys: members.reduce((sum, { keys }) => sum + keys, own),
+    depth: 1 + Math.max(0, ...members.map(({ depth }) => depth)),
   }
-  let id = 0
-  for (const text of accepted) {
-    expect(await responseTo(text)).toMatchObject({ status: 400, error: 40002 })
-    expect(await responseTo(`{"id":${id++},"name":"","other":${text}}`)).toMatchObject({ status: 200, name: '' })
-  }
-  for (const text of rejected) expect(await responseTo(text)).toMatchObject({ status: 400, error: 40001 })
-  for (const text of eitherWay) {
-    expect([40001, 40002]).toContain(((await responseTo(text)) as { error?: number }).error)
-  }
-  expect(((await (await server.call('/plants')).json()) as unknown[]).length).toBe(id)
-})
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && !/[\0\ud800-\udfff]/u.test(value)
+}
+
+/** Returns the value of a JSON number; undefined if it is not an integer or is far beyond int64. */
+function exactInteger(literal: string): bigint | undefined {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? []
+  const digits = whole + fraction
+  if (/^0*$/.test(digits)) return 0n
+  const shift = Number(exponent) - fraction.length
+  if (Math.abs(shift) > 10_000) return undefined
+  const scaled = BigInt(digits) * (shift > 0 ? 10n ** BigInt(shift) : 1n)
+  const divisor = shift < 0 ? 10n ** BigInt(-shift) : 1n
+  if (scaled % divisor !== 0n) return undefined
+  return (scaled / divisor) * (sign === '-' ? -1n : 1n)
+}

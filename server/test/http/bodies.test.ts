@@ -19,32 +19,11 @@ afterAll(async () => {
   await server.close()
 })
 
+// The property tests of the parser and the fuzzer have every other mistake.
 describe('a body that is not JSON gets a 400 (40001)', () => {
   test.each([
-    '{',
-    '{"id":1,"name":"Ficus",}',
-    '{"id":1,"name":"Ficus"',
-    `${PLANT}${PLANT}`,
-    `${PLANT}{}`,
-    '{"id":NaN,"name":"Ficus"}',
-    '{"id":Infinity,"name":"Ficus"}',
-    "{'id':1,'name':'Ficus'}",
-    '{id:1,"name":"Ficus"}',
-    '{"id":1,/* one */"name":"Ficus"}',
-    '{"id":1,/**/"name":"Ficus"}',
-    '{"id":1,"name":"Ficus"}//',
-    '{"id":007,"name":"Ficus"}',
-    '{"id":+1,"name":"Ficus"}',
-    '{"id":.1,"name":"Ficus"}',
-    '{"id":1.,"name":"Ficus"}',
-    '{"id":0x10,"name":"Ficus"}',
-    '{"id":1,"name":"Fi\tcus"}',
-    '{"id":1,"name":"Fi\ncus"}',
-    '{"id":1,"name":"\\x"}',
-    '{"id":1,"name":"\\x41"}',
-    '{"id":1,"name":"\\u12"}',
-    `${PLANT}\u00a0`,
-    '<plant/>',
+    ...['{', '{"id":1,"name":"Ficus",}', `${PLANT}{}`, '{"id":NaN,"name":"Ficus"}', "{'id':1,'name':'Ficus'}"],
+    ...['{"id":1,/* one */"name":"Ficus"}', '{"id":007,"name":"Ficus"}', '{"id":1,"name":"Fi\ncus"}', `${PLANT}\u00a0`],
   ])('%s', (body) => rejects(server, post(body), 40001))
 
   test.each([
@@ -57,26 +36,20 @@ describe('a body that is not JSON gets a 400 (40001)', () => {
 
   test.each([
     '{"id":1,"id":2,"name":"Ficus"}',
-    '{"id":1,"id":1,"name":"Ficus"}',
     '{"id":1,"\\u0069d":2,"name":"Ficus"}',
     '{"id":1,"name":"Ficus","other":{"a":1,"a":2}}',
     '{"__proto__":1,"id":1,"name":"Ficus","__proto__":2}',
   ])('a duplicate key: %s', (body) => rejects(server, post(body), 40001))
 
   test.each([
-    ['400 arrays', `${'['.repeat(400)}${']'.repeat(400)}`],
     ['50 000 arrays', `${'['.repeat(50_000)}${']'.repeat(50_000)}`],
-    ['50 000 arrays that are not closed', '['.repeat(50_000)],
     ['20 000 objects', `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`],
     ['20 000 arrays in an unknown field', `{"id":1,"name":"Ficus","other":${'['.repeat(20_000)}`],
   ])('nesting: %s', (_what, body) => rejects(server, post(body), 40001))
 
   test.each([
-    ['the byte FF', [0xff]],
     ['an overlong NUL', [0xc0, 0x80]],
     ['a surrogate', [0xed, 0xa0, 0x80]],
-    ['a character beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
-    ['a truncated character', [0xe2, 0x82]],
     ['latin1', [0xfc]],
   ])('text that is not UTF-8: %s', (_what, bytes) => {
     const body = Buffer.concat([Buffer.from('{"id":1,"name":"'), Buffer.from(bytes), Buffer.from('"}')])
@@ -135,15 +108,11 @@ describe('an accepted body', () => {
   test('a surrogate pair is one character', () =>
     accepts(accepting, post('{"id":11001,"name":"\\ud83c\\udf31"}'), { body: '{"name":"🌱"}' }))
 
-  test('keys that mean something to JavaScript are ignored', async () => {
+  test('keys that mean something to JavaScript are ignored, and change no prototype', async () => {
     const body = '{"id":6001,"name":"Ficus","__proto__":{"tag":"a"},"constructor":{"prototype":{"tag":"b"}},"toJSON":1}'
     await accepts(accepting, post(body), { body: '{"name":"Ficus"}' })
+    await accepts(accepting, post('{"id":6003,"name":"Ficus"}'), { body: '{"name":"Ficus"}' })
   })
-
-  test('keys that mean something to JavaScript change no prototype', () =>
-    accepts(accepting, post('{"id":6003,"name":"Ficus"}'), { body: '{"name":"Ficus"}' }))
-
-  test('one byte order mark is ignored', () => accepts(accepting, post('\ufeff{"id":14001,"name":"Ficus"}')))
 })
 
 describe('a body that is expensive for naive readers is read in time', () => {

@@ -1,54 +1,141 @@
-/** What GET /plants with a limit lists, and its links. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { newAccount } from '../helpers/plants/accounts.ts'
+/** What GET /plants with a limit lists, its links, and the cursors in them. */
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { copyDatabase, newDatabase } from '../../../test/helpers/database/databases.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { nextPage } from '../../src/plants/plants-router.ts'
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer()
-})
-afterAll(() => server.close())
+const INVALID = { status: 400, body: { error: 40004, message: expect.stringMatching(/^cursor: /) } }
 
-function nextOf(response: Response): string | undefined {
-  const [, reference] = /^<([^>]*)>; rel="next"$/.exec(response.headers.get('link') ?? '') ?? []
-  return reference === undefined ? undefined : new URL(reference, response.url).search
+/** Starts a server, on a database that other servers may use, and returns clients of its accounts. */
+async function start(databaseUrl?: string) {
+  const server = await startTestServer(databaseUrl === undefined ? {} : { databaseUrl })
+  onTestFinished(server.close)
+
+  function clientOf(token: string) {
+    const get = async (query: string) => {
+      const response = await server.call(`/plants${query}`, { token })
+      const next = /^<([^>]*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
+      return { status: response.status, body: await response.json(), next }
+    }
+    return {
+      token,
+      get,
+      async create(...ids: number[]) {
+        for (const id of ids) {
+          expect((await server.post(JSON.stringify({ id, name: `${id}` }), { token })).status).toBe(200)
+        }
+      },
+      /** Returns the cursor of the page after the first `limit` plants. */
+      async cursorAfter(limit: number): Promise<string> {
+        const { next } = await get(`?limit=${limit}`)
+        return new URLSearchParams(next).get('cursor') ?? ''
+      },
+      async list(cursor: string) {
+        const { status, body } = await get(`?cursor=${encodeURIComponent(cursor)}`)
+        return { status, body }
+      },
+    }
+  }
+  return {
+    ...server,
+    clientOf,
+    account: async (account: string) => clientOf((await server.createToken({ account })).token),
+  }
 }
 
-test('the pages together are the list, also while plants are added', async () => {
-  const token = await newAccount(server)
-  const names = Array.from({ length: 25 }, (_, index) => `plant ${index}`)
-  for (const [id, name] of names.entries()) await server.post(JSON.stringify({ id, name }), { token })
+const named = (...names: (string | number)[]) => names.map((name) => ({ name: `${name}` }))
+
+test('the pages together are the list, also while plants are added; the last one has no link, even if it is full', async () => {
+  const alice = await (await start()).account('alice')
+  await alice.create(...Array(25).keys())
   const pages: unknown[][] = []
   for (let query: string | undefined = '?limit=10'; query; ) {
-    const response = await server.call(`/plants${query}`, { token })
-    pages.push((await response.json()) as unknown[])
-    query = nextOf(response)
-    await server.post(JSON.stringify({ id: 100 + pages.length, name: `late ${pages.length}` }), { token })
+    const { body, next } = await alice.get(query)
+    pages.push(body as unknown[])
+    query = next
+    await alice.create(100 + pages.length)
   }
   expect(pages.map(({ length }) => length)).toEqual([10, 10, 7])
-  expect(pages.flat()).toEqual([...names, 'late 1', 'late 2'].map((name) => ({ name })))
+  expect(pages.flat()).toEqual(named(...Array(25).keys(), 101, 102))
+  expect((await alice.get('?limit=27')).next).toMatch(/^\?limit=27&cursor=[\w-]+$/)
+  for (const query of ['?limit=28', '?limit=1000', '']) expect((await alice.get(query)).next).toBeUndefined()
+  expect(await alice.list(await alice.cursorAfter(26))).toEqual({ status: 200, body: named(102, 103).slice(0, 2) })
 })
 
-test('the last page has no link, even if it is full', async () => {
-  const token = await newAccount(server)
-  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`, { token })
-  expect(nextOf(await server.call('/plants?limit=1', { token }))).toMatch(/^\?limit=1&cursor=[\w-]+$/)
-  expect(nextOf(await server.call('/plants?limit=2', { token }))).toBeUndefined()
-  expect(nextOf(await server.call('/plants?limit=1000', { token }))).toBeUndefined()
-  expect(nextOf(await server.call('/plants', { token }))).toBeUndefined()
-})
+test('the link has every parameter of the page, and is absolute if PUBLIC_URL is set', async () => {
+  const query = { limit: 2, cursor: 'new', tag: ['a b', '>"&=ü'], available: true, since: undefined, none: [] }
+  const [, target = ''] = /^<([!-~]+)>; rel="next"$/.exec(nextPage('https://plants.example.com/plants', query)) ?? []
+  const { origin, pathname, searchParams } = new URL(target)
+  expect([origin, pathname]).toEqual(['https://plants.example.com', '/plants'])
+  const parameters = ['limit=2', 'cursor=new', 'tag=a b', 'tag=>"&=ü', 'available=true']
+  expect([...searchParams].map((pair) => pair.join('='))).toEqual(parameters)
 
-test('a cursor without a limit lists the rest', async () => {
-  const token = await newAccount(server)
-  for (const id of [1, 2, 3]) await server.post(`{"id":${id},"name":"${id}"}`, { token })
-  const cursor = nextOf(await server.call('/plants?limit=1', { token }))?.replace('limit=1&', '')
-  expect(await (await server.call(`/plants${cursor}`, { token })).json()).toEqual([{ name: '2' }, { name: '3' }])
-})
-
-test('the link is absolute if PUBLIC_URL is set', async () => {
-  await using behindProxy = await startTestServer({ publicUrl: 'https://plants.example.com/api' })
-  for (const id of [1, 2]) await behindProxy.post(`{"id":${id},"name":"Ficus"}`)
-  expect((await behindProxy.call('/plants?limit=1')).headers.get('link')).toMatch(
+  await using server = await startTestServer({ publicUrl: 'https://plants.example.com/api' })
+  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
+  expect((await server.call('/plants?limit=1')).headers.get('link')).toMatch(
     /^<https:\/\/plants\.example\.com\/api\/plants\?limit=1&cursor=[\w-]+>; rel="next"$/,
   )
+})
+
+test('cursors have one length and reveal nothing about other accounts', async () => {
+  const server = await start()
+  const [alice, bob] = [await server.account('alice'), await server.account('bob')]
+  for (let id = 1; id <= 12; id++) await (id % 3 === 0 ? bob : alice).create(id, 100 + id)
+  const cursors = await Promise.all(Array.from({ length: 11 }, (_, index) => alice.cursorAfter(index + 1)))
+  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{48}$/)
+  // In order of creation, no byte of the cursors is in order, as that of a number would be.
+  const bytes = cursors.map((cursor) => Buffer.from(cursor, 'base64url'))
+  const isOrdered = (at: number) => bytes.every((buffer, index) => (buffer[at] ?? 0) >= (bytes[index - 1]?.[at] ?? 0))
+  expect([...Array(36).keys()].filter(isOrdered)).toEqual([])
+  expect(new Set(cursors).size).toBe(cursors.length)
+})
+
+test('a cursor of another account, of another database or with one changed letter gets a 400', async () => {
+  const [server, elsewhere] = [await start(), await start()]
+  const [alice, bob, other] = [
+    await server.account('alice'),
+    await server.account('bob'),
+    await elsewhere.account('alice'),
+  ]
+  for (const client of [alice, bob, other]) await client.create(1, 2, 3)
+  const cursor = await alice.cursorAfter(1)
+  expect(await alice.list(cursor)).toEqual({ status: 200, body: named(2, 3) })
+  for (const client of [bob, other]) expect(await client.list(cursor)).toEqual(INVALID)
+  for (let at = 0; at < cursor.length; at++) {
+    const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
+    expect(await alice.list(changed)).toEqual(INVALID)
+  }
+})
+
+test('any other text gets a 400, before and after the first use of the secret', async () => {
+  const alice = await (await start()).account('alice')
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }).filter((value) => value.isWellFormed()),
+    fc.base64String({ minLength: 48, maxLength: 48 }),
+    fc.string({ unit: fc.constantFrom(...'AZaz09-_'), minLength: 48, maxLength: 48 }),
+    fc.constantFrom('', 'MQ', '1', 'A'.repeat(47), 'A'.repeat(49), 'A'.repeat(10_000), `${'A'.repeat(48)}\n`),
+  )
+  const check = fc.asyncProperty(text, async (cursor) => void expect(await alice.list(cursor)).toEqual(INVALID))
+  await fc.assert(check, { numRuns: 50 })
+  await alice.create(1, 2)
+  expect(await alice.cursorAfter(1)).not.toBe('')
+  await fc.assert(check, { numRuns: 50 })
+})
+
+test('servers of one database accept each other’s cursors, also after a restart and a restore', async () => {
+  const url = await newDatabase()
+  const [one, other] = [await start(url), await start(url)]
+  const [alice, elsewhere] = [await one.account('alice'), await other.account('alice')]
+  await alice.create(1, 2)
+  // Both servers create the secret at the same time.
+  const [cursor, cursorOfOther] = await Promise.all([alice.cursorAfter(1), elsewhere.cursorAfter(1)])
+  const rest = { status: 200, body: named(2) }
+  expect([await elsewhere.list(cursor), await alice.list(cursorOfOther)]).toEqual([rest, rest])
+
+  await Promise.all([one.close(), other.close()])
+  const restarted = await start(url)
+  expect(await restarted.clientOf(alice.token).list(cursor)).toEqual(rest)
+  await restarted.close()
+  expect(await (await start(await copyDatabase(url))).clientOf(alice.token).list(cursor)).toEqual(rest)
 })

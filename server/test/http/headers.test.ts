@@ -1,0 +1,160 @@
+/** What the headers of requests change, and the headers that responses have. */
+import { contract } from '@plant-store/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { get, NO_TOKEN, post, request } from '../helpers/wire/requests.ts'
+import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
+
+const PLANT = '{"id":1,"name":"ü"}'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer()
+})
+afterAll(() => server.close())
+
+describe('every response is private, inert and without CORS headers', () => {
+  // What `accepts` and `rejects` expect of all responses; these are of every kind.
+  const other = { Origin: 'https://evil.example' }
+  test('a list', () => accepts(server, get('/plants', other)))
+  test('a page', () => accepts(server, get('/plants?limit=1', other)))
+  test('a plant', () => accepts(server, post('{"id":49001,"name":"Ficus"}', other)))
+  test('OPTIONS', () => responds(server, request({ method: 'OPTIONS', headers: other }), { status: 204 }))
+  test('a failure of the app', () => rejects(server, get('/nowhere', { Origin: 'null' }), 40400))
+  test('a failure of the parser', () => rejects(server, 'no request\r\n\r\n', 40000))
+  test('a preflight', () => {
+    const headers = { ...NO_TOKEN, ...other, 'Access-Control-Request-Method': 'POST' }
+    return responds(server, request({ method: 'OPTIONS', headers }), { status: 204 })
+  })
+})
+
+describe('the media type', () => {
+  const charsets = ['utf-16', 'utf-16le', 'utf-32', 'utf-7', 'latin1', 'iso-8859-1', 'bogus', '']
+  const rejected = [
+    ...['', 'json', 'text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'],
+    ...['application/jsonp', 'application/problem+json', 'application/json;;;', 'application/json, application/json'],
+    ...charsets.map((charset) => `application/json; charset=${charset}`),
+    `application/json${' '.repeat(10_000)}x`,
+  ].map((type): [string, string] => [type.slice(0, 50), type])
+  test.each<[string, string | null]>([['a missing type', null], ...rejected])('%s gets a 415 with Accept', (_, type) =>
+    rejects(server, post(PLANT, { 'Content-Type': type }), 41500, { headers: { Accept: 'application/json' } }),
+  )
+
+  test.each([
+    ...['APPLICATION/JSON', 'application/json;', 'application/json ; charset=utf-8'],
+    ...['utf-8', 'UTF-8', '"utf-8"', '"UTF-8"'].map((charset) => `application/json;charset=${charset}`),
+  ])('%s is JSON, and allows a byte order mark', async (type) => {
+    for (const mark of ['', '\ufeff']) {
+      await accepts(server, post(mark + PLANT, { 'Content-Type': type }), { body: '{"name":"ü"}' })
+    }
+  })
+})
+
+describe('the content coding', () => {
+  test.each(['gzip', 'br', 'zstd', 'deflate', 'gzip, gzip', 'tea'])('%s gets a 415 with Accept-Encoding', (coding) =>
+    rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),
+  )
+
+  test('identity is accepted', () => accepts(server, post(PLANT, { 'Content-Encoding': 'identity' })))
+})
+
+describe('what is ignored', () => {
+  // Others respond 406. JSON is all there is.
+  test.each(['application/xml', '*/*;q=0', 'application/json;q=0', 'junk', ',;=', 'text/html, */*'])(
+    'Accept: %s',
+    (accept) =>
+      accepts(server, get('/plants', { Accept: accept }), {
+        headers: { 'Content-Type': 'application/json; charset=utf-8' },
+      }),
+  )
+
+  test.each([
+    ['If-None-Match', '*'],
+    ['If-Modified-Since', 'Fri, 01 Jan 2100 00:00:00 GMT'],
+    ['Range', 'bytes=0-0'],
+    ['Accept-Encoding', 'gzip, br, zstd, deflate'],
+  ])('%s: %s', (name, value) =>
+    accepts(server, get('/plants', { [name]: value }), {
+      headers: { 'Content-Range': null, 'Content-Encoding': null },
+      body: /^\[.*\]$/,
+    }),
+  )
+
+  test('If-None-Match without a token, which gets a 401', () =>
+    rejects(server, get('/plants', { 'If-None-Match': '*', ...NO_TOKEN }), 40101))
+})
+
+describe('input does not become headers', () => {
+  const headers = { 'X-Evil': null }
+  const body = '{"name":"a\\r\\nX-Evil: 1\\r\\n\\r\\n"}'
+  test('line ends in a name', () => accepts(server, post(body.replace('{', '{"id":53001,')), { headers, body }))
+  test('line ends in a query', () => accepts(server, get('/plants?limit=1&x=%0d%0aX-Evil:%201'), { headers }))
+  test('line ends in a cursor', () =>
+    rejects(server, get('/plants?limit=1&cursor=%0d%0aX-Evil:%201'), 40004, { headers }))
+})
+
+describe('X-Request-Id', () => {
+  test.each(['a.b_C-1', 'abc-1.2_3'])('%s is kept, also by failures', async (id) => {
+    await accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': id } })
+    await rejects(server, get('/nowhere', { 'X-Request-Id': id }), 40400, { headers: { 'X-Request-Id': id } })
+  })
+
+  test.each(['a b', 'a;b', '<script>', '\xfc', 'x'.repeat(65), ''])('%s is replaced', (id) =>
+    accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': /^[\da-f-]{36}$/ } }),
+  )
+})
+
+describe('with CORS_ORIGINS', () => {
+  const ORIGIN = 'https://app.example.com'
+  let allowing: TestServer
+  beforeAll(async () => {
+    allowing = await startTestServer({ corsOrigins: [ORIGIN, 'http://localhost:5173'] })
+  })
+  afterAll(() => allowing.close())
+
+  function preflight(origin: string): Promise<Response> {
+    const asked = {
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,content-type',
+    }
+    return allowing.call('/plants', { method: 'OPTIONS', token: null, headers: { origin, ...asked } })
+  }
+
+  test('a preflight gets a 204 without a token', async () => {
+    const { status, headers } = await preflight(ORIGIN)
+    expect(status).toBe(204)
+    const methods = new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])
+    expect(headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(headers.get('access-control-allow-methods')).toBe([...methods].sort().join())
+    expect(headers.get('access-control-allow-headers')).toContain('Authorization,Content-Type')
+    expect(headers.get('access-control-max-age')).toBe('600')
+    expect(headers.get('vary')).toBe('Origin')
+    expect(headers.has('access-control-allow-credentials')).toBe(false)
+  })
+
+  test.each([
+    ['/plants', undefined, 200],
+    ['/plants', null, 401],
+    ['/nothing', undefined, 404],
+  ])(
+    'the page can read the response to %s (token %s) and the headers that the SDK needs',
+    async (path, token, expected) => {
+      const { status, headers } = await allowing.call(path, {
+        ...(token === null && { token }),
+        headers: { origin: ORIGIN },
+      })
+      expect(status).toBe(expected)
+      expect(headers.get('access-control-allow-origin')).toBe(ORIGIN)
+      expect(headers.get('access-control-expose-headers')?.split(',')).toEqual(
+        expect.arrayContaining(['Link', 'Retry-After', 'X-Request-Id']),
+      )
+    },
+  )
+
+  test.each(['https://evil.example', 'null', 'https://app.example.com.evil.example', 'http://app.example.com'])(
+    'the origin %s gets no CORS headers',
+    async (origin) => {
+      expect((await preflight(origin)).headers.get('access-control-allow-origin')).toBeNull()
+    },
+  )
+})
