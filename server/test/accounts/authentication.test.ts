@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { engine, runSql } from '../../../test/helpers/database/databases.ts'
+import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, NO_TOKEN, post, postHead } from '../helpers/wire/requests.ts'
@@ -23,29 +24,20 @@ function withAuthorization(...values: readonly string[]): string {
 
 describe('credentials', () => {
   test.each([
-    ['GET', get('/plants', NO_TOKEN)],
-    ['POST', post(PLANT, NO_TOKEN)],
-  ])('%s without a token gets a 401 with a challenge that names no error', (_what, wire) =>
-    rejects(server, wire, 40101, CHALLENGE),
-  )
-
-  test.each([
-    ['GET', get('/plants', { Authorization: `Bearer ${generateToken()}` })],
-    ['POST', post(PLANT, { Authorization: `Bearer ${generateToken()}` })],
-  ])('%s with an unknown token gets a 401', (_what, wire) => rejects(server, wire, 40102, INVALID))
+    ['GET', get()],
+    ['POST', post(PLANT)],
+  ])('%s without a token gets a 401, and with an unknown one a 401 that names the error', async (_method, wire) => {
+    await rejects(server, wire.replace('Authorization: Bearer <token>\r\n', ''), 40101, CHALLENGE)
+    await rejects({ ...server, token: generateToken() }, wire, 40102, INVALID)
+  })
 
   test.each(['Basic dXNlcjpwYXNz', '<token>', 'Token <token>', 'Bearer<token>', ''])(
     '"%s" is not a bearer token',
     (authorization) => rejects(server, withAuthorization(authorization), 40101, CHALLENGE),
   )
 
-  test.each(['bearer <token>', 'BEARER <token>', 'Bearer <token>', 'bEaReR <token>'])(
-    'the scheme is case-insensitive: %s',
-    (authorization) => accepts(server, withAuthorization(authorization)),
-  )
-
-  test.each(['Bearer  <token>', 'Bearer    <token>', 'Bearer     <token>'])(
-    'several spaces before the token are accepted: %s',
+  test.each(['bearer <token>', 'BEARER <token>', 'bEaReR <token>', 'Bearer  <token>', 'Bearer     <token>'])(
+    '"%s" is one: the scheme is case-insensitive, and several spaces may follow',
     (authorization) => accepts(server, withAuthorization(authorization)),
   )
 
@@ -131,19 +123,35 @@ describe('expiry and revocation', () => {
     await sleep(1_000)
     expect(await statuses()).toEqual([401, 401])
   })
+
+  test.skipIf(engine === 'sqlite')('a lookup that took long does not keep a revoked token valid', async () => {
+    const { port, pathname } = new URL(server.databaseUrl)
+    await using network = await startSlowNetwork(Number(port))
+    const databaseUrl = network.url(pathname.slice(1))
+    await using far = await startTestServer({ databaseUrl })
+    // Without the scope of the request, nothing but the token is looked up: 403 means that it is valid.
+    const { id, token } = await server.createToken({ scopes: ['read'] })
+    const statusOf = async () => (await far.post('{}', { token })).status
+    network.delay = 1_500
+    const before = statusOf()
+    await sleep(200)
+    await server.revoke(id)
+    const revoked = performance.now()
+    expect(await before).toBe(403)
+    expect(performance.now()).toBeGreaterThan(revoked + 1_000)
+    expect(await statusOf()).toBe(401)
+  })
 })
 
-describe('scopes', () => {
-  test('a token without the scope write gets a 403 on POST, and a 200 on GET', async () => {
-    const { token } = await server.createToken({ scopes: ['read'] })
-    const challenge = 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'
-    await rejects({ ...server, token }, post(PLANT), 40301, { headers: { 'WWW-Authenticate': challenge } })
-    await accepts({ ...server, token }, get())
-  })
-
-  test('a token without the scope read gets a 403 on GET, and a 200 on POST', async () => {
-    const { token } = await server.createToken({ scopes: ['write'], account: 'writer' })
-    await rejects({ ...server, token }, get(), 40301)
-    await accepts({ ...server, token }, post(PLANT))
-  })
-})
+test.each([
+  ['read', get(), post(PLANT), 'write'],
+  ['write', post(PLANT), get(), 'read'],
+] as const)(
+  'a token with only the scope %s gets a 403 for the other operation',
+  async (scope, allowed, denied, missing) => {
+    const { token } = await server.createToken({ scopes: [scope], account: `only ${scope}` })
+    const challenge = `Bearer realm="plant-store", error="insufficient_scope", scope="${missing}"`
+    await rejects({ ...server, token }, denied, 40301, { headers: { 'WWW-Authenticate': challenge } })
+    await accepts({ ...server, token }, allowed)
+  },
+)

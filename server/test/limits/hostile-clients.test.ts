@@ -1,6 +1,11 @@
+/** Clients that are slow, silent or greedy: what they may take, and what others get meanwhile. */
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -9,11 +14,15 @@ import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openConnection, openSocket, readAll } from '../helpers/wire/connection.ts'
 import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, postHead, withToken } from '../helpers/wire/requests.ts'
 import { readResponses } from '../helpers/wire/responses.ts'
+import { rejects } from '../helpers/wire/wire.ts'
 
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
 const GET_BUNDLE = get('/docs/swagger-ui-bundle.js', OPEN)
 const MEBIBYTE = 2 ** 20
 const IN_FLIGHT = 'plant_store_requests_in_flight'
+
+if (!isLong)
+  console.log('server/test/limits/hostile-clients.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 const folder = temporaryFolder()
 
@@ -84,26 +93,30 @@ describe('clients that do not read', () => {
     expect((await server.post('{"id": 99, "name": "Ficus"}')).status).toBe(200)
   })
 
-  test('lists of 31 MB, 330 pipelined on three connections and one on each of 300 others, unread, leave the process running', {
-    timeout: 60_000,
-  }, async () => {
-    const { server, token } = await startWithToken(folder, 'lists', {
-      ADMIN_PORT: '0',
-      NODE_OPTIONS: '--max-old-space-size=128',
-      SHUTDOWN_TIMEOUT: '100ms',
-    })
-    const client = await openConnection(server.url)
-    const name = 'x'.repeat(MEBIBYTE - 100)
-    for (let id = 0; id < 31; id++) expect((await client.send(createPlant(token, id, name))).status).toBe(200)
-    for (let index = 0; index < 3; index++) await openUnread(server, listPlants(token).repeat(330))
-    const sockets = await Promise.all(Array.from({ length: 300 }, () => openUnread(server, '')))
-    for (const socket of sockets) socket.write(listPlants(token))
-    for (let request = 0; request < 20; request++) {
-      expect((await client.send(createPlant(token, 100 + request))).status).toBe(200)
-      await sleep(100)
-    }
-    expect(await server.end()).toBe(0)
-  })
+  test.runIf(isLong)(
+    'lists of 31 MB, 330 pipelined on three connections and one on each of 300 others, unread, leave the process running',
+    {
+      timeout: 60_000,
+    },
+    async () => {
+      const { server, token } = await startWithToken(folder, 'lists', {
+        ADMIN_PORT: '0',
+        NODE_OPTIONS: '--max-old-space-size=128',
+        SHUTDOWN_TIMEOUT: '100ms',
+      })
+      const client = await openConnection(server.url)
+      const name = 'x'.repeat(MEBIBYTE - 100)
+      for (let id = 0; id < 31; id++) expect((await client.send(createPlant(token, id, name))).status).toBe(200)
+      for (let index = 0; index < 3; index++) await openUnread(server, listPlants(token).repeat(330))
+      const sockets = await Promise.all(Array.from({ length: 300 }, () => openUnread(server, '')))
+      for (const socket of sockets) socket.write(listPlants(token))
+      for (let request = 0; request < 20; request++) {
+        expect((await client.send(createPlant(token, 100 + request))).status).toBe(200)
+        await sleep(100)
+      }
+      expect(await server.end()).toBe(0)
+    },
+  )
 })
 
 test('HEAD of a long list reads no more than its beginning', async () => {
@@ -124,19 +137,23 @@ test('CONNECT behind a response in progress closes the connection, and shutdown 
 })
 
 describe('bodies', () => {
-  test('in a million chunks of one byte take no more memory than their bytes', { timeout: 120_000 }, async () => {
-    const { server, token } = await startWithToken(folder, 'chunks', { NODE_OPTIONS: '--max-old-space-size=64' })
-    const text = JSON.stringify({ id: 1, name: 'x'.repeat(250_000) })
-    const chunks = [...text].map((character) => `1\r\n${character}\r\n`).join('')
-    const head = postHead({ Connection: 'close', 'Transfer-Encoding': 'chunked' })
-    const statuses = Array.from({ length: 4 }, async () => {
-      const socket = await openSocket(server.url)
-      socket.write(`${withToken(head, token)}${chunks}0\r\n\r\n`)
-      return readResponses(await readAll(socket))[0]?.status
-    })
-    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200])
-    expect(await server.end()).toBe(0)
-  })
+  test.runIf(isLong)(
+    'in a million chunks of one byte take no more memory than their bytes',
+    { timeout: 120_000 },
+    async () => {
+      const { server, token } = await startWithToken(folder, 'chunks', { NODE_OPTIONS: '--max-old-space-size=64' })
+      const text = JSON.stringify({ id: 1, name: 'x'.repeat(250_000) })
+      const chunks = [...text].map((character) => `1\r\n${character}\r\n`).join('')
+      const head = postHead({ Connection: 'close', 'Transfer-Encoding': 'chunked' })
+      const statuses = Array.from({ length: 4 }, async () => {
+        const socket = await openSocket(server.url)
+        socket.write(`${withToken(head, token)}${chunks}0\r\n\r\n`)
+        return readResponses(await readAll(socket))[0]?.status
+      })
+      expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200])
+      expect(await server.end()).toBe(0)
+    },
+  )
 
   test('beyond their memory get a 503, but not those of another account', async () => {
     await using server = await startTestServer({
@@ -208,6 +225,81 @@ describe('shares', () => {
   })
 })
 
+describe('requests in flight', () => {
+  test('a request beyond the limit gets a 503 with Retry-After; one that ends makes room', async () => {
+    await using server = await startTestServer({ maxRequestsInFlight: 2 })
+    const slow = [await beginUpload(server, 1), await beginUpload(server, 2)] as const
+
+    const rejected = await server.call('/plants')
+    expect(rejected.status).toBe(503)
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await rejected.json()).toMatchObject({ error: 50300 })
+
+    expect(await slow[0].finish()).toBe(200)
+    await until(async () => (await server.call('/plants')).status === 200)
+    expect(await slow[1].finish()).toBe(200)
+    expect(await (await server.call('/plants')).json()).toHaveLength(2)
+  })
+
+  test('a client that disconnects makes room', async () => {
+    await using server = await startTestServer({ maxRequestsInFlight: 1 })
+    const { socket } = await beginUpload(server, 1)
+    expect((await server.call('/plants')).status).toBe(503)
+    socket.destroy()
+    await until(async () => (await server.call('/plants')).status === 200)
+  })
+})
+
+test('connections beyond the limit are closed immediately, and open ones go on', async () => {
+  await using server = await startTestServer({ maxConnections: 2, shutdownTimeout: 100 })
+  const first = await openSocket(server.url)
+  await openSocket(server.url)
+  const third = await openSocket(server.url)
+  await once(third, 'close')
+
+  first.write(withToken(get(), server.token))
+  expect(await readStatus(first)).toBe(200)
+})
+
+describe('slow and silent clients', () => {
+  const limits = { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, stallTimeout: 1_000 }
+
+  test.each([
+    ['a silent connection', ''],
+    ['headers that do not end', 'GET /plants HTTP/1.1\r\nHost: x\r\n'],
+    ['a body that does not end', `${postHead({ 'Content-Length': '20' })}{`],
+  ])('%s gets a 408, and its connection is closed', async (_name, wire) => {
+    await using server = await startTestServer(limits)
+    await rejects(server, wire, 40800, { headers: { Connection: 'close' } })
+  })
+
+  test('headers that arrive byte by byte get no more time', async () => {
+    await using server = await startTestServer(limits)
+    const socket = await openSocket(server.url)
+    socket.write('GET /plants HTTP/1.1\r\nHost: ')
+    const dripping = setInterval(() => socket.write('x'), 50)
+    const status = await readStatus(socket)
+    clearInterval(dripping)
+    expect(status).toBe(408)
+  })
+
+  test('a connection that is idle between two requests is closed', async () => {
+    await using server = await startTestServer(limits)
+    const socket = await openSocket(server.url)
+    socket.write(get('/nothing', { ...KEEP_ALIVE, ...NO_TOKEN }))
+    expect(await readStatus(socket)).toBe(404)
+  })
+
+  test('a client that waits for a locked database is not disconnected', async () => {
+    await using server = await startTestServer({ stallTimeout: 500 })
+    const other = new Sqlite(fileURLToPath(server.databaseUrl))
+    other.exec('BEGIN IMMEDIATE')
+    const response = await server.post('{"id": 1, "name": "Ficus"}')
+    other.close()
+    expect(response.status).toBe(503)
+  })
+})
+
 /** Creates plants whose list of 11 MB is sent in many pieces. */
 async function createLongList(server: TestServer): Promise<void> {
   const name = 'x'.repeat(900_000)
@@ -224,4 +316,29 @@ async function openUnread(server: { url: string }, request: string, localAddress
   socket.pause()
   if (request !== '') socket.write(request)
   return socket
+}
+
+/** Reads the status of the only response until the connection closes. */
+async function readStatus(socket: Socket): Promise<number | undefined> {
+  return readResponses(await readAll(socket))[0]?.status
+}
+
+/** Sends a request except its body, and waits until the server asks for that. */
+async function beginUpload(
+  server: TestServer,
+  id: number,
+): Promise<{ socket: Socket; finish(): Promise<number | undefined> }> {
+  const body = JSON.stringify({ id, name: 'Ficus' })
+  const socket = await openSocket(server.url)
+  const headers = { Connection: 'close', 'Content-Length': String(body.length), Expect: '100-continue' }
+  socket.write(withToken(postHead(headers), server.token))
+  const [interim] = await once(socket, 'data')
+  expect(String(interim)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+  return {
+    socket,
+    finish() {
+      socket.write(body)
+      return readStatus(socket)
+    },
+  }
 }

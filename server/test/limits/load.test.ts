@@ -1,103 +1,191 @@
-import { connect, type Socket } from 'node:net'
+/** A server under more load than it can handle, and under attack. */
+import { spawn } from 'node:child_process'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { type ServerProcess, startWithToken, startWithTokens } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { percentile } from '../helpers/telemetry/percentile.ts'
+import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openConnection } from '../helpers/wire/connection.ts'
 import { createPlant, listPlants } from '../helpers/wire/requests.ts'
 
 if (!isLong) console.log('server/test/limits/load.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
+const MEBIBYTE = 2 ** 20
 const folder = temporaryFolder()
 
-describe('at four times the load limit', () => {
-  test('accepted requests get a response within a second and are stored; the others are shed immediately', {
-    timeout: 60_000,
-  }, async () => {
-    const { server, token } = await startWithToken(folder, 'overload', {
-      MAX_REQUESTS_IN_FLIGHT: '100',
-    })
-    const end = performance.now() + (isLong ? 15_000 : 3_000)
-    const accepted: number[] = []
-    const shed: number[] = []
-    let id = 0
-    // Their first requests arrive together.
-    const clients = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
-    await Promise.all(
-      clients.map(async (client) => {
-        while (performance.now() < end) {
-          const { status, headers, milliseconds } = await client.send(createPlant(token, ++id))
-          if (status === 200) accepted.push(milliseconds)
-          else {
-            expect(status).toBe(503)
-            expect(headers.get('retry-after')).toMatch(/^\d+$/)
-            shed.push(milliseconds)
-          }
+test('at four times the load limit, accepted requests get a response within a second and are stored; others are shed immediately', {
+  timeout: 60_000,
+}, async () => {
+  const { server, token } = await startWithToken(folder, 'overload', { MAX_REQUESTS_IN_FLIGHT: '100' })
+  const end = performance.now() + (isLong ? 15_000 : 1_000)
+  const accepted: number[] = []
+  const shed: number[] = []
+  let id = 0
+  // Their first requests arrive together.
+  const clients = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
+  await Promise.all(
+    clients.map(async (client) => {
+      while (performance.now() < end) {
+        const { status, headers, milliseconds } = await client.send(createPlant(token, ++id))
+        if (status === 200) accepted.push(milliseconds)
+        else {
+          expect(status).toBe(503)
+          expect(headers.get('retry-after')).toMatch(/^\d+$/)
+          shed.push(milliseconds)
         }
-        client.socket.destroy()
-      }),
-    )
-    const slowest = percentile(accepted, 0.99)
-    console.log(
-      `overload: ${accepted.length} accepted, median ${percentile(accepted, 0.5).toFixed(0)} ms, p99 ${slowest.toFixed(0)} ms; ${shed.length} shed, p99 ${percentile(shed, 0.99).toFixed(0)} ms`,
-    )
-    expect(shed.length).toBeGreaterThan(0)
-    // Times mean something only if no other tests run at the same time.
-    if (isLong) expect(Math.max(slowest, percentile(shed, 0.99))).toBeLessThan(1_000)
-    await until(async () => (await list(server, token)).status === 200)
-    expect(await (await list(server, token)).json()).toHaveLength(accepted.length)
-    expect(await server.end()).toBe(0)
-    expect(countShed(server)).toBe(shed.length)
-  })
-})
-
-describe('many slow connections', () => {
-  const connections = isLong ? 10_000 : 1_000
-
-  test(`while ${connections} are opened, valid requests get a response within a second`, {
-    timeout: 120_000,
-  }, async () => {
-    const { server, token } = await startWithToken(folder, 'slow')
-    const { hostname, port } = new URL(server.url)
-    const sockets: Socket[] = []
-    const client = await openConnection(server.url)
-    const times: number[] = []
-    for (let opened = 0; opened < connections; opened += 100) {
-      for (let index = 0; index < 100; index++) {
-        const socket = connect(Number(port), hostname).on('error', () => {})
-        // Half of them are silent, the others send headers that never end.
-        if (index % 2 === 0) socket.write('GET /plants HTTP/1.1\r\nHost: ')
-        sockets.push(socket)
       }
-      const created = await client.send(createPlant(token, opened))
-      const page = await client.send(listPlants(token, '?limit=1'))
-      expect([created.status, page.status]).toEqual([200, 200])
-      times.push(created.milliseconds, page.milliseconds)
-      await sleep(30)
-    }
-    const slowest = percentile(times, 0.99)
-    const open = sockets.filter(({ readyState }) => readyState === 'open').length
-    console.log(
-      `${connections} slow connections, ${open} open at the end: p99 of valid requests ${slowest.toFixed(0)} ms`,
-    )
-    if (isLong) expect(slowest).toBeLessThan(1_000)
-    for (const socket of sockets) socket.destroy()
-    client.socket.destroy()
-    expect(await server.end()).toBe(0)
-  })
-})
-
-function list({ url }: ServerProcess, token: string): Promise<Response> {
-  return fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-}
-
-/** Counts the shed requests in the log, which must not have a line for each. */
-function countShed(server: ServerProcess): number {
+      client.socket.destroy()
+    }),
+  )
+  console.log(
+    `overload: ${accepted.length} accepted, ${describeTimes(accepted)}; ${shed.length} shed, ${describeTimes(shed)}`,
+  )
+  expect(shed.length).toBeGreaterThan(0)
+  // Times mean something only if no other tests run at the same time.
+  if (isLong) expect(Math.max(percentile(accepted, 0.99), percentile(shed, 0.99))).toBeLessThan(1_000)
+  await until(async () => (await namesOf(server, token)).length === accepted.length)
+  expect(await server.end()).toBe(0)
+  // The log counts what was shed, without a line for each.
   const counts = [...server.output().matchAll(/"rejected":\{"in-flight":(\d+)\}/g)].map(([, count]) => Number(count))
   expect(server.output().match(/"msg":"requests rejected"/g)).toHaveLength(counts.length)
   expect(server.output()).not.toMatch(/"level":"(?:warn|error|fatal)"/)
-  return counts.reduce((sum, count) => sum + count, 0)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(shed.length)
+})
+
+test.runIf(isLong)(
+  'while 10,000 slow connections are opened, valid requests get a response within a second',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const { server, token } = await startWithToken(folder, 'slow')
+    const { hostname, port } = new URL(server.url)
+    const client = await openConnection(server.url)
+    const times: number[] = []
+    for (let opened = 0; opened < 10_000; opened += 100) {
+      for (let index = 0; index < 100; index++) {
+        const socket = connect(Number(port), hostname).on('error', () => {})
+        onTestFinished(() => void socket.destroy())
+        // Half of them are silent, the others send headers that never end.
+        if (index % 2 === 0) socket.write('GET /plants HTTP/1.1\r\nHost: ')
+      }
+      for (const wire of [createPlant(token, opened), listPlants(token, '?limit=1')]) {
+        const { status, milliseconds } = await client.send(wire)
+        expect(status).toBe(200)
+        times.push(milliseconds)
+      }
+      await sleep(30)
+    }
+    console.log(`10,000 slow connections: valid requests, ${describeTimes(times)}`)
+    expect(percentile(times, 0.99)).toBeLessThan(1_000)
+    client.socket.destroy()
+    expect(await server.end()).toBe(0)
+  },
+)
+
+const SOAK = isLong ? 180_000 : 2_000
+const CLIENTS = 20
+/** The time between two requests of a well-behaved client, in milliseconds. */
+const PAUSE = 50
+const HOSTILE_CONNECTIONS_OF_A_KIND = isLong ? 10 : 1
+/** The heap is limited to 256 MB; buffers, code and stacks need memory, too. */
+const MAX_RESIDENT = 512 * MEBIBYTE
+const hostileClients = fileURLToPath(new URL('../helpers/hostile-clients.ts', import.meta.url))
+
+test('well-behaved clients are served in time and lose nothing while hostile ones of every kind attack', {
+  timeout: SOAK + 120_000,
+}, async () => {
+  const accounts = ['mallory', ...Array.from({ length: CLIENTS }, (_, index) => `client ${index}`)]
+  const { server, tokens } = await startWithTokens(folder, 'soak', accounts, {
+    ADMIN_PORT: '0',
+    NODE_OPTIONS: '--max-old-space-size=256',
+    // Nothing listens there: every JSON Web Token has an unknown key.
+    JWT_ISSUER: 'https://login.example.com/',
+    JWT_AUDIENCE: 'plants',
+    JWT_JWKS_URL: 'http://127.0.0.1:9/jwks.json',
+  })
+  const [hostileToken = '', ...clientTokens] = tokens
+  // Longer than what the operating system buffers for a client that does not read.
+  const filler = await openConnection(server.url)
+  for (let id = 0; id < (isLong ? 31 : 10); id++)
+    await filler.send(createPlant(hostileToken, id, 'x'.repeat(MEBIBYTE - 100)))
+  filler.socket.destroy()
+
+  const hostile = spawn(process.execPath, [
+    hostileClients,
+    server.url,
+    hostileToken,
+    `${HOSTILE_CONNECTIONS_OF_A_KIND}`,
+  ])
+  onTestFinished(() => void hostile.kill('SIGKILL'))
+  const end = performance.now() + SOAK
+  let resident = 0
+  const watchMemory = async () => {
+    for (; performance.now() < end; await sleep(1_000)) {
+      resident = Math.max(resident, await readMetric(server, 'process_resident_memory_bytes'))
+    }
+  }
+  const [behaved] = await Promise.all([
+    Promise.all(clientTokens.map((token, index) => behave(server, token, index, end))),
+    watchMemory(),
+  ])
+  hostile.kill('SIGKILL')
+
+  const statuses = behaved.flatMap((client) => client.statuses)
+  const times = behaved.flatMap((client) => client.times)
+  const served = statuses.filter((status) => status === 200).length / statuses.length
+  console.log(
+    `soak: ${statuses.length} requests, ${(served * 100).toFixed(2)} % got a 200, ${describeTimes(times)}, resident at most ${Math.round(resident / MEBIBYTE)} MB`,
+  )
+  expect(served).toBeGreaterThanOrEqual(0.99)
+  expect(resident).toBeLessThan(MAX_RESIDENT)
+  if (isLong) expect(percentile(times, 0.99)).toBeLessThan(2_000)
+  // The server still has to accept and reject what the operating system has queued.
+  await until(async () => (await readMetric(server, 'plant_store_requests_in_flight')) === 0, 60_000)
+  for (const { token, created } of behaved) {
+    const names = new Set(await namesOf(server, token))
+    expect(created.filter((name) => !names.has(name))).toEqual([])
+  }
+  expect(await server.end()).toBe(0)
+})
+
+/** Creates and lists plants of one account until the end; a status of 0 is a connection that broke. */
+async function behave(server: ServerProcess, token: string, index: number, end: number) {
+  const client = { token, statuses: [] as number[], times: [] as number[], created: [] as string[] }
+  let connection = await openConnection(server.url)
+
+  async function send(wire: string): Promise<number> {
+    const response = await connection.send(wire).catch(() => undefined)
+    client.statuses.push(response?.status ?? 0)
+    if (response) client.times.push(response.milliseconds)
+    else connection = await openConnection(server.url)
+    return response?.status ?? 0
+  }
+
+  for (let id = 0; performance.now() < end; id++) {
+    const name = `plant ${id} of ${index}`
+    if ((await send(createPlant(token, id, name))) === 200) client.created.push(name)
+    await send(listPlants(token, '?limit=10'))
+    await sleep(PAUSE)
+  }
+  connection.socket.destroy()
+  return client
+}
+
+async function namesOf({ url }: ServerProcess, token: string): Promise<string[]> {
+  const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+  return response.status === 200 ? ((await response.json()) as { name: string }[]).map(({ name }) => name) : []
+}
+
+/** Returns the value below which a share of the values lies. */
+function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN
+}
+
+function describeTimes(times: readonly number[]): string {
+  return `median ${percentile(times, 0.5).toFixed(0)} ms, p99 ${percentile(times, 0.99).toFixed(0)} ms`
 }

@@ -7,7 +7,7 @@ import { createPlant, type PlantResponse, plantOf, startWriting } from '../../..
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
-const KILLS = isLong ? 10 : 2
+const KILLS = isLong ? 10 : 1
 const WRITERS = 32
 /** The longest time from the first response to a kill, in milliseconds. */
 const LATEST_KILL = 500

@@ -12,7 +12,7 @@ if (!isLong) {
 
 const SERVERS = 3
 const WRITERS = 6
-const DURATION = isLong ? 60_000 : 5_000
+const DURATION = isLong ? 60_000 : 4_000
 const TIME_BETWEEN_KILLS = 2_000
 const RESTARTS_OF_POSTGRESQL = isLong ? 2 : 1
 /** The pause of each client between two requests, in milliseconds. */

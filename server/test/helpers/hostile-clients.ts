@@ -1,20 +1,12 @@
+/**
+ * Attacks a server with clients of every kind, until standard input ends. Arguments: the URL, a token of an account of
+ * its own, and the number of connections of each kind.
+ */
 import { connect, type Socket } from 'node:net'
-import { get, KEEP_ALIVE, listPlants, NO_TOKEN, postHead, withToken } from '../wire/requests.ts'
+import { get, KEEP_ALIVE, listPlants, NO_TOKEN, postHead, withToken } from './wire/requests.ts'
 
-/** What a hostile client attacks, and with what. */
-export interface Target {
-  url: string
-  /** A token of an account of its own, not that of well-behaved clients. */
-  token: string
-}
-
-/** Hostile clients, which go on until they are stopped. */
-export interface HostileClients {
-  stop(): void
-}
-
-/** Lets one open connection behave in some way. */
-type Behaviour = (socket: Socket, target: Target) => void
+/** Lets an open connection behave in some way. */
+type Behaviour = (socket: Socket, token: string) => void
 
 /** The longest time until a client replaces its connection, in milliseconds. */
 const MAX_LIFETIME = 20_000
@@ -23,63 +15,35 @@ const PAUSE = 50
 /** Sends no token and keeps the connection open. */
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
 
-/** Keeps a number of connections of one behaviour open, replacing closed ones. */
-export function startHostileClients(target: Target, connections: number, behave: Behaviour): HostileClients {
-  const { hostname, port } = new URL(target.url)
-  const open = new Set<Socket>()
-  let stopped = false
-
-  function begin(): void {
-    if (stopped) return
-    const socket = connect(Number(port), hostname)
-    open.add(socket)
-    const end = setTimeout(() => socket.destroy(), MAX_LIFETIME * (0.5 + Math.random())).unref()
-    socket
-      .on('error', () => {})
-      .on('connect', () => behave(socket, target))
-      .on('close', () => {
-        clearTimeout(end)
-        open.delete(socket)
-        setTimeout(begin, PAUSE).unref()
-      })
-  }
-
-  for (let index = 0; index < connections; index++) begin()
-  return {
-    stop() {
-      stopped = true
-      for (const socket of open) socket.destroy()
-    },
-  }
-}
+const GET_FILE = get('/docs/swagger-ui-bundle.js', OPEN)
 
 /** The kinds of hostile clients. */
-export const hostileBehaviours: Record<string, Behaviour> = {
-  'sends pipelined requests and disconnects'(socket, { token }) {
+const behaviours: Record<string, Behaviour> = {
+  'sends pipelined requests and disconnects'(socket, token) {
     socket.write(listPlants(token).repeat(25) + get('/nothing', OPEN).repeat(25), () => socket.destroy())
   },
 
-  'sends pipelined requests and reads nothing'(socket, { token }) {
+  'sends pipelined requests and reads nothing'(socket, token) {
     socket.pause()
     socket.write(listPlants(token).repeat(330))
   },
 
   'reads nothing of a static file'(socket) {
     socket.pause()
-    socket.write(get('/docs/swagger-ui-bundle.js', OPEN))
+    socket.write(GET_FILE)
   },
 
   'reads a static file byte by byte'(socket) {
-    socket.write(get('/docs/swagger-ui-bundle.js', OPEN))
+    socket.write(GET_FILE)
     drip(socket)
   },
 
-  'reads a long list byte by byte'(socket, { token }) {
+  'reads a long list byte by byte'(socket, token) {
     socket.write(listPlants(token))
     drip(socket)
   },
 
-  'sends a body in chunks of one byte'(socket, { token }) {
+  'sends a body in chunks of one byte'(socket, token) {
     socket.resume()
     socket.write(withToken(postHead({ 'Transfer-Encoding': 'chunked' }), token))
     writeOn(socket, '1\r\n \r\n'.repeat(10_000))
@@ -91,11 +55,10 @@ export const hostileBehaviours: Record<string, Behaviour> = {
     socket.write(withToken(postHead({ 'Transfer-Encoding': 'chunked' }), 'pst_unknown') + chunks)
   },
 
-  'sends a large body slowly'(socket, { token }) {
+  'sends a large body slowly'(socket, token) {
     socket.resume()
     socket.write(`${withToken(postHead({ 'Content-Length': '1000000' }), token)}{"id":`)
-    const timer = setInterval(() => socket.write(' '), 1_000)
-    socket.on('close', () => clearInterval(timer))
+    repeat(socket, 1_000, () => socket.write(' '))
   },
 
   'sends invalid tokens'(socket) {
@@ -116,15 +79,14 @@ export const hostileBehaviours: Record<string, Behaviour> = {
   'sends headers that do not end'(socket) {
     socket.resume()
     socket.write('GET /plants HTTP/1.1\r\nHost: ')
-    const timer = setInterval(() => socket.write('x'), 1_000)
-    socket.on('close', () => clearInterval(timer))
+    repeat(socket, 1_000, () => socket.write('x'))
   },
 
-  'closes its side of the connection after its requests'(socket, { token }) {
+  'closes its side of the connection after its requests'(socket, token) {
     socket.resume().end(listPlants(token, '?limit=1').repeat(10))
   },
 
-  'resets the connection in the middle of a response'(socket, { token }) {
+  'resets the connection in the middle of a response'(socket, token) {
     socket.once('data', () => socket.resetAndDestroy())
     socket.write(listPlants(token))
   },
@@ -140,8 +102,7 @@ function unknownToken(): string {
 /** Reads a few bytes now and then: the connection is never idle and never done. */
 function drip(socket: Socket): void {
   socket.pause()
-  const timer = setInterval(() => socket.read(16), 500)
-  socket.on('close', () => clearInterval(timer))
+  repeat(socket, 500, () => socket.read(16))
 }
 
 /** Writes the same text repeatedly, as fast as the server reads it. */
@@ -153,3 +114,30 @@ function writeOn(socket: Socket, text: string): void {
   }
   write()
 }
+
+/** Does something again and again while a connection is open. */
+function repeat(socket: Socket, milliseconds: number, act: () => void): void {
+  const timer = setInterval(act, milliseconds)
+  socket.on('close', () => clearInterval(timer))
+}
+
+/** Opens a connection of a behaviour, and another one whenever it has closed. */
+function attack(behave: Behaviour): void {
+  const socket = connect(Number(port), hostname)
+  const end = setTimeout(() => socket.destroy(), MAX_LIFETIME * (0.5 + Math.random()))
+  socket
+    .on('error', () => {})
+    .on('connect', () => behave(socket, token))
+    .on('close', () => {
+      clearTimeout(end)
+      setTimeout(attack, PAUSE, behave)
+    })
+}
+
+const [url = '', token = '', connections = '1'] = process.argv.slice(2)
+const { hostname, port } = new URL(url)
+for (const behave of Object.values(behaviours)) {
+  for (let index = 0; index < Number(connections); index++) attack(behave)
+}
+// Also if the process that started this one has crashed.
+process.stdin.resume().on('end', () => process.exit())
