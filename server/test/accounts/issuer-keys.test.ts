@@ -1,10 +1,15 @@
-/** When the keys of the token issuer are fetched, and how long they are cached. */
-import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+/** When the keys of the token issuer are fetched and how long they are cached, also from key servers that fail. */
+import pino from 'pino'
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
+import type { Settings } from '../../src/index.ts'
+import { logRejections } from '../../src/telemetry/log/log-rejections.ts'
 import {
   advanceClock,
   COOL_DOWN,
   createKey,
+  type KeyServer,
   type ProviderKey,
   resultOf,
   signToken,
@@ -12,18 +17,247 @@ import {
   startWithIssuer,
 } from '../helpers/accounts/token-issuer.ts'
 
+const INVALID = { status: 401, error: 40102 }
+const UNAVAILABLE = { status: 503, error: 50300 }
+
 let key: ProviderKey
 beforeAll(async () => {
   key = await createKey('first')
+})
+
+let lines: Record<string, unknown>[]
+beforeEach(() => {
+  lines = []
 })
 afterEach(() => {
   vi.restoreAllMocks()
 })
 
+/** Logs what `serve` logs by default, without the lines of its startup. */
+const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+
+/** Starts a key server, and a server that trusts its tokens; both end with the test. */
+async function start(
+  settings: Partial<Settings> = {},
+  log = logger,
+): Promise<{ keyServer: KeyServer; server: TestServer }> {
+  const keyServer = await startKeyServer(key)
+  const server = await startWithIssuer(keyServer, settings, { logger: log })
+  onTestFinished(async () => {
+    await server.close()
+    await keyServer.stop()
+  })
+  return { keyServer, server }
+}
+
+/** Signs a token that names an unknown key. */
+function signUnknown(kid = 'unknown'): Promise<string> {
+  return signToken({ ...key, jwk: { ...key.jwk, kid } })
+}
+
+type Respond = NonNullable<KeyServer['respond']>
+const invalidResponses: [string, Respond][] = [
+  ['500', (_request, response) => response.writeHead(500).end('{"keys":[]}')],
+  ['HTML', (_request, response) => response.end('<html></html>')],
+  ['JSON that is not a key set', (_request, response) => response.end('{"keys":{}}')],
+  ['JSON without keys', (_request, response) => response.end('{}')],
+  ['a key set with what is not a key', (_request, response) => response.end('{"keys":[null]}')],
+  [
+    'half of a key set',
+    (_request, response) =>
+      response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),
+  ],
+]
+
+async function callWith(server: TestServer, token: string): ReturnType<typeof resultOf> {
+  return resultOf(await server.call('/plants', { token }))
+}
+
+async function expectAccepted(server: TestServer, claims: Record<string, unknown> = {}): Promise<void> {
+  expect((await server.call('/plants', { token: await signToken(key, claims) })).status).toBe(200)
+}
+
+/** Stops the clock that measures durations, so that a slow machine fetches the keys no more often. */
+function stopClock(ahead = 0): void {
+  const standing = performance.now() + ahead
+  vi.spyOn(performance, 'now').mockReturnValue(standing)
+}
+
+describe('before the first fetch of the keys succeeds', () => {
+  test('tokens of the issuer get a 503 with Retry-After while the key server is down, and own tokens work', async () => {
+    const { keyServer, server } = await start()
+    await keyServer.stop()
+    const token = await signToken(key)
+    for (let call = 0; call < 3; call++) {
+      const response = await server.call('/plants', { token })
+      const retryAfter = Number(response.headers.get('retry-after'))
+      expect(retryAfter).toBeGreaterThanOrEqual(1)
+      expect(retryAfter).toBeLessThanOrEqual(COOL_DOWN / 1000)
+      expect(response.headers.has('www-authenticate')).toBe(false)
+      expect(await resultOf(response)).toEqual(UNAVAILABLE)
+    }
+    expect((await server.call('/plants')).status).toBe(200)
+
+    await keyServer.restart()
+    advanceClock(COOL_DOWN)
+    expect((await server.call('/plants', { token })).status).toBe(200)
+    expect((await callWith(server, await signToken(await createKey('unknown')))).status).toBe(401)
+  })
+
+  test.each([
+    ...invalidResponses,
+    ['a redirect', (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()],
+  ] satisfies [string, Respond][])(
+    'tokens get a 503 with Retry-After if the key server responds with %s',
+    async (_title, respond) => {
+      const { keyServer, server } = await start()
+      keyServer.respond = respond
+      const response = await server.call('/plants', { token: await signToken(key) })
+      expect(response.headers.has('retry-after')).toBe(true)
+      expect(await resultOf(response)).toEqual(UNAVAILABLE)
+      expect(keyServer.fetches).toBe(1)
+    },
+  )
+
+  test('500 requests are counted in a few log lines without a stack', async () => {
+    const { keyServer, server } = await start()
+    const endLog = logRejections(logger)
+    stopClock()
+    await keyServer.stop()
+    const tokens = await Promise.all(Array.from({ length: 100 }, (_, index) => signUnknown(`unknown-${index}`)))
+    for (let round = 0; round < 5; round++) {
+      const results = await Promise.all(tokens.map((token) => callWith(server, token)))
+      expect(results).toEqual(tokens.map(() => UNAVAILABLE))
+    }
+    endLog()
+
+    const failed = lines.filter(({ reason }) => reason !== undefined)
+    expect(failed).toHaveLength(1)
+    expect(failed[0]?.['msg']).toMatch(/JWT_ISSUER.*JWT_JWKS_URL/)
+    expect(failed[0]?.['reason']).toMatch(/^fetch failed: connect ECONNREFUSED /)
+    const rejections = lines.map(({ rejected }) => rejected as Record<string, number> | undefined)
+    expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(500)
+    // One line a second, and that of the fetch.
+    expect(rejections.filter(Boolean)).toHaveLength(lines.length - 1)
+    expect(JSON.stringify(lines)).not.toMatch(/stack|\n {4}at /)
+  })
+
+  test('such requests are failed authentications of their address, but not own tokens', async () => {
+    const { keyServer, server } = await start({ authFailureLimit: { requests: 2, seconds: 3_600 } })
+    await keyServer.stop()
+    const token = await signToken(key)
+    for (let request = 0; request < 2; request++) expect(await callWith(server, token)).toEqual(UNAVAILABLE)
+    expect(await callWith(server, token)).toEqual({ status: 429, error: 42900 })
+    expect((await server.call('/plants', { token: null })).status).toBe(429)
+    expect((await server.call('/plants')).status).toBe(200)
+
+    await keyServer.restart()
+    stopClock(COOL_DOWN)
+    expect((await server.call('/plants', { token })).status).toBe(200)
+    expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
+  })
+
+  test('the log reports the failed fetch, and neither log nor response shows a part of a token', async () => {
+    let log = ''
+    const write = (line: string) => {
+      log += line
+    }
+    const { keyServer, server } = await start({}, pino({ level: 'trace' }, { write }))
+    await keyServer.stop()
+    const sub = 'a-secret-subject'
+    const tokens = await Promise.all(
+      [{ sub }, { sub, exp: 1 }, { sub, nbf: 9e9 }].map((claims) => signToken(key, claims)),
+    )
+    const call = () => Promise.all(tokens.map(async (token) => (await server.call('/plants', { token })).text()))
+    const responses = await call()
+    await keyServer.restart()
+    advanceClock(COOL_DOWN)
+    responses.push(...(await call()))
+    expect(log).toMatch(/ECONNREFUSED.*JWT_ISSUER/)
+    for (const text of [log, responses.join()]) {
+      expect(text).not.toContain(sub)
+      for (const part of tokens.join('.').split('.')) expect(text).not.toContain(part)
+    }
+  })
+})
+
+describe('once the keys were fetched', () => {
+  test('known keys are used while the key server is down, and unknown ones get a 401', async () => {
+    const { keyServer, server } = await start()
+    await expectAccepted(server)
+    await keyServer.stop()
+    advanceClock(24 * 3_600_000)
+    for (let call = 0; call < 3; call++) await expectAccepted(server, { jti: `${call}` })
+    expect(await callWith(server, await signToken(await createKey('second')))).toEqual(INVALID)
+    await expectAccepted(server)
+  })
+
+  test.each<[string, number, (keyServer: KeyServer) => unknown]>([
+    ['during the cool-down', 0, () => {}],
+    ['with the key server down', 0, (keyServer) => [stopClock(COOL_DOWN), keyServer.stop()]],
+    ...[...invalidResponses, ['nothing, ever', () => {}] as const].map(
+      ([what, respond]): [string, number, (keyServer: KeyServer) => unknown] => [
+        `with a key server that responds with ${what}`,
+        1,
+        (keyServer) => {
+          stopClock(COOL_DOWN)
+          keyServer.respond = respond
+        },
+      ],
+    ),
+  ])('a token that names an unknown key gets a 401 %s', async (_title, fetches, prepare) => {
+    const { keyServer, server } = await start()
+    await expectAccepted(server)
+    await prepare(keyServer)
+    const before = keyServer.fetches
+    const unknown = await Promise.all(Array.from({ length: 20 }, (_, index) => signUnknown(`unknown-${index}`)))
+    const results = await Promise.all(unknown.map((token) => callWith(server, token)))
+    expect(results).toEqual(unknown.map(() => INVALID))
+    expect(keyServer.fetches).toBe(before + fetches)
+    expect(lines.length).toBeLessThanOrEqual(1)
+    await expectAccepted(server, { jti: '2' })
+  })
+
+  test('a key server that never responds delays no other request', async () => {
+    const { keyServer, server } = await start()
+    await expectAccepted(server)
+    keyServer.respond = () => {}
+    advanceClock(600_000)
+    let ended = false
+    const waiting = callWith(server, await signToken(await createKey('second')))
+    void waiting.finally(() => {
+      ended = true
+    })
+    await until(() => keyServer.fetches === 2)
+    expect((await server.call('/plants')).status).toBe(200)
+    await expectAccepted(server, { jti: '2' })
+    expect(ended).toBe(false)
+    expect(await waiting).toEqual(INVALID)
+  })
+})
+
+test.each<[string, object]>([
+  ['a point that is not on its curve', { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }],
+  ['a key without its parts', { kty: 'EC', crv: 'P-256' }],
+  ['an RSA key without its parts', { kty: 'RSA' }],
+  ['parts that are not text', { kty: 'EC', crv: 'P-256', x: 1, y: {} }],
+  ['a key without a type', {}],
+])('a malformed key in the key set affects neither other keys nor unknown ids: %s', async (_title, parts) => {
+  const { keyServer, server } = await start()
+  stopClock()
+  keyServer.keys = [{ ...parts, kid: 'broken' } as KeyServer['keys'][number], ...keyServer.keys]
+  for (let round = 0; round < 3; round++) {
+    expect(await callWith(server, await signUnknown())).toEqual(INVALID)
+    expect(await callWith(server, await signUnknown('broken'))).toEqual(INVALID)
+    await expectAccepted(server, { jti: `${round}` })
+  }
+  expect(keyServer.fetches).toBe(1)
+  expect(lines).toEqual([])
+})
+
 test('new keys are fetched, and tokens of removed keys get a 401', async () => {
-  await using keyServer = await startKeyServer(key)
-  await using server = await startWithIssuer(keyServer)
-  expect((await server.call('/plants', { token: await signToken(key) })).status).toBe(200)
+  const { keyServer, server } = await start()
+  await expectAccepted(server)
 
   const second = await createKey('second')
   keyServer.keys = [second.jwk]
@@ -33,20 +267,8 @@ test('new keys are fetched, and tokens of removed keys get a 401', async () => {
   expect(keyServer.fetches).toBe(2)
 })
 
-test('unknown keys are fetched once per cool-down', async () => {
-  await using keyServer = await startKeyServer(key)
-  await using server = await startWithIssuer(keyServer)
-  const unknown = await createKey('unknown')
-  for (let call = 0; call < 20; call++) {
-    const token = await signToken({ ...unknown, jwk: { ...unknown.jwk, kid: `unknown-${call}` } })
-    expect(await resultOf(await server.call('/plants', { token }))).toEqual({ status: 401, error: 40102 })
-  }
-  expect(keyServer.fetches).toBe(1)
-})
-
 test('one fetch serves all requests that wait for it', async () => {
-  await using keyServer = await startKeyServer(key)
-  await using server = await startWithIssuer(keyServer)
+  const { keyServer, server } = await start()
   const tokens = await Promise.all([...'abcdefgh'].map((sub) => signToken(key, { sub })))
   const responses = await Promise.all(tokens.map((token) => server.call('/plants', { token })))
   expect(responses.map(({ status }) => status)).toEqual(tokens.map(() => 200))
@@ -54,9 +276,8 @@ test('one fetch serves all requests that wait for it', async () => {
 })
 
 test('a key that the issuer removes is trusted for at most ten minutes', async () => {
-  await using keyServer = await startKeyServer(key)
-  await using server = await startWithIssuer(keyServer)
-  expect((await server.call('/plants', { token: await signToken(key) })).status).toBe(200)
+  const { keyServer, server } = await start()
+  await expectAccepted(server)
   keyServer.keys = []
   advanceClock(600_000)
   await until(async () => (await server.call('/plants', { token: await signToken(key) })).status === 401)
