@@ -1,85 +1,69 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
-import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { expect, test, vi } from 'vitest'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { openSocket, readAll } from '../helpers/wire/connection.ts'
-import { KEEP_ALIVE, post, withToken } from '../helpers/wire/requests.ts'
+import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/wire/requests.ts'
 import { readResponses } from '../helpers/wire/responses.ts'
 
 /** The time a process may take to start on a busy machine, in milliseconds. */
 const PATIENCE = 60_000
-vi.setConfig({ testTimeout: 2 * PATIENCE, hookTimeout: PATIENCE })
+vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 const folder = temporaryFolder()
 
-describe('SIGTERM', () => {
-  test('makes the server not ready; it responds with "Connection: close", and exits with 0', async () => {
-    const { server, token } = await startWithToken(folder, 'drain', { SHUTDOWN_DELAY: '1s', ADMIN_PORT: '0' })
-    expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200)
-    expect((await list(server, token)).headers.get('connection')).toBe('keep-alive')
+test('a server that shuts down is not ready, and responds with "Connection: close" until its delay has passed', async () => {
+  await using server = await startTestServer({ shutdownDelay: 1_000, adminPort: 0 })
+  const readyz = () => fetch(`${server.adminUrl}/readyz`)
+  expect((await readyz()).status).toBe(200)
+  expect((await server.call('/plants')).headers.get('connection')).toBe('keep-alive')
 
-    const ended = server.end()
-    await until(async () => (await fetch(`${server.adminUrl}/readyz`)).status === 503)
-    expect(await (await fetch(`${server.adminUrl}/readyz`)).text()).toMatch(/^The server is /)
-    expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200)
-    const late = await list(server, token)
-    expect(late.status).toBe(200)
-    expect(late.headers.get('connection')).toBe('close')
-    expect(await ended).toBe(0)
-  })
+  const closed = server.close()
+  const notReady = await readyz()
+  expect([notReady.status, await notReady.text()]).toEqual([503, 'The server is shutting down.\n'])
+  expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200)
+  const late = await server.call('/plants')
+  expect([late.status, late.headers.get('connection')]).toEqual([200, 'close'])
+  await closed
+  await expect(readyz()).rejects.toThrow()
+})
 
-  test('under load, every request on an open connection gets a 200 and is stored', async () => {
-    const { server, token } = await startWithToken(folder, 'load', {
-      SHUTDOWN_DELAY: '5s',
-      SHUTDOWN_TIMEOUT: '30s',
-    })
-    let created = 0
-    let id = 0
-    // A client that receives it sends no more requests, like a load balancer that has read /readyz.
-    const work = async () => {
-      for (let open = true; open; ) {
-        const response = await create(server, token, { id: ++id, name: `plant ${id}` })
-        expect(response.status).toBe(200)
-        await response.json()
-        created++
-        open = response.headers.get('connection') !== 'close'
-      }
+test('under load, every request on an open connection gets a 200 and is stored', async () => {
+  const databaseUrl = await newDatabase()
+  const server = await startTestServer({ databaseUrl, shutdownDelay: 3_000, shutdownTimeout: 30_000 })
+  let created = 0
+  let id = 0
+  // A client that receives "Connection: close" sends no more requests, like a load balancer that has read /readyz.
+  const work = async () => {
+    for (let open = true; open; ) {
+      const response = await server.post(`{"id":${++id},"name":"plant ${id}"}`)
+      expect(response.status).toBe(200)
+      await response.text()
+      created++
+      open = response.headers.get('connection') !== 'close'
     }
-    const workers = Promise.all(Array.from({ length: 32 }, work))
-    await until(() => created > 100, PATIENCE)
-    expect(await server.end()).toBe(0)
-    await workers
+  }
+  const workers = Promise.all(Array.from({ length: 32 }, work))
+  await until(() => created > 100, PATIENCE)
+  await server.close()
+  await workers
+  await using next = await startTestServer({ databaseUrl })
+  expect(await (await next.call('/plants')).json()).toHaveLength(created)
+})
 
-    const { server: next } = await startWithToken(folder, 'load')
-    expect(await (await list(next, token)).json()).toHaveLength(created)
-    await next.end()
-  })
-
-  test('twice ends the process immediately', async () => {
-    const { server } = await startWithToken(folder, 'twice', { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' })
-    const ended = server.end()
-    await until(async () => server.output().includes('"msg":"closing"'))
-    await server.end('SIGINT')
-    expect(await ended).toBe(1)
-  })
-
-  test('aborts a request that does not end after SHUTDOWN_TIMEOUT', async () => {
-    const { server, token } = await startWithToken(folder, 'cut', { SHUTDOWN_TIMEOUT: '500ms' })
-    const endless = new ReadableStream({
-      async pull(controller) {
-        await sleep(20)
-        controller.enqueue(Buffer.from(' '))
-      },
-    })
-    const request = create(server, token, endless)
-    const broken = expect(request).rejects.toThrow()
-    await sleep(300)
-    expect(await server.end()).toBe(0)
-    await broken
-  })
+test('a request that does not end is aborted after SHUTDOWN_TIMEOUT', async () => {
+  await using server = await startTestServer({ shutdownTimeout: 300 })
+  const socket = await openSocket(server.url)
+  socket.write(withToken(postHead({ 'Content-Length': '100', Expect: '100-continue' }), server.token))
+  await once(socket, 'data')
+  const begin = performance.now()
+  const [text] = await Promise.all([readAll(socket), server.close()])
+  expect(text).toBe('')
+  expect(performance.now() - begin).toBeGreaterThan(250)
 })
 
 test('a request in flight at shutdown gets its response, and new connections are rejected', async () => {
@@ -98,19 +82,20 @@ test('a request in flight at shutdown gets its response, and new connections are
 })
 
 test('a restart under load fails no request of a client that retries once', async () => {
-  const first = await startWithToken(folder, 'restart', { SHUTDOWN_DELAY: '200ms' })
-  const port = new URL(first.server.url).port
+  const databaseUrl = await newDatabase()
+  const first = await startTestServer({ databaseUrl, shutdownDelay: 200 })
+  const { port } = new URL(first.url)
   let id = 0
   let ended = false
   let restarted = false
   const failed: unknown[] = []
   const work = async () => {
     while (!ended) {
-      const plant = { id: ++id, name: `plant ${id}` }
+      const plant = `{"id":${++id},"name":"plant ${id}"}`
       const attempt = async () => {
-        const response = await create(first.server, first.token, plant)
+        const response = await first.post(plant)
         if (response.status !== 200) throw new Error(`status ${response.status}`)
-        return response.json()
+        return response.text()
       }
       await attempt().catch(async () => {
         await until(() => restarted, PATIENCE)
@@ -120,17 +105,24 @@ test('a restart under load fails no request of a client that retries once', asyn
   }
   const workers = Array.from({ length: 16 }, work)
   await sleep(300)
-  expect(await first.server.end()).toBe(0)
-  const second = await startWithToken(folder, 'restart', { PORT: port })
+  await first.close()
+  await using second = await startTestServer({ databaseUrl, port: Number(port) })
   restarted = true
   await sleep(500)
   ended = true
   await Promise.all(workers)
   expect(failed).toEqual([])
-  const plants = (await (await list(second.server, first.token)).json()) as { name: string }[]
-  expect(new Set(plants.map(({ name }) => name)).size).toBe(id)
+  const plants = (await (await second.call('/plants')).json()) as { name: string }[]
   expect(plants).toHaveLength(id)
-  await second.server.end()
+  expect(new Set(plants.map(({ name }) => name)).size).toBe(id)
+})
+
+test('a second signal ends the process immediately', async () => {
+  const { server } = await startWithToken(folder, 'twice', { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' })
+  const ended = server.end()
+  await until(async () => server.output().includes('"msg":"closing"'))
+  await server.end('SIGINT')
+  expect(await ended).toBe(1)
 })
 
 test('an uncaught exception is logged, requests in flight get their responses, and the exit code is 1', async () => {
@@ -140,17 +132,7 @@ test('an uncaught exception is logged, requests in flight get their responses, a
   })
   const ended = server.end('SIGUSR2')
   await sleep(200)
-  expect((await list(server, token)).status).toBe(200)
+  expect((await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
   expect(await ended).toBe(1)
   expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)
 })
-
-function list({ url }: ServerProcess, token: string): Promise<Response> {
-  return fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-}
-
-function create({ url }: ServerProcess, token: string, plant: object): Promise<Response> {
-  const body = plant instanceof ReadableStream ? plant : JSON.stringify(plant)
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return fetch(`${url}/plants`, { method: 'POST', headers, body, duplex: 'half' } as RequestInit)
-}

@@ -82,7 +82,7 @@ test('the public port is closed until requests are served, and /readyz responds 
 test('the duration of a migration is logged, and nothing if none is pending', async () => {
   const { url: databaseUrl } = temporaryDatabase()
   const { logger, lines } = createLog()
-  const options = { logger, migrationsFolder: longMigration(2_000_000) }
+  const options = { logger, migrationsFolder: longMigration(300_000) }
   await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
   const migrations = [expect.stringMatching(/_initial$/), '90000101000000_long']
   expect(lines.at(-1)).toMatchObject({ migrations: expect.arrayContaining(migrations), msg: 'database migrated' })
