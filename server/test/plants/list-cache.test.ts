@@ -84,53 +84,31 @@ test('the bytes of a list that has not changed are shared', async () => {
   expect(state).toMatchObject({ reads: 0, limited: 0, changes: 2 })
 })
 
-test('plants that were added are appended, also to an empty list', async () => {
-  const { get, add, state } = create({ alice: ['1'] })
-  expect(await Promise.all(['alice', 'bob'].map(get))).toEqual(['[1]', '[]'])
-  add('alice', '2', '3')
-  add('bob', '4')
-  expect(await Promise.all(['alice', 'bob'].map(get))).toEqual(['[1,2,3]', '[4]'])
-  add('bob', '5')
-  expect(await get('bob')).toBe('[4,5]')
-  expect(state.reads).toBe(0)
-})
-
-test('a list in which a plant was changed or deleted is read again, and then cached', async () => {
-  const { get, add, remove, state } = create({ alice: ['1', '2'] })
-  await get('alice')
-  remove('alice')
-  add('alice', '3')
-  expect(await get('alice')).toBe('[2,3]')
-  expect(await get('alice')).toBe('[2,3]')
-  expect(state).toMatchObject({ reads: 1, limited: 1 })
-})
-
-test('a list whose last plant was deleted is read again, also where it becomes empty', async () => {
-  const { get, remove, add } = create({ alice: ['1'] })
-  await get('alice')
-  remove('alice')
-  expect(await get('alice')).toBe('[]')
-  add('alice', '2')
-  expect(await get('alice')).toBe('[2]')
-})
-
-test('a list is read again after the database was put back to an earlier time', async () => {
-  const { get, add, listOf } = create({ alice: ['1', '2'] })
-  await get('alice')
-  listOf('alice').plants.delete(2)
-  expect(await get('alice')).toBe('[1]')
-  add('alice', '3')
-  expect(await get('alice')).toBe('[1,3]')
-})
-
-test('a list with too much news is read within the limits of the request, and then cached', async () => {
-  const { get, add, state } = create({ alice: ['1', '2'] })
-  state.maxNews = 1
-  expect(await get('alice')).toBe('[1,2]')
-  expect(state).toMatchObject({ reads: 1, limited: 1 })
-  add('alice', '3')
-  expect(await get('alice')).toBe('[1,2,3]')
-  expect(state.reads).toBe(1)
+/** What `get` must return, and how many lists were read until then, each within the limits of its request. */
+test.each<[string, string[], string[]]>([
+  ['added plants are appended', ['1'], ['get [1] 0', 'add 2', 'add 3', 'get [1,2,3] 0']],
+  ['added plants are appended to an empty list', [], ['get [] 0', 'add 4', 'get [4] 0', 'add 5', 'get [4,5] 0']],
+  [
+    'an edited list is read again, and then cached',
+    ['1', '2'],
+    ['get [1,2] 0', 'remove', 'add 3', 'get [2,3] 1', 'get [2,3] 1'],
+  ],
+  ['a list whose last plant is gone is read again', ['1'], ['get [1] 0', 'remove', 'get [] 1', 'add 2', 'get [2] 1']],
+  [
+    'a database put back to an earlier time',
+    ['1', '2'],
+    ['get [1,2] 0', 'rewind', 'get [1] 1', 'add 3', 'get [1,3] 1'],
+  ],
+  ['too much news is read, and then cached', ['1', '2'], ['news 1', 'get [1,2] 1', 'add 3', 'get [1,2,3] 1']],
+])('%s', async (_title, initial, steps) => {
+  const { get, add, remove, listOf, state } = create({ alice: initial })
+  for (const [action, value = '', reads] of steps.map((step) => step.split(' '))) {
+    if (action === 'add') add('alice', value)
+    else if (action === 'remove') remove('alice')
+    else if (action === 'rewind') listOf('alice').plants.delete(2)
+    else if (action === 'news') state.maxNews = Number(value)
+    else expect([await get('alice'), state.reads, state.limited]).toEqual([value, Number(reads), Number(reads)])
+  }
 })
 
 test('requests in one turn share what they read', async () => {
@@ -210,20 +188,17 @@ test('a list up to the size limit is cached, a longer one is returned in pieces'
   expect(state.reads).toBe(3)
 })
 
-test.each([6, 100])(
-  'a list that grows beyond the size limit is removed from a cache of %i characters',
-  async (maxCharacters) => {
-    const { get, add, state } = create({ alice: ['12'] }, { maxListCharacters: 6, maxCharacters })
-    await get('alice')
-    add('alice', '3')
-    expect(await get('alice')).toBe('[12,3]')
-    add('alice', '4')
-    expect(await get('alice')).toBe('[12,3,4]')
-    state.maxNews = 2
-    await get('alice')
-    expect(state.reads).toBe(1)
-  },
-)
+test.each([6, 100])('a list that outgrows the size limit leaves a cache of %i characters', async (maxCharacters) => {
+  const { get, add, state } = create({ alice: ['12'] }, { maxListCharacters: 6, maxCharacters })
+  await get('alice')
+  add('alice', '3')
+  expect(await get('alice')).toBe('[12,3]')
+  add('alice', '4')
+  expect(await get('alice')).toBe('[12,3,4]')
+  state.maxNews = 2
+  await get('alice')
+  expect(state.reads).toBe(1)
+})
 
 test('the least recently used lists are removed first, and no more than needed', async () => {
   const { get, add, state } = create({ a: ['1'], b: ['2'], c: ['3'], d: ['4'] }, { maxCharacters: 9 })
@@ -258,18 +233,14 @@ test('a list that replaces a stale one is counted once', async () => {
 
 test('after any changes of lists, no list is older than its request', async () => {
   const account = fc.constantFrom('a', 'b')
-  const step = fc.oneof(
-    fc.record({ do: fc.constant('add' as const), account, count: fc.integer({ min: 1, max: 4 }) }),
-    fc.record({ do: fc.constant('remove' as const), account, count: fc.constant(1) }),
-    fc.record({ do: fc.constant('get' as const), account, count: fc.constant(1) }),
-    fc.record({ do: fc.constant('turn' as const), account, count: fc.constant(1) }),
-  )
+  const action = fc.constantFrom('add', 'add', 'remove', 'get', 'turn')
+  const step = fc.record({ action, account, count: fc.integer({ min: 1, max: 4 }) })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 3 }), async (steps, maxNews) => {
       const { get, add, remove, state, text } = create({}, { maxListCharacters: 30, maxCharacters: 40 })
       state.maxNews = maxNews
       let plant = 0
-      for (const { do: action, account, count } of steps) {
+      for (const { action, account, count } of steps) {
         if (action === 'add') for (let each = 0; each < count; each++) add(account, String(++plant))
         if (action === 'remove') remove(account)
         if (action === 'turn') await new Promise((resolve) => setImmediate(resolve))
