@@ -87,33 +87,31 @@ describe('responses come in the order of their requests', () => {
 describe('a rejected request', () => {
   test('that closes the connection is the last one', () => responds(server, get('/nowhere') + get(), { status: 404 }))
 
-  test('has a small body that is skipped, and not read as a request', () =>
-    responds(
-      server,
-      request({ headers: REJECTED, body: get('/plants', NO_TOKEN) }) + get(),
+  const next = { status: 200, headers: CLOSED }
+  test.each<[string, string, ...Parameters<typeof responds>[2][]]>([
+    [
+      'has a small body that is skipped, and not read as a request',
+      request({ headers: REJECTED, body: get('/plants', NO_TOKEN) }),
       { status: 401, headers: OPEN },
-      { status: 200, headers: CLOSED },
-    ))
-
-  test('whose large body has arrived keeps the connection', () =>
-    responds(
-      server,
-      post('x'.repeat(70_000), KEEP_ALIVE) + get(),
+      next,
+    ],
+    [
+      'keeps the connection if its large body has arrived',
+      post('x'.repeat(70_000), KEEP_ALIVE),
       { status: 400, error: 40001, headers: OPEN },
-      { status: 200, headers: CLOSED },
-    ))
-
-  test('with a large body closes the connection', () =>
-    responds(server, request({ headers: REJECTED, body: get('/plants', NO_TOKEN).padEnd(65 * 1024) }) + get(), {
-      status: 401,
-      headers: CLOSED,
-    }))
-
-  test('with chunks closes the connection', () =>
-    responds(server, request({ headers: { ...REJECTED, 'Transfer-Encoding': 'chunked' } }) + CHUNKS + get(), {
-      status: 401,
-      headers: CLOSED,
-    }))
+      next,
+    ],
+    [
+      'with a large body closes the connection',
+      request({ headers: REJECTED, body: get('/plants', NO_TOKEN).padEnd(65 * 1024) }),
+      { status: 401, headers: CLOSED },
+    ],
+    [
+      'with chunks closes the connection',
+      request({ headers: { ...REJECTED, 'Transfer-Encoding': 'chunked' } }) + CHUNKS,
+      { status: 401, headers: CLOSED },
+    ],
+  ])('%s', (_what, wire, ...expected) => responds(server, wire + get(), ...expected))
 })
 
 test(`a connection with more than ${MAX_PIPELINED} waiting requests closes after those`, async () => {
@@ -147,29 +145,23 @@ test('requests of a connection that closes are not in flight and do not begin', 
 })
 
 describe('every request ends once, also on broken connections', () => {
-  const run = promisify(execFile)
   const script = fileURLToPath(new URL('../helpers/wire/pipelining-scenario.ts', import.meta.url))
-  const runtimes: [string, string | undefined][] = [
-    [`Node.js ${process.versions.node}`, process.execPath],
-    ...['22', '24', '26'].map((major): [string, string | undefined] => [
-      `Node.js ${major}`,
-      findRuntime(`node-${major}/bin/node`),
-    ]),
-  ]
-  for (const [name, program] of runtimes) {
+  const runtimes = ['22', '24', '26'].map(
+    (major) => [`Node.js ${major}`, findRuntime(`node-${major}/bin/node`)] as const,
+  )
+  for (const [name, program] of [[`Node.js ${process.versions.node}`, process.execPath] as const, ...runtimes]) {
     noteAbsence(name, program)
     test.skipIf(!program)(`on ${name}`, { timeout: 60_000 }, async () => {
-      const options = ['--conditions=@plant-store/source']
-      const { stdout, stderr } = await run(program ?? '', [...options, script], {
+      const parameters = ['--conditions=@plant-store/source', script]
+      const { stdout, stderr } = await promisify(execFile)(program ?? '', parameters, {
         timeout: 50_000,
         killSignal: 'SIGKILL',
       })
-      const { started, ended, inFlight, sockets } = JSON.parse(stdout)
+      const { started, ...rest } = JSON.parse(stdout)
       // What a connection did whose requests never ended.
       expect(stderr.replace(/^.*Warning.*\n.*\n/gm, '')).toBe('')
       expect(started).toBeGreaterThan(100)
-      expect({ ended, inFlight }).toEqual({ ended: started, inFlight: 0 })
-      expect(sockets).toBe(0)
+      expect(rest).toEqual({ ended: started, inFlight: 0, sockets: 0 })
     })
   }
   afterAll(explainSkipped)

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import fc from 'fast-check'
 import { createHttpServer } from '../../../src/http/listen/http-server.ts'
 import { listen } from '../../../src/http/listen/ports.ts'
@@ -22,49 +22,36 @@ const MILLISECONDS = { settle: 20_000, poll: 20, most: 5 }
 const loadShedding = createLoadShedding({ maxRequestsInFlight: 1_000, trustProxy: undefined })
 let started = 0
 let ended = 0
+let sockets = 0
 requestEnded.subscribe(() => {
   ended++
 })
 
+const responses: Record<string, RequestHandler> = {
+  '/short': (_request, response) => void response.end('short'),
+  '/late': (_request, response) => void setTimeout(() => response.end('late'), Math.random() * MILLISECONDS.most),
+  '/long': (_request, response) => void response.end(LONG_BODY),
+  '/pieces': (_request, response) =>
+    void pipeline(Readable.from([LONG_BODY, LONG_BODY, LONG_BODY]), response).catch(() => response.destroy()),
+  '/body': (request, response) =>
+    void request
+      .on('error', () => {})
+      .resume()
+      .on('end', () => response.end('read')),
+  '/nothing': (_request, response) => void response.status(404).end(),
+}
 const app = express()
 app.use(receiveRequest, (_request, _response, next) => {
   started++
   next()
 })
 app.use(loadShedding.shedByAddress)
-app.get('/short', (_request, response) => {
-  response.end('short')
-})
-app.get('/late', (_request, response) => {
-  setTimeout(() => response.end('late'), Math.random() * MILLISECONDS.most)
-})
-app.get('/long', (_request, response) => {
-  response.end(LONG_BODY)
-})
-app.get('/pieces', (_request, response) => {
-  pipeline(Readable.from([LONG_BODY, LONG_BODY, LONG_BODY]), response).catch(() => response.destroy())
-})
-app.post('/body', (request, response) => {
-  request
-    .on('error', () => {})
-    .resume()
-    .on('end', () => response.end('read'))
-})
-
-app.use((_request, response) => {
-  response.status(404).end()
-})
+for (const [path, respond] of Object.entries(responses)) app.use(path, respond)
 
 const minute = 60_000
-const { server, use } = createHttpServer({
-  maxConnections: 1_000,
-  headersTimeout: minute,
-  requestTimeout: minute,
-  keepAliveTimeout: minute,
-  // This closes connections that a client neither reads nor resets.
-  stallTimeout: 2_000,
-})
-let sockets = 0
+const timeouts = { headersTimeout: minute, requestTimeout: minute, keepAliveTimeout: minute }
+// The last one closes connections that a client neither reads nor resets.
+const { server, use } = createHttpServer({ maxConnections: 1_000, ...timeouts, stallTimeout: 2_000 })
 server.on('connection', (socket) => {
   sockets++
   socket.on('close', () => {
