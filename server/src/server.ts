@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
 import { createApp } from './app.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
-import { migrateAtStartup } from './migrate-at-startup.ts'
 import { openService, type Service } from './service.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
 import type { InheritedSockets } from './systemd/inherited-sockets.ts'
@@ -29,9 +29,9 @@ export interface StartOptions {
   /** Default: silent. */
   logger?: Logger
   /** Aborts the startup, which then leaves nothing behind. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Where the migrations are; default: those of the plant store. */
-  migrationsFolder?: string
+  migrationsFolder?: string | undefined
   /** Sockets to listen on instead of the ports of the settings. */
   sockets?: InheritedSockets | undefined
 }
@@ -86,10 +86,10 @@ export async function startServer(
     }
     // A startup that would fail because of the port, also if it is the private one, then changes nothing on disk.
     await checkPort(publicPort)
-    const onPending = () => {
+    const migrating = () => {
       notReady = 'The server is migrating the database.'
     }
-    await migrateAtStartup(databaseUrl, { logger, migrationsFolder, onPending, signal })
+    await migrate(databaseUrl, { logger, migrationsFolder, signal }, migrating)
     service = await openService(settings, logger, signal)
     if (admin) metrics = await startMetrics(service, http, settings, whyNotReady)
     http.use(createApp(service, settings, logger), service.loadShedding.release)
@@ -101,6 +101,23 @@ export async function startServer(
     await closeAll(0)
     throw error
   }
+}
+
+/** Applies the pending migrations and logs them, before and after; `begin` is called if there are any. */
+async function migrate(
+  databaseUrl: string,
+  { logger, migrationsFolder, signal }: StartOptions & { logger: Logger },
+  begin: () => void,
+): Promise<void> {
+  const startedAt = performance.now()
+  const onPending = (migrations: string[]) => {
+    logger.info({ migrations }, 'migrating the database; this can take minutes')
+    begin()
+  }
+  const { applied } = await migrateDatabase(databaseUrl, migrationsFolder, { onPending, signal })
+  if (applied.length === 0) return
+  const seconds = Math.round(performance.now() - startedAt) / 1_000
+  logger.info({ migrations: applied, seconds }, 'database migrated')
 }
 
 /** Loads metrics, only if a port shows them. */
