@@ -48,25 +48,39 @@ const TTL = 500
 const MAX_CACHED = 10_000
 
 /**
- * Identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
+ * Creates what identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
+ *
+ * Tokens are cached, so that a busy client costs neither a database query nor a signature check per request. Only valid ones
+ * are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time that takes
+ * reveals nothing about them.
  *
  * @param failureLimit how often an address may fail
- * @throws Failure 401, 403, 429, or 503 while the key of a token is unavailable
+ * @returns a function that throws a Failure: 401, 403, 429, or 503 while the key of a token is unavailable
  */
-export function authenticate(
+export function createAuthentication(
   findToken: FindToken,
   failureLimit: RateLimit | undefined,
-): (request: TsRestRequest<typeof contract>, response: Response) => void | Promise<void> {
+): (request: TsRestRequest<typeof contract>, response: Response) => Promise<void> {
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
-  const cache = createTokenCache()
+  const cache = new Map<string, ValidToken & { staleAt: number }>()
+
+  function findCached(token: string): ValidToken | undefined {
+    const cached = cache.get(token)
+    if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
+    cache.delete(token)
+    return undefined
+  }
 
   async function find({ authorization = '' }: IncomingHttpHeaders, token: string | undefined): Promise<ValidToken> {
     if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
     // A lookup that takes long shows the token as it was before.
-    const sentAt = performance.now()
+    const staleAt = performance.now() + TTL
     const found = token === undefined ? 'tokenInvalid' : await findToken(token)
     if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
-    if (token !== undefined) cache.set(token, found, sentAt + TTL)
+    if (token === undefined || staleAt <= performance.now()) return found
+    const [oldest] = cache.keys()
+    if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
+    cache.set(token, { ...found, staleAt })
     return found
   }
 
@@ -76,22 +90,18 @@ export function authenticate(
     countFailure?.(address, response)
   }
 
-  async function lookUp(
-    request: TsRestRequest<typeof contract>,
-    response: Response,
-    token: string | undefined,
-  ): Promise<void> {
-    const found = await find(request.headers, token).catch((error) => {
-      if (error instanceof Failure) reportFailure(error, addressKey(clientAddress(request) ?? ''), response)
-      throw error
-    })
-    admit(request, found)
-  }
-
-  return (request, response) => {
+  return async (request, response) => {
     const token = readToken(request.headers)
-    const cached = token === undefined ? undefined : cache.get(token)
-    return cached ? admit(request, cached) : lookUp(request, response, token)
+    const cached = token === undefined ? undefined : findCached(token)
+    const { identity } =
+      cached ??
+      (await find(request.headers, token).catch((error) => {
+        if (error instanceof Failure) reportFailure(error, addressKey(clientAddress(request) ?? ''), response)
+        throw error
+      }))
+    request.identity = identity
+    const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
+    if (!identity.scopes.includes(scope)) throw insufficientScope(scope)
   }
 }
 
@@ -99,43 +109,6 @@ export function authenticate(
 function readToken({ authorization }: IncomingHttpHeaders): string | undefined {
   if (authorization === undefined || authorization.length > MAX_HEADER_LENGTH) return undefined
   return BEARER.exec(authorization)?.[1]
-}
-
-function admit(request: TsRestRequest<typeof contract>, { identity }: ValidToken): void {
-  request.identity = identity
-  const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
-  if (!identity.scopes.includes(scope)) throw insufficientScope(scope)
-}
-
-/** Keeps valid tokens for a moment. */
-interface TokenCache {
-  get(token: string): ValidToken | undefined
-  /** Replaces the oldest token if there are too many, unless this one is stale already. */
-  set(token: string, valid: ValidToken, staleAt: number): void
-}
-
-/**
- * Caches tokens, so that a busy client costs neither a database query nor a signature check per request. Only valid ones
- * are cached: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
- * that takes reveals nothing about them.
- */
-function createTokenCache(): TokenCache {
-  const cache = new Map<string, ValidToken & { staleAt: number }>()
-  return {
-    get(token) {
-      const cached = cache.get(token)
-      if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
-      cache.delete(token)
-      return undefined
-    },
-
-    set(token, valid, staleAt) {
-      if (staleAt <= performance.now()) return
-      const [oldest] = cache.keys()
-      if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
-      cache.set(token, { ...valid, staleAt })
-    },
-  }
 }
 
 /** RFC 6750 section 3: `error` is named only where a token was sent. */

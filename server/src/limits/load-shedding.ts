@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Request, RequestHandler } from 'express'
+import type { Request } from 'express'
 import { shed } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { addressKey, clientAddress } from './client-address.ts'
@@ -12,7 +12,7 @@ export interface LoadShedding {
    *
    * @throws Failure `unavailable` if the address has its share of requests in flight
    */
-  shedByAddress: RequestHandler
+  shedByAddress(request: Request): void
   /**
    * Counts a request for its account instead, once that is known.
    *
@@ -55,12 +55,11 @@ export function createLoadShedding({
   }
 
   return {
-    shedByAddress(request, _response, next) {
+    shedByAddress(request) {
       const { socket } = request
       const address = trustProxy === undefined ? socket.remoteAddress : clientAddress(request)
       // No account begins with a space.
       hold(socket, ` ${addressKey(address ?? '')}`)
-      next()
     },
 
     shedByAccount({ identity, socket }) {

@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 /** Returns the URL of a database that does not exist yet. */
-export function unusedDatabaseUrl(): string {
+function unusedDatabaseUrl(): string {
   if (!server) return temporaryDatabase().url
   const name = `test ${randomUUID()}`
   used.add(name)

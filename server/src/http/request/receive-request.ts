@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { ErrorName } from '@plant-store/contract'
-import type { Request, RequestHandler, Response } from 'express'
+import type { Request, Response } from 'express'
 import { Failure } from '../../failure.ts'
 import { requestBegan, requestEnded } from '../../telemetry/events.ts'
 import { finalStatus } from '../../telemetry/final-status.ts'
@@ -28,10 +28,9 @@ const ABSOLUTE_TARGET = /^https?:\/\/(?!:)([^/?#]+)/i
 const MAX_PORT = 65_535
 
 /** Gives a request its id, reports its end, and rejects it if it is malformed. */
-export const receiveRequest: RequestHandler = (request, response, next) => {
+export function receiveRequest(request: Request, response: Response): void {
   identifyRequest(request, response)
   rejectMalformed(request)
-  next()
 }
 
 /** Gives a request its id and reports its end. */
@@ -109,12 +108,11 @@ export function isValidTarget(url: string): boolean {
 }
 
 function findDuplicate(rawHeaders: readonly string[]): string | undefined {
-  let seen: string[] = []
+  const seen = new Set<string>()
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? ''
-    if (!SINGLE_HEADERS.has(name)) continue
-    if (seen.includes(name)) return name
-    seen = [...seen, name]
+    if (seen.has(name)) return name
+    if (SINGLE_HEADERS.has(name)) seen.add(name)
   }
   return undefined
 }

@@ -41,11 +41,15 @@ const responses: Record<string, RequestHandler> = {
   '/nothing': (_request, response) => void response.status(404).end(),
 }
 const app = express()
-app.use(receiveRequest, (_request, _response, next) => {
+app.use((request, response, next) => {
+  receiveRequest(request, response)
   started++
   next()
 })
-app.use(loadShedding.shedByAddress)
+app.use((request, _response, next) => {
+  loadShedding.shedByAddress(request)
+  next()
+})
 for (const [path, respond] of Object.entries(responses)) app.use(path, respond)
 
 const minute = 60_000
