@@ -37,8 +37,8 @@ interface Entry {
   bytes?: Buffer
 }
 
-/** No number of edits equals `NaN`, so this one never counts as unchanged: the first change always becomes an entry. */
-const EMPTY = { edits: Number.NaN, last: 0, text: '[]' } satisfies Entry
+/** What is known of a list that is not cached, whatever its edits: all that follows its beginning is the whole list. */
+const UNKNOWN = { edits: 0, last: 0, text: '[]' } satisfies Entry
 
 /** Creates a list cache. */
 export function createListCache({
@@ -71,11 +71,11 @@ export function createListCache({
 
   /** Reads what has changed in the lists of these accounts, and brings the cached ones up to date. */
   async function refresh(accounts: readonly string[]): Promise<Refreshed[]> {
-    const known = accounts.map((account) => entries.get(account) ?? EMPTY)
+    const known = accounts.map((account) => entries.get(account) ?? UNKNOWN)
     const changes = await readChanges(accounts.map((account, index) => ({ account, last: known[index]?.last ?? 0 })))
     return accounts.map((account, index) => {
       const change = changes[index] as ListChange
-      const entry = applyChange(known[index] ?? EMPTY, change)
+      const entry = applyChange(known[index] ?? UNKNOWN, change)
       if (!entry) remove(account)
       return { change, entry: entry && set(account, entry) }
     })

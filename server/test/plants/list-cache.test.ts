@@ -174,6 +174,30 @@ test('what an older turn has read never hides what a newer one has', async () =>
   expect(await last).toBe('[1,2]')
 })
 
+test('an edited list is read again, also if an older turn has cached it meanwhile', async () => {
+  const responses: ((changes: ListChange[]) => void)[] = []
+  const { cache } = create(
+    {},
+    {
+      readChanges: () => new Promise((resolve) => responses.push(resolve)),
+      readList: async () => ({ pieces: pieces('[2]'), last: 2, more: false }),
+    },
+  )
+  let allow = () => {}
+  const allowed = new Promise<void>((resolve) => {
+    allow = resolve
+  })
+  const older = cache.get('alice', (read) => read())
+  await expect.poll(() => responses.length).toBe(1)
+  const newer = cache.get('alice', (read) => allowed.then(read))
+  await expect.poll(() => responses.length).toBe(2)
+  responses[1]?.([{ edits: 1, last: 2, json: undefined }])
+  responses[0]?.([{ edits: 0, last: 2, json: '1,2' }])
+  expect(String(await older)).toBe('[1,2]')
+  allow()
+  expect(String(await newer)).toBe('[2]')
+})
+
 test('a list up to the size limit is cached, a longer one is returned in pieces', async () => {
   const { getRaw, state, text } = create({ fits: ['12', '4'], long: ['12', '345'] }, { maxListCharacters: 6 })
   state.maxNews = 0
