@@ -32,6 +32,7 @@ test('the checksum is CRC-32', () => {
 
 test.each([
   ['another prefix', `xst_${'0'.repeat(43)}4FWDVK`],
+  ['a character before the prefix', `xpst_${'0'.repeat(43)}4MK9fC`],
   ['a character less', `pst_${'0'.repeat(42)}4G457b`],
   ['a character more', `pst_${'0'.repeat(44)}05Om5g`],
   ['a character outside base62', `pst_${'0'.repeat(42)}-2AF5cP`],
