@@ -61,8 +61,8 @@ export default defineConfig({
           include: [
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
-            'server/test/{accounts/{authentication,json-web-tokens},commands/token*,fuzz/*,storage/internal-errors}.test.ts',
-            'server/test/{http/*,limits/rate-limits}.test.ts',
+            'server/test/{accounts/authentication,commands/token*,fuzz/*,storage/internal-errors}.test.ts',
+            'server/test/http/{body-size,disconnects,pipelining}.test.ts',
             'server/test/plants/{concurrency,pages,plants}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],

@@ -102,9 +102,12 @@ test('a cursor of another account, of another database or with one changed lette
   const cursor = await alice.cursorAfter(1)
   expect(await alice.list(cursor)).toEqual({ status: 200, body: named(2, 3) })
   for (const client of [bob, other]) expect(await client.list(cursor)).toEqual(INVALID)
-  for (let at = 0; at < cursor.length; at++) {
-    const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
-    expect(await alice.list(changed)).toEqual(INVALID)
+  const changed = [...cursor].map(
+    (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),
+  )
+  // Decoders and ciphers accept what is longer, or has a shorter tag.
+  for (const other of [...changed, `${cursor}A`, cursor.slice(0, -1), cursor.slice(0, -4)]) {
+    expect(await alice.list(other)).toEqual(INVALID)
   }
 })
 
