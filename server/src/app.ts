@@ -10,7 +10,7 @@ import { readBody } from './http/request/read-body.ts'
 import { receiveRequest } from './http/request/receive-request.ts'
 import { errorHandler, toValidationFailure } from './http/response/failures.ts'
 import { overrideJson } from './http/response/send-json.ts'
-import { limitRate } from './limits/rate-limit.ts'
+import { createRateLimit } from './limits/rate-limit.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Service } from './service.ts'
 import type { Settings } from './settings/settings.ts'
@@ -42,7 +42,7 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
   })
 
   const authenticate = createAuthentication(service.findToken, settings.authFailureLimit)
-  const limit = settings.rateLimit && limitRate(settings.rateLimit)
+  const countRequest = settings.rateLimit && createRateLimit('rate-limit', settings.rateLimit)
   const read = readBody(settings.bodyLimit, service.bodyMemory)
   const router = createPlantsRouter({ plants, cursors, responseMemory, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
@@ -51,7 +51,7 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
       async (request, response, next) => {
         await authenticate(request, response)
         loadShedding.shedByAccount(request)
-        limit?.(request, response)
+        countRequest?.(request.identity.tokenId, response)
         await read(request, response)
         next()
       },

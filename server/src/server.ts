@@ -74,7 +74,7 @@ export async function startServer(
     await stop(http.server, timeout)
     // The requests that it has aborted end after it.
     while (http.openConnections() > 0) await nextTurn()
-    await service?.close()
+    await service?.database.close()
     metrics?.close()
     await admin?.close()
   }

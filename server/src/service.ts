@@ -21,8 +21,6 @@ export interface Service {
   /** The memory of all bodies being received. */
   bodyMemory: FairShare
   responseMemory: ResponseMemory
-  /** Closes the database. */
-  close(): Promise<void>
 }
 
 /** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
@@ -58,7 +56,6 @@ export async function openService(
     loadShedding,
     bodyMemory: createFairShare(settings.maxBodyMemory, SCARCE),
     responseMemory: createResponseMemory(settings),
-    close: database.close,
   }
 }
 

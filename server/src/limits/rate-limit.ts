@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
@@ -6,18 +6,10 @@ import { requestRejected } from '../telemetry/events.ts'
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>
 
-/** Counts a request under a key, such as a token or an address. */
-export type CountRequest = (key: string, response: Response) => void
-
-/** Limits how often a token, or the subject of JSON Web Tokens, may send requests to this process. */
-export function limitRate(limit: RateLimit): (request: Pick<Request, 'identity'>, response: Response) => void {
-  const countRequest = createRateLimit('rate-limit', limit)
-  return ({ identity }, response) => countRequest(identity.tokenId, response)
-}
-
 /**
- * Creates a limit. Each key has a window of its own, which begins with its first request. The response says what is left,
- * in the headers of draft-ietf-httpapi-ratelimit-headers-10.
+ * Creates a limit of the requests to this process under a key, such as a token or an address. Each key has a window of its
+ * own, which begins with its first request. The response says what is left, in the headers of
+ * draft-ietf-httpapi-ratelimit-headers-10.
  *
  * @param reason names the limit in the headers and the metrics
  * @returns a function that throws a Failure (429) beyond the limit
@@ -25,7 +17,7 @@ export function limitRate(limit: RateLimit): (request: Pick<Request, 'identity'>
 export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
   { requests, seconds }: RateLimit,
-): CountRequest {
+): (key: string, response: Response) => void {
   const counter = createCounter(seconds * 1_000)
   const counted = reason === 'rate-limit' ? 'requests' : 'failed authentications'
   // The draft allows only whole seconds.
