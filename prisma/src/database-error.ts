@@ -1,9 +1,17 @@
+import type { StorageFault, TemporaryFailure } from './database.ts'
+
 /**
  * The database cannot be used as it is. The message is one sentence for the operator: which file, and what to do.
  * Nothing on disk has changed when it is thrown, except that a copy may have begun.
  */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError'
+}
+
+/** What a client is told, for all engines: `busy` goes away by itself within a moment. */
+export function temporaryFailure(fault: StorageFault, state: 'busy' | 'unavailable'): TemporaryFailure {
+  if (state === 'busy') return { fault, message: 'The database is busy. Retry the request.', retryAfter: 1 }
+  return { fault, message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
 }
 
 /** Returns an error's own code, such as `SQLITE_BUSY` or `EACCES`; empty where it has none. */

@@ -1,4 +1,3 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { Database, DatabaseState, OpenOptions } from '../database.ts'
 import type { PrismaClient } from '../generated/postgresql/client.ts'
 import { createPlants } from '../shared/plants.ts'
@@ -8,10 +7,11 @@ import type { Sql } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
 import { isTemporary, retryWhileUnavailable, toDatabaseError } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
-import { checkPromises } from './connection/promises.ts'
-import { createReadiness } from './connection/readiness.ts'
+import { checkPromises, createReadiness } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { dialect, onPrimary, plantStatements } from './statements.ts'
+
+const SELECT_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM "Token") AND NOT EXISTS (SELECT 1 FROM "Plant")'
 
 /**
  * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
@@ -34,7 +34,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const name = describeDatabase(address)
   const pool = await createPool(address)
   try {
-    await retryWhileUnavailable(() => checkPromises(pool, name), options.signal)
+    await retryWhileUnavailable(() => checkPromises(pool.connections, name), options.signal)
     return createDatabase(pool, options)
   } catch (error) {
     await pool.close()
@@ -45,38 +45,29 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
 function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: OpenOptions): Database {
   const retry = <Result>(run: () => Promise<Result>) => retryWhile(isTemporary, run, { patience, onRetry })
-  const { adapter, sql } = pool
+  const { sql } = pool
   let prisma: Promise<PrismaClient> | undefined
+  const loadPrisma = () => {
+    prisma ??= createPrisma(pool)
+    return prisma
+  }
   return {
     engine: 'postgresql',
     plants: createPlants(plantStatements, onPrimary(sql), retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
     secret: (name) => retry(() => readSecret(sql, name)),
-
-    isEmpty: () =>
-      retry(async () => {
-        const [row] = await sql.query<[boolean] & [never]>(
-          'SELECT NOT EXISTS (SELECT 1 FROM "Token") AND NOT EXISTS (SELECT 1 FROM "Plant")',
-        )
-        return row?.[0] === true
-      }),
-
-    ...createReadiness(pool),
+    isEmpty: async () => (await retry(() => sql.query<[boolean]>(SELECT_EMPTY)))[0]?.[0] === true,
+    ...createReadiness(pool.connections),
     state: () => readState(sql),
     connections: pool.counts,
     close: pool.close,
   }
-
-  function loadPrisma(): Promise<PrismaClient> {
-    prisma ??= createPrisma(adapter)
-    return prisma
-  }
 }
 
-async function createPrisma(connection: SqlDriverAdapter): Promise<PrismaClient> {
+async function createPrisma({ adapter }: Pool): Promise<PrismaClient> {
   const { PrismaClient } = await import('../generated/postgresql/client.ts')
-  const { provider, adapterName } = connection
-  return new PrismaClient({ adapter: { provider, adapterName, connect: async () => connection } })
+  const { provider, adapterName } = adapter
+  return new PrismaClient({ adapter: { provider, adapterName, connect: async () => adapter } })
 }
 
 /** Reads what an operator watches of a PostgreSQL database. */

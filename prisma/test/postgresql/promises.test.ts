@@ -227,7 +227,7 @@ describe.concurrent('a startup waits about 10 s for', { timeout: 60_000 }, () =>
 })
 
 test('a startup survives connections that are lost in each of its steps', async () => {
-  for (const text of ['SELECT 1', 'pg_is_in_recovery', 'full_page_writes', 'BEGIN', 'INSERT INTO', 'pg_try_advisory']) {
+  for (const text of ['SELECT 1', 'pg_is_in_recovery', 'full_page_writes', 'INSERT INTO']) {
     const cut = network.cutOnce('during', text)
     expect(await startAndFail(url), text).toBe('no error')
     await cut

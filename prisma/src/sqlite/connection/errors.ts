@@ -1,5 +1,5 @@
 import type { StorageFault, TemporaryFailure } from '../../database.ts'
-import { DatabaseError, errorCode, errorReason } from '../../database-error.ts'
+import { DatabaseError, errorCode, errorReason, temporaryFailure } from '../../database-error.ts'
 import { databaseFile } from './database-file.ts'
 
 const BUSY = /^SQLITE_(BUSY|LOCKED)/
@@ -61,9 +61,7 @@ export function faultOf(error: unknown): StorageFault | undefined {
 /** Recognizes an error that may go away by itself, or once the database is put right. */
 export function toTemporaryFailure(error: unknown): TemporaryFailure | undefined {
   const fault = faultOf(error)
-  if (fault === undefined) return undefined
-  if (fault === 'locked') return { fault, message: 'The database is busy. Retry the request.', retryAfter: 1 }
-  return { fault, message: 'The database is currently unavailable. Retry the request.', retryAfter: 5 }
+  return fault && temporaryFailure(fault, fault === 'locked' ? 'busy' : 'unavailable')
 }
 
 /** Explains for `/readyz` why a statement failed. */
