@@ -1,12 +1,12 @@
 import path from 'node:path'
 import { baseFolder, DEFAULT_DATABASE_URL } from './base-folder.ts'
+import { readTlsOptions } from './postgresql/connection/credentials.ts'
 import {
   describeDatabase,
   ignoredParameters,
   isPostgresqlUrl,
   readServerAddress,
 } from './postgresql/connection/server-address.ts'
-import { readTlsOptions } from './postgresql/connection/tls.ts'
 import { databaseFile } from './sqlite/connection/database-file.ts'
 
 /**
