@@ -41,11 +41,11 @@ describe('readServerAddress', () => {
     ['postgresql://h,i/d', 'names several hosts'],
     ['postgresql://h/d?sslcert=/c.pem', 'has the parameter sslcert, but no sslmode that uses it'],
     ['postgresql:///d?host=/tmp&sslmode=require', 'has an sslmode, but a Unix socket is not encrypted'],
-    ['postgresql://h/d?pgbouncer=yes', 'has an unsupported pgbouncer: write one of pgbouncer=false, pgbouncer=true'],
+    ['postgresql://h/d?pgbouncer=yes', 'has an unsupported pgbouncer: write pgbouncer=true or pgbouncer=false'],
     ['postgresql://h/d?sslmod=require', 'has the parameter "sslmod", which is not supported: docs/production/'],
     ['postgresql://u:secret@h:1,i:2/d', 'names several hosts, which is not supported'],
     ['postgresql://h:1,[::1]:2/d?sslmode=require', 'names several hosts, which is not supported'],
-    ['postgresql://h/d?schema=', 'has no value for the parameter schema'],
+    ['postgresql://h/d?schema=', 'has no value for the parameter "schema"'],
     ['postgresql://h/d?host=a&host=b', 'has the parameter host twice'],
   ])('rejects %s', (url, reason) => {
     const read = () => readServerAddress(url)

@@ -1,7 +1,6 @@
 import { DatabaseError } from '../../database-error.ts'
 
-/** How the connection is encrypted, as in libpq: `require` does not check who the server is, `verify-ca` not its name. */
-export type SslMode = 'disable' | 'require' | 'verify-ca' | 'verify-full'
+type SslMode = 'disable' | 'require' | 'verify-ca' | 'verify-full'
 
 /** What a DATABASE_URL of PostgreSQL says. */
 export interface ServerAddress {
@@ -13,6 +12,7 @@ export interface ServerAddress {
   readonly user: string | undefined
   /** Default: PGPASSWORD, or what `~/.pgpass` has for this server. */
   readonly password: string | undefined
+  /** As in libpq: `require` does not check who the server is, `verify-ca` not its name. */
   readonly sslMode: SslMode
   /** Whether the password proves to the server that this connection is the one that it sees, where the server can do that. */
   readonly channelBinding: boolean
@@ -28,29 +28,35 @@ export interface ServerAddress {
   readonly applicationName: string
 }
 
+const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
 /** The beginning of a URL without a host. */
 const HOSTLESS = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?(?=[/?]|:\d+[/?]|$)/i
 /** Several hosts, each with a port or without. */
 const SEVERAL_HOSTS = /^[^:]+:\/\/(?:[^/?#@]*@)?[^/?#@,]+,[^/?#@]*(?=[/?]|$)/
-const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
-const SSL_MODES: readonly string[] = ['disable', 'require', 'verify-ca', 'verify-full'] satisfies SslMode[]
+
 /** Parameters that are used, or checked. */
 const KNOWN =
   /^(application_name|channel_binding|connection_limit|host|pgbouncer|schema|ssl(cert|key|mode|rootcert)|target_session_attrs)$/
 /** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
 const IGNORED =
   /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|gssencmode|keepalives\w*|load_balance_hosts|sslcompression|sslnegotiation|sslsni|supa|tcp_user_timeout|workaround)$/
-/** What to write instead of parameters that others have. */
-const INSTEAD: Record<string, string> = {
-  currentSchema: 'ALTER ROLE ... SET search_path in PostgreSQL',
-  options: 'ALTER ROLE ... SET in PostgreSQL',
-  ssl: 'sslmode=require, sslmode=verify-full or sslmode=disable',
-  sslaccept: 'sslmode=verify-full, or sslmode=require to accept any certificate',
-}
-const DEFAULT_PORT = 5432
-/** Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond. */
-const DEFAULT_CONNECTION_LIMIT = 8
-const MAX_CONNECTION_LIMIT = 1_000
+/** What to write instead of parameters that others have, and of other values than these. */
+const INSTEAD: readonly (readonly [parameter: RegExp, advice: string])[] = [
+  [/^channel_binding=(?!(disable|prefer|require)$)/, 'channel_binding=require, =prefer or =disable'],
+  // One that waits must not keep /readyz from asking for what.
+  [/^connection_limit=(?!([2-9]|[1-9]\d{1,2}|1000)$)/, 'a number from 2 to 1000'],
+  [/^(currentSchema=|schema=(?!public$))/, 'ALTER ROLE ... SET search_path in PostgreSQL'],
+  [/^options=/, 'ALTER ROLE ... SET in PostgreSQL'],
+  [/^pgbouncer=(?!(false|true)$)/, 'pgbouncer=true or pgbouncer=false'],
+  [/^ssl=/, 'sslmode=require, sslmode=verify-full or sslmode=disable'],
+  [/^sslaccept=/, 'sslmode=verify-full, or sslmode=require to accept any certificate'],
+  [
+    /^sslmode=(?!(disable|require|verify-ca|verify-full)$)/,
+    'sslmode=require, sslmode=verify-ca, sslmode=verify-full or sslmode=disable',
+  ],
+  // Every connection is to a primary, which can be written.
+  [/^target_session_attrs=(?!(any|primary|read-write)$)/, 'target_session_attrs=primary'],
+]
 
 /** Returns whether a DATABASE_URL is one of PostgreSQL. */
 export function isPostgresqlUrl(value: string): boolean {
@@ -72,18 +78,19 @@ export function readServerAddress(value: string): ServerAddress {
   if (host.includes(',')) throw severalHosts()
   return {
     host,
-    port: url.port === '' ? DEFAULT_PORT : Number(url.port),
+    port: url.port === '' ? 5432 : Number(url.port),
     database,
     user: decode(url.username) || undefined,
     password: decode(url.password) || undefined,
     sslMode: readSslMode(parameters, host),
-    channelBinding: readOne(parameters, 'channel_binding', ['prefer', 'disable', 'require']) === 'require',
+    channelBinding: parameters.get('channel_binding') === 'require',
     // As in libpq, `system` are the authorities that this computer trusts.
     sslRootCertificate: parameters.get('sslrootcert')?.replace(/^system$/, '') || undefined,
     sslCertificate: parameters.get('sslcert'),
     sslKey: parameters.get('sslkey'),
-    pgbouncer: readOne(parameters, 'pgbouncer', ['false', 'true']) === 'true',
-    connectionLimit: readConnectionLimit(parameters),
+    pgbouncer: parameters.get('pgbouncer') === 'true',
+    // Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond.
+    connectionLimit: Number(parameters.get('connection_limit') ?? 8),
     applicationName: parameters.get('application_name') ?? 'plant-store',
   }
 }
@@ -117,46 +124,27 @@ function readParameters(url: URL): Map<string, string> {
   const parameters = new Map<string, string>()
   for (const [name, value] of url.searchParams) {
     if (IGNORED.test(name)) continue
-    if (Object.hasOwn(INSTEAD, name))
-      throw invalid(`has the parameter ${name}, which is not supported: write ${INSTEAD[name]}`)
+    if (value === '') throw invalid(`has no value for the parameter ${JSON.stringify(name)}`)
+    const [, advice] = INSTEAD.find(([parameter]) => parameter.test(`${name}=${value}`)) ?? []
+    if (advice !== undefined) throw invalid(`has an unsupported ${name}: write ${advice}`)
     if (!KNOWN.test(name)) {
       const place = 'docs/production/several-machines/README.md'
       throw invalid(`has the parameter ${JSON.stringify(name)}, which is not supported: ${place} has those that are`)
     }
     if (parameters.has(name)) throw invalid(`has the parameter ${name} twice`)
-    if (value === '') throw invalid(`has no value for the parameter ${name}`)
     parameters.set(name, value)
   }
-  if ((parameters.get('schema') ?? 'public') !== 'public') {
-    throw invalid('names a schema, which is not supported: write ALTER ROLE ... SET search_path in PostgreSQL')
-  }
-  // Every connection is to a primary, which can be written.
-  readOne(parameters, 'target_session_attrs', ['any', 'primary', 'read-write'])
   return parameters
 }
 
 function readSslMode(parameters: Map<string, string>, host: string): SslMode {
-  const mode = readOne(parameters, 'sslmode', SSL_MODES)
-  if (mode !== 'disable' && host.startsWith('/')) throw invalid('has an sslmode, but a Unix socket is not encrypted')
-  if (mode !== 'disable') return mode as SslMode
+  const mode = parameters.get('sslmode') ?? 'disable'
   const file = ['sslrootcert', 'sslcert', 'sslkey'].find((name) => parameters.has(name))
-  if (file) throw invalid(`has the parameter ${file}, but no sslmode that uses it: write sslmode=verify-full`)
-  return 'disable'
-}
-
-/** Reads a parameter that has one of these values; default: the first. */
-function readOne(parameters: Map<string, string>, name: string, values: readonly string[]): string {
-  const value = parameters.get(name) ?? values[0] ?? ''
-  if (values.includes(value)) return value
-  throw invalid(`has an unsupported ${name}: write one of ${values.map((each) => `${name}=${each}`).join(', ')}`)
-}
-
-function readConnectionLimit(parameters: Map<string, string>): number {
-  const text = parameters.get('connection_limit') ?? String(DEFAULT_CONNECTION_LIMIT)
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  // A startup proves with a second connection that the lock on the order of plants works.
-  if (limit >= 2 && limit <= MAX_CONNECTION_LIMIT) return limit
-  throw invalid(`has an invalid connection_limit; write a number from 2 to ${MAX_CONNECTION_LIMIT}`)
+  if (mode === 'disable' && file) {
+    throw invalid(`has the parameter ${file}, but no sslmode that uses it: write sslmode=verify-full`)
+  }
+  if (mode !== 'disable' && host.startsWith('/')) throw invalid('has an sslmode, but a Unix socket is not encrypted')
+  return mode as SslMode
 }
 
 function decode(text: string): string {
