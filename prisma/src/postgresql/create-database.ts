@@ -12,32 +12,23 @@ export const MAINTENANCE_DATABASE = 'postgres'
  * @throws {DatabaseError} if it does not exist and this user may not create it; the signal's reason
  */
 export async function createIfMissing(address: ServerAddress, signal?: AbortSignal): Promise<void> {
-  try {
-    await retryWhileUnavailable(() => execute(address, 'SELECT 1', signal), signal)
-  } catch (error) {
-    if (sqlState(error) !== '3D000') throw error
-    await create(address, signal)
+  const run = async (database: string, sql: string) => {
+    const options = { timeout: QUERY_TIMEOUT, signal }
+    const { connections, close } = await createSingleConnection({ ...address, database }, options)
+    await connections.query(sql).finally(close)
   }
-}
-
-async function create(address: ServerAddress, signal: AbortSignal | undefined): Promise<void> {
   const name = `"${address.database.replaceAll('"', '""')}"`
   try {
-    // Unlike other templates, this one allows any encoding.
-    const sql = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
-    await execute({ ...address, database: MAINTENANCE_DATABASE }, sql, signal)
+    await retryWhileUnavailable(() => run(address.database, 'SELECT 1'), signal)
   } catch (error) {
-    const state = sqlState(error)
-    // Another process was faster.
-    if (state === '42P04' || state === '23505') return
-    const database = describeDatabase(address)
-    throw new DatabaseError(`${database} does not exist, and this user cannot create it: run CREATE DATABASE ${name}`, {
-      cause: error,
+    if (sqlState(error) !== '3D000') throw error
+    // Unlike other templates, this one allows any encoding.
+    const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
+    await run(MAINTENANCE_DATABASE, create).catch((cause) => {
+      // Another process was faster.
+      if (/^(42P04|23505)$/.test(sqlState(cause))) return
+      const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
+      throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
     })
   }
-}
-
-async function execute(address: ServerAddress, sql: string, signal: AbortSignal | undefined): Promise<void> {
-  const { adapter, close } = await createSingleConnection(address, { timeout: QUERY_TIMEOUT, signal })
-  await adapter.executeScript(sql).finally(close)
 }

@@ -24,7 +24,6 @@ export async function migrateDatabase(
   { onPending, signal }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const address = readServerAddress(url)
-  const database = describeDatabase(address)
   const migrations = await readMigrations(folder)
   try {
     await createIfMissing(address, signal)
@@ -32,14 +31,10 @@ export async function migrateDatabase(
     if (pending.length === 0) return { applied: [] }
     onPending?.(pending.map(({ name }) => name))
     const { adapter, close } = await createSingleConnection(address, { signal })
-    try {
-      return { applied: await migrate(adapter, database, migrations) }
-    } finally {
-      await close()
-    }
+    return { applied: await migrate(adapter, describeDatabase(address), migrations).finally(close) }
   } catch (error) {
     signal?.throwIfAborted()
-    throw toDatabaseError(error, database)
+    throw toDatabaseError(error, describeDatabase(address))
   }
 }
 
@@ -55,22 +50,16 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   }
 }
 
-async function findPending(
-  address: ServerAddress,
-  migrations: readonly Migration[],
-  signal?: AbortSignal,
-): Promise<Migration[]> {
+type Migrations = readonly Migration[]
+
+async function findPending(address: ServerAddress, migrations: Migrations, signal?: AbortSignal): Promise<Migration[]> {
   const { adapter, close } = await createSingleConnection(address, { timeout: QUERY_TIMEOUT, signal })
   const find = () => pendingMigrations(adapter, describeDatabase(address), migrations)
   return retryWhileUnavailable(find, signal).finally(close)
 }
 
 /** Applies the pending migrations in one transaction, one process after the other. */
-async function migrate(
-  adapter: SqlDriverAdapter,
-  database: string,
-  migrations: readonly Migration[],
-): Promise<string[]> {
+async function migrate(adapter: SqlDriverAdapter, database: string, migrations: Migrations): Promise<string[]> {
   const { connection, failure, commit, rollback } = await beginTransaction(adapter)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)

@@ -1,4 +1,4 @@
-import type { SqlDriverAdapter, Transaction } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 
 /** A transaction in which the schema engine works. */
 export interface MigrationTransaction {
@@ -14,37 +14,37 @@ export interface MigrationTransaction {
 /** Begins a transaction for the schema engine, whose locks end with it. */
 export async function beginTransaction(adapter: SqlDriverAdapter): Promise<MigrationTransaction> {
   const transaction = await adapter.startTransaction('READ COMMITTED')
+  const { provider, adapterName } = adapter
   let failure: unknown
-  const connection = asConnection(transaction, (error) => {
-    failure ??= error
-    throw error
-  })
-  return {
-    connection,
-    failure: () => failure,
-    async commit() {
-      await connection.executeScript('COMMIT')
-      await transaction.commit()
-    },
-    async rollback() {
-      await connection.executeScript('ROLLBACK').catch(() => {})
-      await transaction.rollback()
-    },
-  }
-}
 
-function asConnection(transaction: Transaction, onError: (error: unknown) => never): SqlDriverAdapter {
-  // The engine locks the session, which a pooler would share with others.
-  const inTransaction = (sql: string) => sql.replace(/\bpg_advisory_lock\(/g, 'pg_advisory_xact_lock(')
+  const run = async <Result>(method: (query: SqlQuery) => Promise<Result>, query: SqlQuery): Promise<Result> => {
+    // The engine locks the session, which a pooler would share with others.
+    const sql = query.sql.replace(/\bpg_advisory_lock\(/g, 'pg_advisory_xact_lock(')
+    try {
+      return await method.call(transaction, { ...query, sql })
+    } catch (error) {
+      failure ??= error
+      throw error
+    }
+  }
+  const executeRaw = (query: SqlQuery) => run(transaction.executeRaw, query)
+  const executeScript = async (sql: string) => void (await executeRaw({ sql, args: [], argTypes: [] }))
+
   return {
-    provider: transaction.provider,
-    adapterName: transaction.adapterName,
-    queryRaw: (query) => transaction.queryRaw({ ...query, sql: inTransaction(query.sql) }).catch(onError),
-    executeRaw: (query) => transaction.executeRaw({ ...query, sql: inTransaction(query.sql) }).catch(onError),
-    async executeScript(script) {
-      await transaction.executeRaw({ sql: inTransaction(script), args: [], argTypes: [] }).catch(onError)
+    connection: {
+      provider,
+      adapterName,
+      queryRaw: (query) => run(transaction.queryRaw, query),
+      executeRaw,
+      executeScript,
+      startTransaction: () => Promise.reject(new Error('A transaction is already open')),
+      dispose: () => Promise.resolve(),
     },
-    startTransaction: () => Promise.reject(new Error('A transaction is already open')),
-    dispose: () => Promise.resolve(),
+    failure: () => failure,
+    commit: () => executeScript('COMMIT').then(() => transaction.commit()),
+    rollback: () =>
+      executeScript('ROLLBACK')
+        .catch(() => {})
+        .then(() => transaction.rollback()),
   }
 }
