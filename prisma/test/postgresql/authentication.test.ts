@@ -1,79 +1,83 @@
-/** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords. */
-import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs'
+/** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords, rights. */
+import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { type Authority, createAuthority } from '../../../test/helpers/network/certificates.ts'
+import { createAuthority, hasOpenssl } from '../../../test/helpers/network/certificates.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 /** Has every character that means something in a URL, in SQL, in a password file, or to a shell. */
 const PASSWORD = `p@ss:w/o?r#d% +&=;'"\\$\`🪴é`
+const ENCODED = encodeURIComponent(PASSWORD)
+/** A password that needs no percent-encoding by the WHATWG is written as it is. */
+const HARDLY_ENCODED = encodeURI(PASSWORD).replace(/[/?#]/g, encodeURIComponent)
+const RULES = `
+  local all all trust
+  hostssl all gardener all cert
+  host all secretive all scram-sha-256
+  host all outdated all md5
+  host all all all trust`
+const TLS = { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem', ssl_ca_file: 'ca.pem' }
+const DISCONNECT = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'plants' AND pid <> pg_backend_pid()`
+const REJECTED = /rejects this user or password: check DATABASE_URL, PGPASSWORD or ~\/\.pgpass/
 
 const files = temporaryFolder()
-const file = (name: string) => path.join(files, name)
-/** The path of a file, percent-encoded for a parameter of a URL. */
-const parameter = (name: string) => encodeURIComponent(file(name))
-
-let authority: Authority
-let secured: PostgresqlServer
-let plain: PostgresqlServer
+const authority = hasOpenssl ? createAuthority(files, 'ca') : undefined
+let server: PostgresqlServer
 let socketFolder: string
 beforeAll(async () => {
-  authority = createAuthority('Plant Store Test')
-  const host = authority.issue('localhost', ['127.0.0.1'])
-  const client = authority.issue('gardener')
-  writeFileSync(file('ca.pem'), authority.certificate)
-  writeFileSync(file('other-ca.pem'), createAuthority('Somebody Else').certificate)
-  writeFileSync(file('client.pem'), client.certificate)
-  writeFileSync(file('client-key.pem'), client.key)
-  writeFileSync(file('empty.pem'), 'nothing')
-  secured = await startPostgresql({
-    settings: { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem', ssl_ca_file: 'ca.pem' },
-    prepare(folder) {
-      const give = (name: string, text: string) => giveFile(folder, name, text)
-      give('host.pem', host.certificate)
-      give('host-key.pem', host.key)
-      give('ca.pem', authority.certificate)
-      const rules = [
-        'hostssl all gardener all cert',
-        'host all secretive all scram-sha-256',
-        'host all outdated all md5',
-        'host all all all trust',
-      ]
-      give('pg_hba.conf', `${rules.join('\n')}\n`)
-    },
-  })
+  if (authority) createAuthority(files, 'other-ca')
+  authority?.issue('host', 'localhost', true)
+  authority?.issue('elsewhere', 'elsewhere.example')
+  authority?.issue('client', 'gardener')
+  writeFileSync(path.join(files, 'empty.pem'), 'nothing')
   socketFolder = temporaryFolder()
   chmodSync(socketFolder, 0o777)
-  plain = await startPostgresql({ settings: { unix_socket_directories: socketFolder } })
+  server = await startPostgresql({
+    settings: { unix_socket_directories: socketFolder, ...(authority && TLS) },
+    prepare(folder) {
+      giveFile(folder, 'pg_hba.conf', authority ? RULES : RULES.replace(/.*hostssl.*/, ''))
+      if (authority) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name, readFile(name))
+    },
+  })
   const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
-  await runSql(
-    secured.url('postgres'),
+  await administrate(
     `CREATE ROLE gardener LOGIN SUPERUSER;
      CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal};
      SET password_encryption = md5; CREATE ROLE outdated LOGIN SUPERUSER PASSWORD ${literal}`,
   )
-  await migrateDatabase(secured.url('plants'))
-  await migrateDatabase(plain.url('plants'))
+  await migrateDatabase(server.url('plants'))
 })
-afterAll(async () => {
-  await secured?.remove()
-  await plain?.remove()
+afterAll(() => server?.remove())
+afterEach(() => {
+  vi.unstubAllEnvs()
 })
 
-/** Writes a file that only the user may read who runs a server. */
+const readFile = (name: string) => readFileSync(path.join(files, name), 'utf8')
+const administrate = (sql: string) => runSql(server.url('postgres'), sql)
+
+/** Writes a file that only the user may read who runs PostgreSQL. */
 function giveFile(folder: string, name: string, text: string): void {
   const { uid, gid } = statSync(folder)
   writeFileSync(path.join(folder, name), text, { mode: 0o600 })
   chownSync(path.join(folder, name), uid, gid)
 }
 
+/** Returns the URL of the database: PORT, SOCKET and files in PEM format are replaced. */
+function urlOf(text: string): string {
+  const place = text.includes('PORT') ? text : text.replace(/^(.*@)?([^?]*)/, '$1$2:PORT/plants')
+  const parameter = (name: string) => encodeURIComponent(path.join(files, name))
+  const url = place.replace('PORT', String(server.port)).replaceAll('SOCKET', encodeURIComponent(socketFolder))
+  return `postgresql://${url.replace(/[\w-]+\.pem/g, parameter)}`
+}
+
 /** Opens a database, and returns that it is open, or the message of the error. */
-async function open(url: string): Promise<string> {
+async function open(text: string): Promise<string> {
   try {
-    const database = await openDatabase(url)
+    const database = await openDatabase(urlOf(text))
     expect(await database.isEmpty().finally(database.close)).toBe(true)
     return 'open'
   } catch (error) {
@@ -82,145 +86,112 @@ async function open(url: string): Promise<string> {
   }
 }
 
-const withUser = (userInfo: string, host: string, parameters = '') =>
-  `postgresql://${userInfo}@${host}:${secured.port}/plants${parameters}`
+describe.runIf(authority)('TLS', () => {
+  const UNTRUSTED = /cannot be reached over TLS: check sslmode and the certificates \(.*certificate/
+  const CLIENT = 'gardener@localhost?sslmode=verify-full&sslrootcert=ca.pem'
 
-describe('TLS', () => {
-  test.each([
-    ['disable', 'localhost', '', 'open'],
-    ['require', 'localhost', '', 'open'],
-    ['require', '127.0.0.1', 'ca.pem', 'open'],
-    ['verify-ca', '127.0.0.1', 'ca.pem', 'open'],
-    ['verify-full', 'localhost', 'ca.pem', 'open'],
-    ['verify-full', '127.0.0.1', 'ca.pem', 'open'],
-    ['verify-full', 'localhost', '', /cannot be reached over TLS: check sslmode and the certificates \(.*certificate/],
-    ['verify-full', 'localhost', 'other-ca.pem', /cannot be reached over TLS: .*certificate/],
-    ['verify-ca', 'localhost', 'other-ca.pem', /cannot be reached over TLS: .*certificate/],
+  test.each<[url: string, outcome: RegExp]>([
+    ['postgres@localhost?sslmode=disable', /^open$/],
+    ['postgres@localhost?sslmode=require', /^open$/],
+    ['postgres@127.0.0.1?sslmode=require&sslrootcert=ca.pem', /^open$/],
+    ['postgres@127.0.0.1?sslmode=verify-ca&sslrootcert=ca.pem', /^open$/],
+    ['postgres@localhost?sslmode=verify-full&sslrootcert=ca.pem', /^open$/],
+    ['postgres@127.0.0.1?sslmode=verify-full&sslrootcert=ca.pem', /^open$/],
+    ['postgres@localhost?sslmode=verify-full', UNTRUSTED],
+    ['postgres@localhost?sslmode=verify-full&sslrootcert=other-ca.pem', UNTRUSTED],
+    ['postgres@localhost?sslmode=verify-ca&sslrootcert=other-ca.pem', UNTRUSTED],
     // As in libpq, a certificate authority that is named is used.
-    ['require', 'localhost', 'other-ca.pem', /cannot be reached over TLS: .*certificate/],
-    ['verify-full', 'localhost', 'missing.pem', /names the file \/.*missing\.pem as sslrootcert, .*\(ENOENT\)$/],
-    ['verify-full', 'localhost', 'empty.pem', /names the file \/.*empty\.pem as sslrootcert, .*has no certificate/],
-  ])('sslmode=%s to %s with "%s"', async (mode, host, ca, expected) => {
-    const root = ca && `&sslrootcert=${parameter(ca)}`
-    expect(await open(withUser('postgres', host, `?sslmode=${mode}${root}`))).toEqual(
-      typeof expected === 'string' ? expected : expect.stringMatching(expected),
-    )
-  })
-
-  test('is used: PostgreSQL sees an encrypted connection', async () => {
-    const url = withUser('postgres', 'localhost', `?sslmode=verify-full&sslrootcert=${parameter('ca.pem')}`)
-    const database = await openDatabase(url)
-    await runSql(secured.url('postgres'), `DO $$ BEGIN ASSERT (SELECT count(*) > 0 FROM pg_stat_ssl WHERE ssl); END $$`)
-    await database.close()
-  })
-
-  test('is demanded from a server without it', async () => {
-    const url = plain.url('plants')
-    expect(await open(`${url}?sslmode=require`)).toMatch(
-      /cannot be reached over TLS: .*\(The server does not support SSL connections\)$/,
-    )
-  })
-
-  test('authenticates a client by its certificate, and rejects one without', async () => {
-    const tls = `?sslmode=verify-full&sslrootcert=${parameter('ca.pem')}`
-    const certificate = `&sslcert=${parameter('client.pem')}&sslkey=${parameter('client-key.pem')}`
-    expect(await open(withUser('gardener', 'localhost', tls + certificate))).toBe('open')
-    expect(await open(withUser('gardener', 'localhost', tls))).toMatch(/rejects this user or password/)
-    const swapped = `&sslcert=${parameter('ca.pem')}&sslkey=${parameter('client-key.pem')}`
-    expect(await open(withUser('gardener', 'localhost', tls + swapped))).toMatch(
-      /client-key\.pem as sslkey, which cannot be used \(.*MISMATCH\)$/,
-    )
+    ['postgres@localhost?sslmode=require&sslrootcert=other-ca.pem', UNTRUSTED],
+    [
+      'postgres@localhost?sslmode=require&sslrootcert=missing.pem',
+      /file \/.*missing\.pem as sslrootcert, .*\(ENOENT\)$/,
+    ],
+    ['postgres@localhost?sslmode=require&sslrootcert=empty.pem', /empty\.pem as sslrootcert, .*has no certificate/],
+    [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^open$/],
+    [CLIENT, REJECTED],
+    [`${CLIENT}&sslcert=ca.pem&sslkey=client-key.pem`, /client-key\.pem as sslkey, .* used \(.*MISMATCH\)$/],
+  ])('%s', async (url, outcome) => {
+    expect(await open(url)).toMatch(outcome)
   })
 
   test('with a certificate for another name is rejected, in new connections of a running server too', async () => {
-    const url = (mode: string) =>
-      withUser('postgres', 'localhost', `?sslmode=${mode}&sslrootcert=${parameter('ca.pem')}`)
-    const database = await openDatabase(url('verify-full'), { patience: 0 })
-    const other = authority.issue('elsewhere.example')
-    giveFile(secured.folder, 'host.pem', other.certificate)
-    giveFile(secured.folder, 'host-key.pem', other.key)
-    await runSql(secured.url('postgres'), 'SELECT pg_reload_conf()')
+    const verify = (mode: string) => `postgres@localhost?sslmode=${mode}&sslrootcert=ca.pem`
+    const database = await openDatabase(urlOf(verify('verify-full')), { patience: 0 })
+    const encrypted = `SELECT FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND datname = 'plants'`
+    expect(await query(server.url('postgres'), encrypted)).not.toEqual([])
+    giveFile(server.folder, 'host.pem', readFile('elsewhere.pem'))
+    giveFile(server.folder, 'host-key.pem', readFile('elsewhere-key.pem'))
+    await administrate('SELECT pg_reload_conf()')
     await expect
-      .poll(() => open(url('verify-full')))
+      .poll(() => open(verify('verify-full')))
       .toMatch(/cannot be reached over TLS: .*Host: localhost\. is not in the cert's altnames: DNS:elsewhere\.example/)
-    expect(await open(url('verify-ca'))).toBe('open')
+    expect(await open(verify('verify-ca'))).toBe('open')
 
-    await runSql(secured.url('postgres'), DISCONNECT)
+    await administrate(DISCONNECT)
     const unavailable = { fault: 'unavailable', message: expect.stringMatching(/unavailable/), retryAfter: 5 }
     await expect.poll(() => database.secret('any').catch(database.failure)).toEqual(unavailable)
-    await expect.poll(() => database.plants.find([]).catch(database.failure)).toEqual(unavailable)
+    await expect.poll(() => database.tokens.list().catch(database.failure)).toEqual(unavailable)
     expect(await database.whyUnavailable()).toMatch(
       /^The database cannot be reached over TLS: check sslmode and the certificates \(.*altnames/,
     )
     await database.close()
   })
-})
 
-/** Ends the connections to the database. */
-const DISCONNECT = `
-  SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'plants' AND pid <> pg_backend_pid()`
-
-describe('a Unix socket', () => {
-  test.each([
-    ['as the parameter host', (folder: string, port: number) => `postgres@:${port}/plants?host=${folder}`],
-    ['without a user', (folder: string, port: number) => `:${port}/plants?host=${folder}`],
-    ['as an encoded host', (folder: string, port: number) => `postgres@${encodeURIComponent(folder)}:${port}/plants`],
-  ])('%s', async (_, write) => {
-    vi.stubEnv('PGUSER', 'postgres')
-    expect(await open(`postgresql://${write(socketFolder, plain.port)}`)).toBe('open')
-    vi.unstubAllEnvs()
+  test('is demanded from a server without it', async () => {
+    await administrate('ALTER SYSTEM SET ssl = off')
+    await administrate('SELECT pg_reload_conf()')
+    await expect
+      .poll(() => open('postgres@localhost?sslmode=require'))
+      .toMatch(/cannot be reached over TLS: .*\(The server does not support SSL connections\)$/)
   })
 })
+
+test.each([['postgres@:PORT/plants?host=SOCKET'], [':PORT/plants?host=SOCKET'], ['postgres@SOCKET:PORT/plants']])(
+  'a Unix socket: %s',
+  async (url) => {
+    vi.stubEnv('PGUSER', 'postgres')
+    expect(await open(url)).toBe('open')
+  },
+)
 
 describe('a password with special characters', () => {
-  afterEach(() => {
-    vi.unstubAllEnvs()
+  test.each([
+    [`secretive:${ENCODED}`, {}],
+    [`secretive:${HARDLY_ENCODED}`, {}],
+    [`outdated:${ENCODED}`, {}],
+    ['secretive', { PGPASSWORD: PASSWORD }],
+  ])('%s with %o', async (user, environment) => {
+    for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
+    expect(await open(`${user}@127.0.0.1`)).toBe('open')
   })
 
-  test.each(['secretive', 'outdated'])('of %s, percent-encoded', async (user) => {
-    expect(await open(withUser(`${user}:${encodeURIComponent(PASSWORD)}`, '127.0.0.1'))).toBe('open')
-    // A password that needs no percent-encoding by the WHATWG is written as it is.
-    expect(
-      await open(withUser(`${user}:${encodeURI(PASSWORD).replace(/[/?#]/g, encodeURIComponent)}`, '127.0.0.1')),
-    ).toBe('open')
-  })
-
-  test('in PGPASSWORD', async () => {
-    vi.stubEnv('PGPASSWORD', PASSWORD)
-    expect(await open(withUser('secretive', '127.0.0.1'))).toBe('open')
-  })
-
-  test('in the password file', async () => {
-    const escaped = PASSWORD.replace(/[\\:]/g, '\\$&')
+  test('is read from the password file as libpq does', async () => {
+    const file = path.join(files, 'pgpass')
     const lines = [
       '# a comment',
-      `127.0.0.1:${secured.port}:plants:other:nonsense`,
-      `127.0.0.1:${secured.port}:*:secretive:${escaped}`,
+      `127.0.0.1:${server.port}:plants:other:nonsense`,
+      `127.0.0.1:${server.port}:*:secretive:${PASSWORD.replace(/[\\:]/g, '\\$&')}`,
       '*:*:*:*:nonsense',
     ]
-    writeFileSync(file('pgpass'), lines.join('\n'), { mode: 0o600 })
-    vi.stubEnv('PGPASSFILE', file('pgpass'))
-    expect(await open(withUser('secretive', '127.0.0.1'))).toBe('open')
-    expect(await open(withUser('outdated', '127.0.0.1'))).toMatch(/rejects this user or password/)
-    chmodSync(file('pgpass'), 0o644)
-    expect(await open(withUser('secretive', '127.0.0.1'))).toMatch(/pgpass can be read by others: run chmod 600 on it$/)
+    writeFileSync(file, lines.join('\n'), { mode: 0o600 })
+    vi.stubEnv('PGPASSFILE', file)
+    expect(await open('secretive@127.0.0.1')).toBe('open')
+    expect(await open('outdated@127.0.0.1')).toMatch(REJECTED)
+    chmodSync(file, 0o644)
+    expect(await open('secretive@127.0.0.1')).toMatch(/pgpass can be read by others: run chmod 600 on it$/)
   })
 
-  test('that is wrong or missing is rejected promptly', async () => {
-    vi.stubEnv('PGPASSFILE', file('none'))
-    const begin = performance.now()
-    for (const userInfo of ['secretive:wrong', 'secretive', 'outdated:wrong', 'outdated']) {
-      const message = await open(withUser(userInfo, '127.0.0.1'))
-      expect(message).toMatch(/rejects this user or password: check DATABASE_URL, PGPASSWORD or ~\/\.pgpass/)
-    }
-    expect(performance.now() - begin).toBeLessThan(8_000)
+  // In less time than a startup waits for what may go away.
+  const USERS = ['secretive:wrong', 'secretive', 'outdated:wrong', 'outdated']
+  test.each(USERS)('that is wrong or missing is rejected: %s', { timeout: 9_000 }, async (user) => {
+    vi.stubEnv('PGPASSFILE', path.join(files, 'none'))
+    expect(await open(`${user}@127.0.0.1`)).toMatch(REJECTED)
   })
 })
 
 test('a role that may not read a table is rejected with a sentence', async () => {
-  await runSql(plain.url('plants'), 'CREATE ROLE sower LOGIN; GRANT ALL ON "Plant", "Edits", "Plant_seq_seq" TO sower')
-  const url = plain.url('plants').replace('postgres@', 'sower@')
-  expect(await open(url)).toMatch(
+  await runSql(server.url('plants'), 'CREATE ROLE sower LOGIN; GRANT ALL ON "Plant", "Edits", "Plant_seq_seq" TO sower')
+  expect(await open('sower@127.0.0.1')).toMatch(
     /does not allow this user to do that \(permission denied for table Token\): run it as the owner of the database, or GRANT/,
   )
 })

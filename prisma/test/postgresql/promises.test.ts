@@ -1,51 +1,48 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 
-/** Far more than a rejection takes that is not retried, and less than one that is, in milliseconds. */
-const PROMPT = 8_000
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
 const PATIENCE = 9_500
 const PLANT = { account: 'alice', id: '1', name: 'Ficus', tag: null }
-const REPLACED_LOCK = `
-  CREATE OR REPLACE FUNCTION "Plant_order"() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`
+const READ_ONLY = /is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off/
+vi.setConfig({ testTimeout: 60_000 })
 
 let postgresql: PostgresqlServer
 let network: FaultyNetwork
+/** A new database behind the network, and its name in SQL. */
 let url: string
+let database: string
 let number = 0
 beforeAll(async () => {
   postgresql = await startPostgresql()
   network = await startFaultyNetwork(postgresql.port)
   await migrateDatabase(postgresql.url('template'))
+  await runSql(postgresql.url('template'), 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC')
+  await administrate('CREATE ROLE changing LOGIN')
 })
 afterAll(async () => {
   await network?.[Symbol.asyncDispose]()
   await postgresql?.remove()
 })
 beforeEach(async () => {
-  url = network.url(await copyTemplate())
-})
-
-async function copyTemplate(): Promise<string> {
   const name = `test-${number++}`
   await administrate(`CREATE DATABASE "${name}" TEMPLATE template`)
-  return name
-}
+  url = network.url(name)
+  database = `"${name}"`
+})
 
 const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
-
-/** The database of {@link url}, for `ALTER DATABASE`. */
-const database = () => `"${new URL(url).pathname.slice(1)}"`
+const as = (role: string, address = url) => address.replace('postgres@', `${role}@`)
 
 /** Starts as a server does, and returns the message of the error. */
-async function startAndFail(address: string): Promise<string> {
+async function start(address: string): Promise<string> {
   try {
     await migrateDatabase(address)
     const opened = await openDatabase(address)
@@ -57,210 +54,78 @@ async function startAndFail(address: string): Promise<string> {
   }
 }
 
-/** Each with its fix, for the whole server or for {@link url}. */
-const BROKEN: [name: string, message: RegExp, cause: () => Promise<void>, fix: () => Promise<void>][] = [
-  ...['fsync', 'full_page_writes', 'synchronous_commit'].map((setting): (typeof BROKEN)[number] => [
-    `${setting} = off of the server`,
-    new RegExp(`has ${setting} = off, so that a power failure loses plants that were acknowledged: set it to on`),
-    () => reload(`ALTER SYSTEM SET ${setting} = off`),
-    () => reload(`ALTER SYSTEM RESET ${setting}`),
-  ]),
+/** What breaks a running server or takes its database away, the reason that says what to do, and the fix. */
+type Case = readonly [sql: string, reason: RegExp, fix: string]
+
+/** Requests succeed, and what they have stored may be lost or out of order. */
+const BROKEN: Case[] = [
+  ...['fsync', 'full_page_writes'].map(
+    (name): Case => [
+      `ALTER SYSTEM SET ${name} = off`,
+      new RegExp(`has ${name} = off, so that a power failure loses plants that were acknowledged: set it to on`),
+      `ALTER SYSTEM RESET ${name}`,
+    ],
+  ),
   [
-    'synchronous_commit = off of the database, in new connections',
-    /has synchronous_commit = off, so that a power failure/,
-    () => change(`ALTER DATABASE ${database()} SET synchronous_commit = off`),
-    () => change(`ALTER DATABASE ${database()} RESET synchronous_commit`),
-  ],
-  [
-    'synchronous_commit = off of the role, in new connections',
-    /has synchronous_commit = off, so that a power failure/,
-    () => change('ALTER ROLE postgres SET synchronous_commit = off'),
-    () => change('ALTER ROLE postgres RESET synchronous_commit'),
-  ],
-  [
-    'a disabled trigger',
+    'ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order"',
     /lacks the trigger "Plant_order" on "Plant", or it is disabled: run ALTER TABLE "Plant" ENABLE TRIGGER ALL/,
-    () => runSql(url, 'ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order"'),
-    () => runSql(url, 'ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order"'),
+    'ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order"',
   ],
   [
-    'a dropped trigger',
+    'DROP TRIGGER "Plant_truncated" ON "Plant"',
     /lacks the trigger "Plant_truncated" on "Plant"/,
-    () => runSql(url, 'DROP TRIGGER "Plant_truncated" ON "Plant"'),
-    () =>
-      runSql(
-        url,
-        `CREATE TRIGGER "Plant_truncated" AFTER TRUNCATE ON "Plant"
-         FOR EACH STATEMENT EXECUTE FUNCTION "Plant_truncated"()`,
-      ),
+    'CREATE TRIGGER "Plant_truncated" AFTER TRUNCATE ON "Plant" EXECUTE FUNCTION "Plant_truncated"()',
   ],
   [
-    'numbers that are handed out ahead',
+    'ALTER FUNCTION "Plant_order" RENAME TO kept; CREATE FUNCTION "Plant_order"() RETURNS trigger LANGUAGE plpgsql AS ' +
+      `'BEGIN RETURN NULL; END'; CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant"
+       EXECUTE FUNCTION "Plant_order"()`,
+    /does not keep plants in order, .*: use PostgreSQL itself\.?$/,
+    'CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION kept()',
+  ],
+  [
+    'ALTER SEQUENCE "Plant_seq_seq" CACHE 10',
     /does not number plants one after the other: run ALTER SEQUENCE "Plant_seq_seq" INCREMENT 1 CACHE 1/,
-    () => runSql(url, 'ALTER SEQUENCE "Plant_seq_seq" CACHE 10'),
-    () => runSql(url, 'ALTER SEQUENCE "Plant_seq_seq" CACHE 1'),
-  ],
-  [
-    'read-only transactions, in new connections',
-    /is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off/,
-    () => change(`ALTER DATABASE ${database()} SET default_transaction_read_only = on`),
-    () => change(`ALTER DATABASE ${database()} RESET default_transaction_read_only`),
+    'ALTER SEQUENCE "Plant_seq_seq" CACHE 1',
   ],
 ]
 
-async function reload(sql: string): Promise<void> {
-  await administrate(sql)
-  await administrate('SELECT pg_reload_conf()')
-}
-
-/** Changes a default of new connections, and closes the open ones. */
-async function change(sql: string): Promise<void> {
-  await administrate(sql)
-  network.cutAll()
-}
-
-// A startup waits for a read-only server, which may be about to become the primary.
-const startups = BROKEN.filter(([name]) => isLong || !name.startsWith('read-only'))
-test.each(startups)('%s: a startup is rejected', { timeout: 60_000 }, async (_, message, cause, fix) => {
-  await cause()
-  try {
-    expect(await startAndFail(url)).toMatch(message)
-  } finally {
-    await fix()
-  }
-  expect(await startAndFail(url)).toBe('no error')
-})
-
-test.each(BROKEN)('%s: a running server is not ready, until it is fixed', async (_, message, cause, fix) => {
-  const opened = await openDatabase(url)
-  try {
-    expect(await opened.whyUnavailable()).toBe(undefined)
-    await cause()
-    try {
-      await expect.poll(opened.whyUnavailable, { timeout: 20_000 }).toMatch(message)
-    } finally {
-      await fix()
-    }
-    await expect.poll(opened.whyUnavailable, { timeout: 20_000 }).toBe(undefined)
-    expect(await opened.plants.insert([PLANT])).toBe(1)
-  } finally {
-    await opened.close()
-  }
-})
-
-describe('a startup is rejected', () => {
-  test('with an order lock without effect', async () => {
-    await runSql(url, REPLACED_LOCK)
-    expect(await startAndFail(url)).toMatch(/does not keep plants in order, .*: use PostgreSQL itself$/)
-  })
-
-  test('with another encoding than UTF-8', async () => {
-    await administrate(`CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc`)
-    expect(await startAndFail(postgresql.url('ascii'))).toMatch(/has the encoding SQL_ASCII, .*: create one with UTF8$/)
-  })
-
-  test('with another isolation level, behind a pooler, which does not let a client set it', async () => {
-    await administrate(`ALTER DATABASE ${database()} SET default_transaction_isolation = 'repeatable read'`)
-    expect(await startAndFail(url)).toBe('no error')
-    expect(await startAndFail(`${url}?pgbouncer=true`)).toMatch(
-      /has default_transaction_isolation = repeatable read: set it to read committed$/,
-    )
-  })
-
-  test('by a role without rights', async () => {
-    await administrate('CREATE ROLE stranger LOGIN')
-    expect(await startAndFail(url.replace('postgres@', 'stranger@'))).toMatch(/does not allow this user to do that/)
-    const missing = postgresql.url('missing').replace('postgres@', 'stranger@')
-    expect(await startAndFail(missing)).toMatch(/does not exist, and this user cannot create it: run CREATE DATABASE/)
-    expect(await startAndFail(url.replace('postgres@', 'unknown@'))).toMatch(/rejects this user or password/)
-  })
-
-  test('promptly on an unknown database that is not to be created', async () => {
-    const begin = performance.now()
-    await expect(openDatabase(postgresql.url('missing'))).rejects.toThrow(/does not exist: run "plant-store migrate"/)
-    expect(performance.now() - begin).toBeLessThan(PROMPT)
-  })
-})
-
-describe.concurrent('a startup waits about 10 s for', { timeout: 60_000 }, () => {
-  const CLOSED = 'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL'
-  const UNKNOWN = 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'
-  const SILENT = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
-  const at = (port: number, host = '127.0.0.1') => `postgresql://postgres@${host}:${port}/plants`
-  const CASES: [name: string, sentence: string, connect: () => Promise<string>][] = [
-    ['a port where nothing listens', CLOSED, async () => at(await freePort())],
-    ['a name with several addresses, where nothing listens', CLOSED, async () => at(await freePort(), 'localhost')],
-    ['a host that does not exist', UNKNOWN, async () => 'postgresql://postgres@does-not-exist.invalid/plants'],
-    ['a socket that does not exist', CLOSED, async () => 'postgresql://postgres@/plants?host=/does/not/exist'],
-    ['a server that is not PostgreSQL', SILENT, async () => at(await startWebServer())],
-    ['a server that is silent', SILENT, async () => at(await startSilentServer())],
-  ]
-  const servers: ReturnType<typeof createServer>[] = []
-  afterAll(() => {
-    for (const server of servers) server.close()
-  })
-
-  async function listen(server: ReturnType<typeof createServer>): Promise<number> {
-    servers.push(server)
-    const port = await freePort()
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    return port
-  }
-
-  const startWebServer = () =>
-    listen(createServer((socket) => void socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n')))
-  const startSilentServer = () => listen(createServer((socket) => void socket.on('error', () => {}).resume()))
-
-  test.runIf(isLong).each(CASES)('%s, and says what to do', async (_, sentence, connect) => {
-    const begin = performance.now()
-    expect(await startAndFail(await connect())).toMatch(new RegExp(`^the database "plants" at .* ${sentence}$`))
-    expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
-  })
-
-  test('PostgreSQL, which comes up meanwhile', async () => {
-    const late = await startFaultyNetwork(await freePort())
-    const starting = startAndFail(late.url('late'))
-    setTimeout(() => late.lead(postgresql.port), 1_000)
-    expect(await starting).toBe('no error')
-    await late[Symbol.asyncDispose]()
-  })
-})
-
-test('a startup survives connections that are lost in each of its steps', async () => {
-  for (const text of ['SELECT 1', 'pg_is_in_recovery', 'full_page_writes', 'INSERT INTO']) {
-    const cut = network.cutOnce('during', text)
-    expect(await startAndFail(url), text).toBe('no error')
-    await cut
-  }
-})
-
-/** What takes a database from a running server, the reason that names what to do, and what gives it back. */
-const TAKEN: [sql: string, reason: RegExp, fix: string][] = [
-  ...['"Plant"', '"Token"', '"Edits"', '"Secret"'].map((table): (typeof TAKEN)[number] => [
-    `REVOKE SELECT ON ${table} FROM changing`,
-    /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.$/,
-    `GRANT SELECT ON ${table} TO changing`,
-  ]),
-  ...['INSERT', 'ALL'].map((right): (typeof TAKEN)[number] => [
-    `REVOKE ${right} ON "Plant" FROM changing`,
-    /does not allow this user to do that \(permission denied for table Plant\)/,
-    'GRANT SELECT, INSERT ON "Plant" TO changing',
-  ]),
-  ...[
-    [
-      'DROP TABLE "Secret"',
-      'CREATE TABLE "Secret" (name TEXT PRIMARY KEY, value TEXT); GRANT ALL ON "Secret" TO changing',
+/** Requests of the role `changing` fail, in new connections at least. */
+const TAKEN: Case[] = [
+  // Connections with the new default lose commits, so no write may use them.
+  ...['SYSTEM', 'DATABASE current', 'ROLE changing'].map(
+    (scope): Case => [
+      `ALTER ${scope} SET synchronous_commit = off`,
+      /has synchronous_commit = off, so that a power failure loses plants that were acknowledged: set it to on/,
+      `ALTER ${scope} RESET synchronous_commit`,
     ],
+  ),
+  [
+    'ALTER DATABASE current SET default_transaction_read_only = on',
+    READ_ONLY,
+    'ALTER DATABASE current RESET default_transaction_read_only',
+  ],
+  ...['SELECT ON "Plant"', 'SELECT ON "Token"', 'SELECT ON "Edits"', 'SELECT ON "Secret"', 'INSERT ON "Plant"'].map(
+    (right): Case => [
+      `REVOKE ${right} FROM PUBLIC`,
+      /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/,
+      `GRANT ${right} TO PUBLIC`,
+    ],
+  ),
+  ...[
+    ['ALTER TABLE "Secret" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Secret"'],
     ['ALTER TABLE "Plant" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Plant"'],
     ['ALTER TABLE "Plant" RENAME "tag" TO "other"', 'ALTER TABLE "Plant" RENAME "other" TO "tag"'],
     ['ALTER SCHEMA public RENAME TO other', 'ALTER SCHEMA other RENAME TO public'],
     ['REVOKE USAGE ON SCHEMA public FROM PUBLIC', 'GRANT USAGE ON SCHEMA public TO PUBLIC'],
     ['ALTER ROLE changing SET search_path = other', 'ALTER ROLE changing RESET search_path'],
-  ].map(([sql = '', fix = '']): (typeof TAKEN)[number] => [
-    sql,
-    /lacks what a migration created \(.* does not exist\): .* search_path of this user/,
-    fix,
-  ]),
+  ].map(
+    ([sql = '', fix = '']): Case => [
+      sql,
+      /lacks what a migration created \(.* does not exist\): .* search_path of this user/,
+      fix,
+    ],
+  ),
   ['ALTER ROLE changing NOLOGIN', /rejects this user or password/, 'ALTER ROLE changing LOGIN'],
   ['ALTER ROLE changing RENAME TO other', /rejects this user or password/, 'ALTER ROLE other RENAME TO changing'],
   [
@@ -273,63 +138,129 @@ const TAKEN: [sql: string, reason: RegExp, fix: string][] = [
     /does not exist: run .*, restore it, or check DATABASE_URL/,
     'ALTER DATABASE taken RENAME TO current',
   ],
-  [
-    'ALTER DATABASE current SET default_transaction_read_only = on',
-    /is read-only: .* default_transaction_read_only must be off/,
-    'ALTER DATABASE current RESET default_transaction_read_only',
-  ],
-  // Connections with the new default lose commits, so no write may use them.
-  [
-    'ALTER DATABASE current SET synchronous_commit = off',
-    /has synchronous_commit = off/,
-    'ALTER DATABASE current RESET synchronous_commit',
-  ],
 ]
+const CASES = [...BROKEN.map((each) => [...each, false] as const), ...TAKEN.map((each) => [...each, true] as const)]
 
-describe('a running server is unavailable, which is not a fault of its own, after', { timeout: 60_000 }, () => {
-  beforeAll(() => administrate('CREATE ROLE changing LOGIN'))
-
-  test.each(TAKEN)('%s', async (sql, reason, fix) => {
-    await runSql(url, 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO changing')
-    const run = (text: string) =>
-      (/DATABASE|ROLE/.test(text) ? administrate : (each: string) => runSql(postgresqlUrl, each))(
-        text.replace('current', database()),
-      )
-    const postgresqlUrl = url
-    const opened = await openDatabase(url.replace('postgres@', 'changing@'), { patience: 0 })
-    const uses = [
-      () => opened.plants.insert([PLANT]),
-      () => opened.plants.find([PLANT]),
-      () => opened.plants.changes([{ account: 'alice', last: 0 }]),
-      () => opened.plants.list('alice'),
-      () => opened.tokens.find('hash'),
-      () => opened.secret('cursor'),
-    ]
-    try {
-      expect(await opened.whyUnavailable()).toBe(undefined)
-      network.cutAll()
-      await run(sql)
-      await expect.poll(opened.whyUnavailable, { timeout: 20_000 }).toMatch(reason)
-      const failures = await Promise.all(uses.map((use) => use().then(() => [], opened.failure)))
-      const unavailable = { message: expect.stringMatching(/unavailable/), retryAfter: 5 }
-      expect(failures.flat()).toEqual(failures.flat().map(() => expect.objectContaining(unavailable)))
-      expect(failures.flat()).not.toEqual([])
-    } finally {
-      await run(fix)
-    }
-    await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
-    await expect.poll(opened.whyUnavailable).toBe(undefined)
-    await opened.close()
-  })
-
-  test.each(['Plant', 'Token', 'Edits', 'Secret'])('LOCK TABLE "%s", until its transaction ends', async (table) => {
-    const opened = await openDatabase(url)
-    const other = await openConnection(url)
-    await other.run(`SET application_name = 'forgotten psql'; BEGIN; LOCK TABLE "${table}"`)
-    expect(await opened.whyUnavailable()).toMatch(/^A transaction .* blocks requests: .*"forgotten psql"\.$/)
-    await other.run('COMMIT')
+test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', async (sql, reason, fix, isTaken) => {
+  const run = async (text: string) => {
+    await runSql(
+      / DATABASE| ROLE| SYSTEM/.test(text) ? postgresql.url('postgres') : direct,
+      text.replace('current', database),
+    )
+    if (text.includes('SYSTEM')) await administrate('SELECT pg_reload_conf()')
+  }
+  const direct = postgresql.url(database.slice(1, -1))
+  const opened = await openDatabase(as('changing'), { patience: 0 })
+  const uses = [
+    () => opened.plants.insert([PLANT]),
+    () => opened.plants.find([PLANT]),
+    () => opened.plants.changes([{ account: 'alice', last: 0 }]),
+    () => opened.plants.list('alice'),
+    () => opened.tokens.find('hash'),
+    () => opened.secret('cursor'),
+  ]
+  try {
     expect(await opened.whyUnavailable()).toBe(undefined)
-    await other.close()
-    await opened.close()
+    network.cutAll()
+    await run(sql)
+    network.cutAll()
+    await expect.poll(opened.whyUnavailable).toMatch(reason)
+    const results = await Promise.all(uses.map((use) => use().then(() => 'done', opened.failure)))
+    const failures = results.filter((result) => result !== 'done')
+    const unavailable = { message: expect.stringMatching(/unavailable/), retryAfter: 5 }
+    expect(failures).toEqual(failures.map(() => expect.objectContaining(unavailable)))
+    expect(failures.length > 0).toBe(isTaken)
+    // A startup waits for a read-only server, which may be about to become the primary.
+    if (isLong || reason !== READ_ONLY) await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
+  } finally {
+    await run(fix)
+  }
+  await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
+  await expect.poll(opened.whyUnavailable).toBe(undefined)
+  await opened.close()
+  expect(await start(url)).toBe('no error')
+})
+
+test('a transaction that has locked a table is named, also to a role without further rights, until it ends', async () => {
+  const opened = await openDatabase(as('changing'))
+  const other = await openConnection(url)
+  await other.run(`SET application_name = 'forgotten psql'; BEGIN; LOCK TABLE "Secret"`)
+  await expect
+    .poll(opened.whyUnavailable)
+    .toMatch(/^A transaction blocks requests: end it, or run SELECT pg_terminate_backend\(\d+\), .*"forgotten psql"\.$/)
+  // A startup finds the order kept, since it is kept out.
+  await other.run('COMMIT; BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES (1, 1, 1)')
+  await (await openDatabase(as('changing'))).close()
+  await other.run('ROLLBACK')
+  expect(await opened.whyUnavailable()).toBe(undefined)
+  await other.close()
+  await opened.close()
+})
+
+describe('a startup is rejected', () => {
+  test('with another encoding than UTF-8', async () => {
+    await administrate(`CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc`)
+    expect(await start(postgresql.url('ascii'))).toMatch(/has the encoding SQL_ASCII, .*: create one with UTF8$/)
   })
+
+  test('with another isolation level, behind a pooler, which does not let a client set it', async () => {
+    await administrate(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`)
+    expect(await start(url)).toBe('no error')
+    expect(await start(`${url}?pgbouncer=true`)).toMatch(
+      /has default_transaction_isolation = repeatable read: set it to read committed$/,
+    )
+  })
+
+  // In less time than it waits for what may go away.
+  test('promptly without the database, or by a role without rights', { timeout: PATIENCE }, async () => {
+    const missing = postgresql.url('missing')
+    await expect(openDatabase(missing)).rejects.toThrow(/does not exist: run "plant-store migrate"/)
+    expect(await start(as('changing', missing))).toMatch(
+      /not exist, and this user cannot create it: run CREATE DATABASE/,
+    )
+    expect(await start(as('unknown'))).toMatch(/rejects this user or password/)
+  })
+})
+
+describe.concurrent('a startup waits about 10 s for', () => {
+  const CLOSED = 'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL'
+  const UNKNOWN = 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'
+  const SILENT = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
+  const answer = (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+  const servers: ReturnType<typeof createServer>[] = []
+  afterAll(() => {
+    for (const server of servers) server.close()
+  })
+
+  test.runIf(isLong).each<[name: string, sentence: string, address: string, respond?: (socket: Socket) => void]>([
+    ['a port where nothing listens', CLOSED, '127.0.0.1:PORT/plants'],
+    ['a name with several addresses, where nothing listens', CLOSED, 'localhost:PORT/plants'],
+    ['a host that does not exist', UNKNOWN, 'does-not-exist.invalid/plants'],
+    ['a socket that does not exist', CLOSED, '/plants?host=/does/not/exist'],
+    ['a server that is not PostgreSQL', SILENT, '127.0.0.1:PORT/plants', answer],
+    ['a server that is silent', SILENT, '127.0.0.1:PORT/plants', (socket) => void socket.resume()],
+  ])('%s, and says what to do', async (_, sentence, address, respond) => {
+    const port = await freePort()
+    if (respond) servers.push(createServer((socket) => respond(socket.on('error', () => {}))).listen(port, '127.0.0.1'))
+    const begin = performance.now()
+    const message = await start(`postgresql://postgres@${address.replace('PORT', String(port))}`)
+    expect(message).toMatch(new RegExp(`^the database "plants" at .* ${sentence}$`))
+    expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
+  })
+
+  test('PostgreSQL, which comes up meanwhile', async () => {
+    const late = await startFaultyNetwork(await freePort())
+    const starting = start(late.url('late'))
+    setTimeout(() => late.lead(postgresql.port), 1_000)
+    expect(await starting).toBe('no error')
+    await late[Symbol.asyncDispose]()
+  })
+})
+
+test('a startup survives connections that are lost in each of its steps', async () => {
+  for (const text of ['SELECT 1', 'pg_is_in_recovery', 'full_page_writes', 'INSERT INTO']) {
+    const cut = network.cutOnce('during', text)
+    expect(await start(url), text).toBe('no error')
+    await cut
+  }
 })

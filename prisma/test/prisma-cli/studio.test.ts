@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { rootCertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { createAuthority } from '../../../test/helpers/network/certificates.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { engines, newRole } from '../helpers/engines.ts'
@@ -74,7 +74,7 @@ test.each([
   ['sslrootcert', 'does not support sslrootcert in DATABASE_URL: run it with NODE_EXTRA_CA_CERTS='],
 ])('studio reports %s, which its driver lacks', { timeout: 60_000 }, async (parameter, message) => {
   const file = path.join(temporaryFolder(), 'certificate.pem')
-  writeFileSync(file, createAuthority('Plant Store Test').certificate)
+  writeFileSync(file, rootCertificates[0] ?? '')
   const url = `postgresql://127.0.0.1/plants?sslmode=verify-full&${parameter}=${file}`
   const { code, stderr } = await runPrisma(['studio', '--browser', 'none'], url)
   const place = parameter === 'sslrootcert' ? file : ''

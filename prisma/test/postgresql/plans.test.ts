@@ -1,0 +1,121 @@
+/** How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200 ms. */
+import { type Database, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
+import { debianPrograms, type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { requireInCi } from '../../../test/helpers/long-tests.ts'
+import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+
+requireInCi('PostgreSQL with a just-in-time compiler', debianPrograms)
+if (!debianPrograms) console.log('The compiler of PostgreSQL is not tested: that of Debian is not installed.')
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+/** Half of the default of `jit_above_cost`, so that the statements stay far below it. */
+const COMPILER = {
+  shared_preload_libraries: 'pg_stat_statements',
+  'pg_stat_statements.track': 'all',
+  jit_above_cost: '50000',
+}
+const SELECT_COMPILED = 'SELECT query FROM pg_stat_statements WHERE jit_functions > 0'
+/** One account has the first plants, another one nearly all: the case in which reading in the order of `seq` is worst. */
+const insertUnevenly = (count: number, account = `'large'`) => `
+  ALTER TABLE "Plant" SET (autovacuum_enabled = off);
+  INSERT INTO "Plant" ("account", "id", "name")
+  SELECT CASE WHEN i <= 100 THEN 'first' ELSE ${account} END, i::text, 'Monstera deliciosa'
+  FROM generate_series(1, ${count}) AS i`
+const SELECT_SCANS = `
+  SELECT indexrelname AS name, idx_scan::int AS scans FROM pg_stat_user_indexes WHERE relname = 'Plant'
+  UNION ALL SELECT relname, seq_scan::int FROM pg_stat_user_tables WHERE relname = 'Plant'`
+
+let server: PostgresqlServer
+beforeAll(async () => {
+  server = await startPostgresql({ settings: debianPrograms ? COMPILER : {} })
+  await migrateDatabase(server.url('plants'))
+  await runSql(
+    server.url('plants'),
+    insertUnevenly(100_000, `CASE WHEN i % 3 = 0 THEN 'large' ELSE 'account ' || i % 1000 END`),
+  )
+  if (debianPrograms) await runSql(server.url('plants'), 'CREATE EXTENSION pg_stat_statements')
+})
+afterAll(() => server?.remove())
+
+test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the account are read', async (prepare) => {
+  const url = server.url(encodeURIComponent(prepare))
+  await migrateDatabase(url)
+  await runSql(url, insertUnevenly(20_000))
+  await runSql(url, prepare)
+  const countScans = async () => {
+    const rows = await query<{ name: string; scans: number }>(url, SELECT_SCANS)
+    return Object.fromEntries(rows.map(({ name, scans }) => [name, scans]))
+  }
+  const before = await countScans()
+  const database = await openDatabase(`${url}?connection_limit=2`)
+  let inserts = 0
+  // Often enough for PostgreSQL to decide on the plans that it keeps.
+  for (let round = 0; round < 20; round++) {
+    for (const account of ['first', 'large', 'empty']) {
+      await readAll(database, account, {})
+      await readAll(database, account, { limit: 10, after: 50 })
+      await database.plants.changes([{ account, last: 0 }])
+      inserts += await database.plants.insert([{ account, id: `new ${round}`, name: 'x', tag: null }])
+    }
+  }
+  // A session writes its counts when it ends.
+  await database.close()
+  const after = await countScans()
+  // An insert looks in the index of ids for the same one.
+  const ids = (before['Plant_account_id_key'] ?? 0) + inserts
+  expect(after).toEqual({ ...before, Plant_account_id_key: ids, Plant_account_seq_idx: expect.any(Number) })
+  expect(after['Plant_account_seq_idx']).toBeGreaterThan(200)
+})
+
+test.runIf(debianPrograms).each([
+  ['SELECT 1', ''],
+  ['SELECT 1', '?pgbouncer=true'],
+  ['ANALYZE', ''],
+  ['ANALYZE', '?pgbouncer=true'],
+])('after %s, no statement is compiled%s', async (prepare, parameters) => {
+  if (parameters && !hasPgbouncer) return
+  const url = server.url('plants')
+  await runSql(url, prepare)
+  const pooler = parameters && (await startPgbouncer(server.port))
+  const database = await openDatabase(pooler ? `${pooler}/plants${parameters}` : url)
+  await runSql(url, 'SELECT pg_stat_statements_reset()')
+  for (let round = 0; round < 7; round++) await useAll(database, `${prepare}${parameters} ${round}`)
+  await database.close()
+  expect(await query(url, SELECT_COMPILED)).toEqual([])
+})
+
+async function readAll(
+  { plants }: Database,
+  account: string,
+  range: { limit?: number; after?: number },
+): Promise<void> {
+  for await (const piece of (await plants.list(account, range)).pieces) expect(piece).not.toBe('')
+}
+
+/** Runs every statement of a server. */
+async function useAll(database: Database, name: string): Promise<void> {
+  const { plants, tokens } = database
+  const added = Array.from({ length: 500 }, (_, index) => {
+    return { account: `account ${index}`, id: `${name} ${index}`, name: 'x', tag: null }
+  })
+  expect(await plants.insert(added)).toBe(500)
+  expect(await plants.insert([{ account: 'large', id: name, name: 'x', tag: null }])).toBe(1)
+  expect(await plants.find(added)).toHaveLength(500)
+  for (const range of [{}, { limit: 1 }, { limit: 1_000 }, { limit: 1_000, after: 50_000 }]) {
+    await readAll(database, 'large', range)
+  }
+  await plants.changes(added.slice(0, 100).map(({ account }) => ({ account, last: 90_000 })))
+  await plants.changes([{ account: 'large', last: 0 }])
+  await tokens.create({ id: name, hash: name, account: 'large', scopes: ['read'], label: null, expiresAt: null })
+  expect(await tokens.find(name)).toMatchObject({ id: name })
+  expect(await tokens.revoke(name)).toMatchObject({ id: name })
+  expect(await tokens.list()).toHaveLength(1)
+  expect(await tokens.listEnded(new Date(Date.now() + 1_000))).toHaveLength(1)
+  await tokens.delete([name])
+  await database.secret('cursor')
+  expect(await database.isEmpty()).toBe(false)
+  await database.state()
+  expect(await database.whyUnavailable()).toBe(undefined)
+}
