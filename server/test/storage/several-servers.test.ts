@@ -14,7 +14,7 @@ const SERVERS = 3
 const WRITERS = 6
 const DURATION = isLong ? 60_000 : 4_000
 const TIME_BETWEEN_KILLS = 2_000
-const RESTARTS_OF_POSTGRESQL = isLong ? 2 : 1
+const RESTARTS_OF_POSTGRESQL = isLong ? 8 : 2
 /** The pause of each client between two requests, in milliseconds. */
 const PAUSE = 10
 
@@ -131,7 +131,7 @@ test('no list is stale, and no plant is skipped, doubled or reordered', async ()
   async function restartPostgresql(): Promise<void> {
     for (let round = 0; round < RESTARTS_OF_POSTGRESQL; round++) {
       await sleep(DURATION / (RESTARTS_OF_POSTGRESQL + 1))
-      await postgresql.stop(round % 2 ? 'SIGINT' : 'SIGKILL')
+      await postgresql.stop(round % 4 === 3 ? 'SIGINT' : 'SIGKILL')
       await postgresql.start()
     }
   }
