@@ -53,7 +53,7 @@ export default defineConfig({
           ]
         : []),
       {
-        // What clients see does not depend on the engine: the same tests on a real PostgreSQL.
+        // What clients see does not depend on the engine: tests of what is stored, the same on a real PostgreSQL.
         ...project,
         test: {
           ...tests,
@@ -62,7 +62,7 @@ export default defineConfig({
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
             'server/test/{accounts/authentication,commands/token*,fuzz/*,storage/internal-errors}.test.ts',
-            'server/test/http/{body-size,disconnects,pipelining}.test.ts',
+            'server/test/http/{body-size,disconnects}.test.ts',
             'server/test/plants/{concurrency,pages,plants}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],
