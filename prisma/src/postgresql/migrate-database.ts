@@ -7,9 +7,10 @@ import { type Migration, migrationsFolders, readMigrations } from '../migration/
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
-import { createIfMissing } from './create-database.ts'
 import { beginTransaction } from './transaction.ts'
 
+/** The database that every server has, to connect to while the wanted one does not exist. */
+export const MAINTENANCE_DATABASE = 'postgres'
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'pg_advisory_xact_lock(72707369)'
 
@@ -47,6 +48,33 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
     rejectPending(database, await findPending(address, migrations))
   } catch (error) {
     throw toDatabaseError(error, database)
+  }
+}
+
+/**
+ * Creates a database unless it exists.
+ *
+ * @throws {DatabaseError} if it does not exist and this user may not create it; the signal's reason
+ */
+export async function createIfMissing(address: ServerAddress, signal?: AbortSignal): Promise<void> {
+  const run = async (database: string, sql: string) => {
+    const options = { timeout: QUERY_TIMEOUT, signal }
+    const { connections, close } = await createSingleConnection({ ...address, database }, options)
+    await connections.query(sql).finally(close)
+  }
+  const name = `"${address.database.replaceAll('"', '""')}"`
+  try {
+    await retryWhileUnavailable(() => run(address.database, 'SELECT 1'), signal)
+  } catch (error) {
+    if (sqlState(error) !== '3D000') throw error
+    // Unlike other templates, this one allows any encoding.
+    const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
+    await run(MAINTENANCE_DATABASE, create).catch((cause) => {
+      // Another process was faster.
+      if (/^(42P04|23505)$/.test(sqlState(cause))) return
+      const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
+      throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
+    })
   }
 }
 

@@ -28,8 +28,6 @@ export interface PostgresqlServer {
   start(): Promise<void>
   /** Stops it, by default as an operator does, without waiting for connections. */
   stop(signal?: NodeJS.Signals): Promise<void>
-  /** Sends its main process a signal and does not wait. */
-  signal(signal: NodeJS.Signals): void
   /** Stops it and removes its data. */
   remove(): Promise<void>
 }
@@ -133,7 +131,6 @@ export async function startPostgresql({
     url: (database) => `postgresql://postgres@127.0.0.1:${port}/${database}`,
     start,
     stop,
-    signal: (signal) => void child?.kill(signal),
     async remove() {
       await stop()
       rmSync(path.dirname(folder), { recursive: true, force: true })
