@@ -23,7 +23,9 @@ export interface GaugeSources {
   databaseConnections: Database['connections'] | undefined
 }
 
-type Value = number | undefined
+type Labels = Record<string, string>
+/** A value, or values by their labels. */
+type Reading = number | undefined | readonly [labels: Labels, value: number][]
 
 /** How long a value may take, in milliseconds: longer than `/readyz`, shorter than Prometheus waits. */
 const TIMEOUT = 3_000
@@ -31,29 +33,39 @@ const POOL = { db_client_connection_pool_name: 'plant-store' }
 
 /** Adds what is read at each scrape. What cannot be read, or not in time, is left out of it: a scrape never fails. */
 export function addGauges(registry: Registry, sources: GaugeSources): void {
+  const { engine, limits, databaseState, databaseConnections: pool } = sources
   const registers = [registry]
-  addBuildInfo(registry, sources.engine)
+
+  function add(name: string, help: string, read: () => Reading | Promise<Reading>, ...labelNames: string[]): void {
+    async function collect(this: Gauge): Promise<void> {
+      const reading = await inTime(read)
+      if (reading === undefined) this.remove()
+      else if (typeof reading === 'number') this.set(reading)
+      else for (const [labels, value] of reading) this.set(labels, value)
+    }
+    new Gauge({ name, help, labelNames, registers, collect })
+  }
+
+  const stateOf = (key: keyof DatabaseState) => async () => (await databaseState())[key]
+
+  const build = { version: readVersion(), node_version: process.versions.node, engine }
+  add('plant_store_build_info', 'What runs: always 1.', () => [[build, 1]], ...Object.keys(build))
   // They are read in this order: the pool before what the scrape itself asks PostgreSQL.
-  if (sources.databaseConnections) addPool(registers, sources.databaseConnections)
-  addLoad(registry, sources)
-  addDatabase(registry, sources)
-}
+  if (pool) {
+    const states = () => Object.entries({ used: pool().used, idle: pool().idle })
+    const count = () =>
+      states().map(([state, value]): [Labels, number] => [{ ...POOL, db_client_connection_state: state }, value])
+    const names = Object.keys(POOL)
+    const maxHelp = 'Most connections to PostgreSQL: connection_limit of DATABASE_URL.'
+    const pendingHelp = 'Statements waiting for a connection to PostgreSQL.'
+    add('db_client_connection_count', 'Connections to PostgreSQL.', count, ...names, 'db_client_connection_state')
+    add('db_client_connection_max', maxHelp, () => [[POOL, pool().max]], ...names)
+    add('db_client_connection_pending_requests', pendingHelp, () => [[POOL, pool().waiting]], ...names)
+  }
 
-function addBuildInfo(registry: Registry, engine: string): void {
-  new Gauge({
-    name: 'plant_store_build_info',
-    help: 'What runs: always 1.',
-    labelNames: ['version', 'node_version', 'engine'],
-    registers: [registry],
-  }).set({ version: readVersion(), node_version: process.versions.node, engine }, 1)
-}
-
-/** A limit is a metric of its own, so that a rule can compare what is in use with it. */
-function addLoad(registry: Registry, { limits, ...sources }: GaugeSources): void {
-  const add = (name: string, help: string, read: () => Value | Promise<Value>) => addGauge(registry, name, help, read)
-  add('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () =>
-    Number((await inTime(sources.isReady)) ?? false),
-  )
+  // A limit is a metric of its own, so that a rule can compare what is in use with it.
+  const isReady = async () => Number((await inTime(sources.isReady)) ?? false)
+  add('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', isReady)
   add('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
   add('plant_store_open_connections_limit', 'MAX_CONNECTIONS.', () => limits.maxConnections)
   add('plant_store_requests_in_flight', 'Requests that the process works on.', sources.requestsInFlight)
@@ -65,77 +77,28 @@ function addLoad(registry: Registry, { limits, ...sources }: GaugeSources): void
   add('plant_store_memory_limit_bytes', 'What the machine or the container has for the process.', memoryLimit)
   add('plant_store_heap_limit_bytes', 'Largest heap of Node.js.', () => getHeapStatistics().heap_size_limit)
   add('plant_store_waiting_writes', 'New plants waiting for a commit.', sources.waitingWrites)
-}
 
-function addDatabase(registry: Registry, { engine, databaseState }: GaugeSources): void {
-  const add = (name: string, help: string, key: keyof DatabaseState) =>
-    addGauge(registry, name, help, async () => (await databaseState())[key])
-  add('plant_store_database_size_bytes', 'Size of the database, without the write-ahead log.', 'size')
-  add('plant_store_last_backup_timestamp_seconds', 'When the last backup that succeeded ended; 0: none.', 'lastBackup')
+  const backupHelp = 'When the last backup that succeeded ended; 0: none.'
+  add('plant_store_database_size_bytes', 'Size of the database, without the write-ahead log.', stateOf('size'))
+  add('plant_store_last_backup_timestamp_seconds', backupHelp, stateOf('lastBackup'))
   if (engine === 'sqlite') {
-    add('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', 'logSize')
-    add('plant_store_disk_free_bytes', "Free space on the database's disk.", 'freeSpace')
+    add('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', stateOf('logSize'))
+    add('plant_store_disk_free_bytes', "Free space on the database's disk.", stateOf('freeSpace'))
   } else {
-    addArchiveFailures(registry, databaseState)
+    addArchiveFailures(registry, stateOf('archiveFailures'))
   }
 }
 
-function addArchiveFailures(registry: Registry, databaseState: GaugeSources['databaseState']): void {
+function addArchiveFailures(registry: Registry, read: () => Promise<number | undefined>): void {
   new Counter({
     name: 'plant_store_archive_failures_total',
     help: 'How often PostgreSQL could not archive its write-ahead log.',
     registers: [registry],
     async collect() {
-      const value = await inTime(async () => (await databaseState()).archiveFailures)
-      if (value === undefined) this.remove()
-      else {
-        this.reset()
-        this.inc(value)
-      }
-    },
-  })
-}
-
-/** OpenTelemetry's names for a pool of connections. */
-function addPool(registers: Registry[], read: NonNullable<Database['connections']>): void {
-  const poolName = Object.keys(POOL)
-  new Gauge({
-    name: 'db_client_connection_count',
-    help: 'Connections to PostgreSQL.',
-    labelNames: [...poolName, 'db_client_connection_state'],
-    registers,
-    collect() {
-      const { used, idle } = read()
-      this.set({ ...POOL, db_client_connection_state: 'used' }, used)
-      this.set({ ...POOL, db_client_connection_state: 'idle' }, idle)
-    },
-  })
-  new Gauge({
-    name: 'db_client_connection_max',
-    help: 'Most connections to PostgreSQL: connection_limit of DATABASE_URL.',
-    labelNames: poolName,
-    registers,
-  }).set(POOL, read().max)
-  new Gauge({
-    name: 'db_client_connection_pending_requests',
-    help: 'Statements waiting for a connection to PostgreSQL.',
-    labelNames: poolName,
-    registers,
-    collect() {
-      this.set(POOL, read().waiting)
-    },
-  })
-}
-
-function addGauge(registry: Registry, name: string, help: string, read: () => Value | Promise<Value>): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    async collect() {
-      const value = await inTime(read)
-      if (value === undefined) this.remove()
-      else this.set(value)
+      const failures = await inTime(read)
+      this.reset()
+      if (failures === undefined) this.remove()
+      else this.inc(failures)
     },
   })
 }
