@@ -9,8 +9,7 @@ import { readSettings } from './settings/settings.ts'
 /** In milliseconds. */
 const TIMEOUT = 4_000
 
-loadSettings()
-const { host, port, adminHost, adminPort } = readSettings(process.env)
+const { host, port, adminHost, adminPort } = readSettings(loadSettings())
 const address = adminPort === undefined ? { host, port } : { host: adminHost, port: adminPort }
 const isReady = (status: number) => status === 200 || (adminPort === undefined && status < 500)
 

@@ -5,11 +5,12 @@ import { loadSettingsFile, runsFromRepository } from '@plant-store/prisma'
 export const ownCommand = findCommand()
 
 /**
- * Loads the settings of the file `.env`, except in a release: its settings are in the environment, and a file of the current
- * folder, which may be anyone's, could run code as the user of the service.
+ * Returns the environment with the settings of the file `.env`, except in a release: its settings are in the environment, and
+ * a file of the current folder, which may be anyone's, could run code as the user of the service.
  */
-export function loadSettings(): void {
+export function loadSettings(): NodeJS.ProcessEnv {
   if (ownCommand !== 'plant-store') loadSettingsFile()
+  return process.env
 }
 
 /** Reads the version of the server from its package. */

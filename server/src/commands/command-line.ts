@@ -1,111 +1,184 @@
-import { DatabaseError, DEFAULT_DATABASE_URL } from '@plant-store/prisma'
+import { inspect } from 'node:util'
+import { DatabaseError, DEFAULT_DATABASE_URL, explainDatabaseError, explainIgnored } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
-import { SettingsError } from '../settings/settings.ts'
+import { type Environment, findMistakenMode, readSettings, SettingsError } from '../settings/settings.ts'
+import { STANDARD_ERROR, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
+import { createLogger } from '../telemetry/log/logger.ts'
 import { backup } from './backup.ts'
-import { CommandError, UsageError } from './console/errors.ts'
-import { examples } from './console/help.ts'
-import { hideUrls } from './console/hide-urls.ts'
-import { OutputError, print } from './console/output.ts'
-import { withSettings, withSettingsAndLog } from './console/with-settings.ts'
+import { CommandError, type Context, OutputError, print, printError, UsageError } from './console.ts'
 import { type CopyOptions, copy } from './copy.ts'
+import { hideUrls } from './hide-urls.ts'
 import { migrate } from './migrate.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
-import { addTokenCommand } from './token/token-command.ts'
+import { createToken, listTokens, pruneTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
 /** Errors whose message is for the operator; others are faults, and show where. */
-const EXPECTED = [CommandError, DatabaseError, OutputError, StartError]
+const EXPECTED = [CommandError, DatabaseError, StartError]
 
-const program = new Command('plant-store')
-  .description('Runs the plant store and manages its tokens and its database.')
-  .showSuggestionAfterError()
-  .addHelpText(
-    'after',
-    examples('plant-store serve', 'plant-store token create --account me', 'plant-store token create --help'),
-  )
-  .configureOutput({
-    writeOut: (text) => print(text.trimEnd()),
-    outputError: (text, write) => write(hideUrls(text.replace(/^error:/, 'plant-store:'))),
-  })
-  .version(readVersion())
-  .exitOverride()
+/** Where a command line runs, if not in a process of its own. */
+export interface Surroundings {
+  /** Default: the environment of the process, with the settings of the file `.env`. */
+  environment?: Environment
+  /** File descriptors; default: those of the process. */
+  output?: number
+  errors?: number
+}
 
-program
-  .command('serve')
-  .description('serve the API until SIGTERM or SIGINT')
-  .addHelpText('after', examples('plant-store serve', 'PORT=8080 ACCESS_LOG=on plant-store serve'))
-  .action(() => {
+/** Runs a command to its end, prints what it says, and returns the exit code. */
+export async function runCommandLine(
+  args: readonly string[],
+  { environment, output = STANDARD_OUTPUT, errors = STANDARD_ERROR }: Surroundings = {},
+): Promise<number> {
+  try {
+    await createProgram({ environment: environment ?? loadSettings(), output, errors }).parseAsync(args, {
+      from: 'user',
+    })
+    return 0
+  } catch (error) {
+    // Commander has printed its own errors.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
+    if (error instanceof OutputError && error.isReaderGone) return 0
+    const isExpected = [SettingsError, UsageError, ...EXPECTED].some((type) => error instanceof type)
+    printError(isExpected ? `plant-store: ${(error as Error).message}` : inspect(error), errors)
+    const isUsage = error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)
+    return isUsage ? EXIT_USAGE : EXIT_FAILURE
+  }
+}
+
+function createProgram({ environment, output, errors }: Required<Surroundings>): Command {
+  const program = new Command('plant-store')
+    .description('Runs the plant store and manages its tokens and its database.')
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => print(text.trimEnd(), output),
+      writeErr: (text) => printError(text.trimEnd(), errors),
+      outputError: (text, write) => write(hideUrls(text.replace(/^error:/, 'plant-store:'))),
+    })
+    .version(readVersion())
+    .exitOverride()
+  addExamples(program, 'plant-store serve', 'plant-store token create --account me', 'plant-store token create --help')
+
+  /** Runs a command with the settings, and its log at a file descriptor. */
+  async function withSettings(
+    run: (context: Context) => Promise<void>,
+    { overrides = {}, log = errors }: { overrides?: Environment; log?: number } = {},
+  ): Promise<void> {
+    const settings = readSettings({ ...environment, ...overrides })
+    const logger = await createLogger(settings.logLevel, log)
+    for (const warning of [findMistakenMode(environment), explainIgnored(settings.databaseUrl)]) {
+      if (warning === undefined) continue
+      if (log === output) logger.warn(warning)
+      else printError(`plant-store: ${warning}`, errors)
+    }
+    try {
+      await run({ settings, logger, output, errors })
+    } catch (error) {
+      throw await explainDatabaseError(error, settings.databaseUrl)
+    }
+  }
+
+  addCommand(program, 'serve', 'serve the API until SIGTERM or SIGINT', [
+    'plant-store serve',
+    'PORT=8080 ACCESS_LOG=on plant-store serve',
+  ]).action(() => {
     // Exit code 0 as in a later shutdown: stopping a server during startup is not a failure.
     onEndingSignal(() => process.exit(0))
-    return withSettingsAndLog(async (settings, logger) => {
+    const run = async (context: Context) => {
       // The other commands do not load the server.
       const { serve } = await import('./serve.ts')
-      await serve(settings, logger)
-    })
+      await serve(context)
+    }
+    return withSettings(run, { log: output })
   })
 
-addTokenCommand(program)
+  const token = addCommand(program, 'token', 'create, list, revoke and prune the tokens of accounts', [
+    'plant-store token create --account me',
+    'plant-store token list',
+  ])
+  addCommand(token, 'create', 'create a token; standard output is the token alone', [
+    'TOKEN=$(plant-store token create --account me)',
+    'plant-store token create --account shop --scope read --expires 90d --label "price list"',
+    'plant-store token create --account me --json',
+  ])
+    // Not a required option: Commander would report that it is missing instead of what was mistyped.
+    .option('--account <name>', 'the account that the token belongs to; required')
+    .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
+    .option('--expires <time>', 'when it expires: 30s, 15m, 12h, 90d (default: never)')
+    .option('--label <text>', 'a note for people')
+    .option('--json', 'print it as JSON, with its id, account, scopes, expiresAt and label')
+    .action((options) => withSettings((context) => createToken(context, options)))
+  addCommand(token, 'list', 'list tokens, without their secrets, which are not stored', [
+    'plant-store token list',
+    'plant-store token list --account me --active --json',
+  ])
+    .option('--account <name>', 'only those of this account')
+    .option('--active', 'only those that are neither expired nor revoked')
+    .option('--json', 'as JSON, for programs')
+    .action((options) => withSettings((context) => listTokens(context, options)))
+  addCommand(token, 'revoke', 'revoke a token; it is rejected within one second', ['plant-store token revoke ID'])
+    .argument('<id>', 'the id that "token list" shows')
+    .action((id) => withSettings((context) => revokeToken(context, id)))
+  addCommand(token, 'prune', 'delete the tokens that expired or were revoked long ago; their plants stay', [
+    'plant-store token prune --dry-run',
+    'plant-store token prune --older-than 90d',
+  ])
+    .option('--older-than <time>', 'how long ago: 12h, 90d', '30d')
+    .option('--dry-run', 'only list them')
+    .action((options) => withSettings((context) => pruneTokens(context, options)))
 
-program
-  .command('migrate')
-  .description('create the database, or apply the migrations that it lacks')
-  .addHelpText('after', examples('plant-store migrate'))
-  .action(() => withSettings((settings) => untilSignal((signal) => migrate(settings, signal))))
+  addCommand(program, 'migrate', 'create the database, or apply the migrations that it lacks', [
+    'plant-store migrate',
+  ]).action(() => withSettings((context) => untilSignal((signal) => migrate(context, signal))))
 
-program
-  .command('backup')
-  .argument('<file>', 'where to write the copy; the file must not exist')
-  .description('copy the database consistently, even while the server writes to it')
-  .addHelpText('after', examples('plant-store backup "plants-$(date +%F).db"'))
-  .action((file: string) => withSettings((settings) => untilSignal((signal) => backup(settings, file, signal))))
+  addCommand(program, 'backup', 'copy the database consistently, even while the server writes to it', [
+    'plant-store backup "plants-$(date +%F).db"',
+  ])
+    .argument('<file>', 'where to write the copy; the file must not exist')
+    .action((file) => withSettings((context) => untilSignal((signal) => backup(context, file, signal))))
 
-program
-  .command('copy')
-  .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
-  .option('--to <url>', 'the database to copy to, created if it does not exist (default: DATABASE_URL)')
-  .description('copy tokens and plants to another database, such as from SQLite to PostgreSQL')
-  .addHelpText(
-    'after',
-    `
+  const copying = addCommand(
+    program,
+    'copy',
+    'copy tokens and plants to another database, such as from SQLite to PostgreSQL',
+  )
+    .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
+    .option('--to <url>', 'the database to copy to, created if it does not exist (default: DATABASE_URL)')
+    .addHelpText('after', ABOUT_COPY)
+    .action((options: CopyOptions) =>
+      // Where both are given, DATABASE_URL is not used, and may be missing in production too.
+      withSettings(
+        (context) => untilSignal((signal) => copy(context, options, signal)),
+        options.from && options.to ? { overrides: { DATABASE_URL: DEFAULT_DATABASE_URL } } : {},
+      ),
+    )
+  addExamples(
+    copying,
+    'plant-store copy --to postgresql://localhost/plants',
+    'plant-store copy --from postgresql://localhost/plants --to "file:$PWD/plants.db"',
+  )
+  return program
+}
+
+const ABOUT_COPY = `
 Stop the servers of both. The target must be empty; if anything fails, it still is, and you can run the command again.
 
 DATABASE_URL is the safe place for a URL with a password: other users may see the arguments of a process. PGPASSWORD and
-~/.pgpass work too.
-${examples(
-  'plant-store copy --to postgresql://localhost/plants',
-  'plant-store copy --from postgresql://localhost/plants --to "file:$PWD/plants.db"',
-)}`,
-  )
-  .action((options: CopyOptions) =>
-    // Where both are given, DATABASE_URL is not used, and may be missing in production too.
-    withSettings(
-      (settings) => untilSignal((signal) => copy(settings, options, signal)),
-      options.from && options.to ? { DATABASE_URL: DEFAULT_DATABASE_URL } : {},
-    ),
-  )
+~/.pgpass work too.`
 
-try {
-  loadSettings()
-  await program.parseAsync()
-} catch (error) {
-  process.exitCode = report(error)
+function addCommand(parent: Command, name: string, description: string, examples: readonly string[] = []): Command {
+  const command = parent.command(name).description(description)
+  if (examples.length > 0) addExamples(command, ...examples)
+  return command
 }
 
-/** Prints an error and returns the exit code. */
-function report(error: unknown): number {
-  // Commander has printed its own errors.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-  if (error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)) {
-    console.error(`plant-store: ${error.message}`)
-    return EXIT_USAGE
-  }
-  if (error instanceof OutputError && error.isReaderGone) return 0
-  const isExpected = EXPECTED.some((type) => error instanceof type)
-  console.error(isExpected ? `plant-store: ${(error as Error).message}` : error)
-  return EXIT_FAILURE
+/** Adds examples to the end of a command's help. */
+function addExamples(command: Command, ...examples: readonly string[]): void {
+  const title = examples.length === 1 ? 'Example' : 'Examples'
+  command.addHelpText('after', `\n${title}:\n${examples.map((line) => `  ${line}`).join('\n')}\n`)
 }
 
 /** Returns whether no restart helps against an error of HOST or PORT. */

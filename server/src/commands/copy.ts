@@ -1,9 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { type CopyAddress, type CopyProgress, copyDatabase, DatabaseError, databaseUrl } from '@plant-store/prisma'
 import type { Settings } from '../settings/settings.ts'
-import { UsageError } from './console/errors.ts'
-import { announce } from './console/output.ts'
-import { withProgress } from './console/progress.ts'
+import { announce, type Context, printError, UsageError } from './console.ts'
+import { withProgress } from './progress.ts'
 
 /** The options of `copy`, as typed in. */
 export interface CopyOptions {
@@ -18,7 +17,11 @@ export interface CopyOptions {
 const HEAP_FLAGS = ['--heap-growing-percent=50', '--semi-space-growth-factor=1']
 
 /** Copies a database to another one, shows the progress on standard error and prints the result. */
-export async function copy(settings: Settings, { from, to }: CopyOptions, signal: AbortSignal): Promise<void> {
+export async function copy(
+  { settings, output, errors }: Context,
+  { from, to }: CopyOptions,
+  signal: AbortSignal,
+): Promise<void> {
   if (from === undefined && to === undefined) {
     throw new UsageError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
@@ -27,13 +30,16 @@ export async function copy(settings: Settings, { from, to }: CopyOptions, signal
   try {
     const result = await withProgress((show) => {
       const onProgress = ({ phase, plants, fraction }: CopyProgress) =>
-        show({ phase, done: plants, unit: 'plants', fraction, begin: 0 })
+        show({ phase, done: count(plants, 'plant'), fraction })
       return copyDatabase(source, target, { onProgress, signal })
-    })
+    }, { errors })
     const rows = `${count(result.plants, 'plant')} and ${count(result.tokens, 'token')}`
-    announce(`${capitalize(result.target)} is now a copy of ${result.source}: ${rows}, SHA-256 ${result.sha256}`)
+    announce(
+      `${capitalize(result.target)} is now a copy of ${result.source}: ${rows}, SHA-256 ${result.sha256}`,
+      output,
+    )
   } catch (error) {
-    if (signal.aborted) console.error('plant-store: stopped; nothing was copied')
+    if (signal.aborted) printError('plant-store: stopped; nothing was copied', errors)
     throw error
   }
 }

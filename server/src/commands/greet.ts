@@ -9,7 +9,7 @@ import { logTokenEvent } from '../accounts/token-store.ts'
 import { ownCommand } from '../installation.ts'
 import type { RunningServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
-import { isOutputClosed, OutputError, print } from './console/output.ts'
+import { isClosed, OutputError, print, printError } from './console.ts'
 
 const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */
@@ -34,7 +34,7 @@ export async function greetIfEmpty(
   } catch (error) {
     const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
     // The log is written to the output that has failed.
-    if (error instanceof OutputError) console.error(`plant-store: no token was printed: ${message}`)
+    if (error instanceof OutputError) printError(`plant-store: no token was printed: ${message}`)
     else if (!signal.aborted) logger.warn(`no token was printed: ${message}; ${explainTokens(settings)}`)
   }
 }
@@ -45,7 +45,7 @@ async function greetWithToken(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  if (isOutputClosed() || signal.aborted) return
+  if (isClosed() || signal.aborted) return
   const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
   const created = await tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
   logTokenEvent(logger, 'token created', created)

@@ -5,8 +5,9 @@ import type { Logger } from 'pino'
 import { startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { takeInheritedSockets } from '../systemd/inherited-sockets.ts'
-import { logAuthenticationFailures, logRejections } from '../telemetry/log/log-rejections.ts'
-import { collectingLogger } from '../telemetry/log/logger.ts'
+import { logOutput, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
+import { logAuthenticationFailures, logRejections, logRequests } from '../telemetry/log/log-requests.ts'
+import type { Context } from './console.ts'
 import { greetIfEmpty } from './greet.ts'
 import { onEndingSignal } from './signals.ts'
 
@@ -21,7 +22,7 @@ const HEAP_GROWTH = '--heap-growing-percent=50'
  *
  * @throws StartError, or an error of the database, with everything closed
  */
-export async function serve(settings: Settings, logger: Logger): Promise<void> {
+export async function serve({ settings, logger }: Context): Promise<void> {
   setFlagsFromString(HEAP_GROWTH)
   const startup = new AbortController()
   const starting = start(settings, logger, startup.signal)
@@ -42,7 +43,7 @@ export async function serve(settings: Settings, logger: Logger): Promise<void> {
 async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
   const sockets = takeInheritedSockets(process.env, process.pid)
   if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
-  const stopLogs = await startLogs(settings, logger)
+  const stopLogs = startLogs(settings, logger)
   const server = await startServer(settings, { logger, signal, sockets }).catch(async (error) => {
     await stopLogs()
     throw error
@@ -59,15 +60,13 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
 }
 
 /** Starts the logs of what happens to requests, and returns a function that ends them. */
-async function startLogs({ accessLog }: Settings, logger: Logger): Promise<() => Promise<void>> {
-  const ends: (() => void | Promise<void>)[] = [logRejections(logger), logAuthenticationFailures(logger)]
-  if (accessLog) {
-    const { startAccessLog } = await import('../telemetry/log/access-log.ts')
-    const { logger: collecting, hasRoom, flush } = collectingLogger(logger)
-    ends.push(startAccessLog(collecting, hasRoom), flush)
-  }
-  return async () => {
-    for (const end of ends) await end()
+function startLogs({ accessLog }: Settings, logger: Logger): () => Promise<void> {
+  const { hasRoom, flush } = logOutput(STANDARD_OUTPUT)
+  const ends = [logRejections(logger), logAuthenticationFailures(logger)]
+  if (accessLog) ends.push(logRequests(logger, hasRoom))
+  return () => {
+    for (const end of ends) end()
+    return flush()
   }
 }
 

@@ -10,7 +10,8 @@ type Listener = (signal: NodeJS.Signals) => void
 /** Sent by Ctrl+C, by a service manager, and by a terminal that closes. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-let listener: Listener = (signal) => process.exit(exitCodeOf(signal))
+const endProcess: Listener = (signal) => process.exit(exitCodeOf(signal))
+let listener = endProcess
 for (const signal of ENDING_SIGNALS) process.on(signal, (name) => listener(name))
 
 // Replaces the handler of Node.js, which opens a debugger in production too. Read late, since .env may set NODE_ENV.
@@ -34,8 +35,10 @@ export async function untilSignal(command: (signal: AbortSignal) => Promise<void
   try {
     await command(controller.signal)
   } catch (error) {
-    if (received) process.exit(exitCodeOf(received))
+    if (received) endProcess(received)
     throw error
+  } finally {
+    listener = endProcess
   }
 }
 

@@ -1,7 +1,6 @@
 import { DatabaseError, databaseUrl } from '@plant-store/prisma'
 import bytes from 'bytes'
 import * as z from 'zod'
-import { parseDuration } from './duration.ts'
 
 /**
  * The longest time. The timers of Node.js take 2^31 - 1 ms, 24.8 days, and fire immediately if given more; the rest of
@@ -9,16 +8,55 @@ import { parseDuration } from './duration.ts'
  */
 const MAX_TIME = '24d'
 const MAX_COUNT = 999_999_999
-const MEBIBYTE = 2 ** 20
+const TIME_EXAMPLES = `a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
+
+/**
+ * Reads a duration such as `250ms`, `30s`, `15m`, `12h` or `90d` as milliseconds.
+ *
+ * @param max the longest duration, in the same format
+ * @returns undefined if the text is not a duration, or is longer
+ */
+export function parseDuration(text: string, max: string = MAX_TIME): number | undefined {
+  const duration = toMilliseconds(text)
+  return duration <= toMilliseconds(max) ? duration : undefined
+}
+
+/** Writes milliseconds as a duration that {@link parseDuration} reads, in the largest unit that keeps them exact. */
+export function formatDuration(milliseconds: number): string {
+  const [unit, size] = Object.entries(UNITS).findLast(([, size]) => milliseconds % size === 0) ?? ['ms', 1]
+  return `${milliseconds / size}${unit}`
+}
+
+/** Returns NaN, with which every comparison is false, if the text is not a duration. */
+function toMilliseconds(text: string): number {
+  const [, count, unit] = DURATION.exec(text) ?? []
+  return Number(count) * UNITS[unit as keyof typeof UNITS]
+}
 
 /** A format that a function reads; it returns undefined for invalid text. */
-function readWith<T>(read: (text: string) => T | undefined, error: string) {
+function format<T>(read: (text: string) => T | undefined, mistake: string) {
   return z.string().transform((text, context): T => {
     const value = read(text)
     if (value !== undefined) return value
-    context.addIssue({ code: 'custom', message: error })
+    context.addIssue({ code: 'custom', message: mistake })
     return z.NEVER
   })
+}
+
+/** Reads bytes. */
+function size(units: string, example: string, min: string, max: string) {
+  const shape = new RegExp(`^\\d+(?:\\.\\d+)?(?:${units})$`, 'i')
+  const range = [min, max].map((text) => bytes.parse(text) ?? 0) as [number, number]
+  const read = (text: string) => {
+    const count = bytes.parse(text) ?? 0
+    return count >= range[0] && count <= range[1] ? count : undefined
+  }
+  return z
+    .string()
+    .regex(shape, { error: `must be a size such as ${example}` })
+    .pipe(format(read, `must be between ${min} and ${max}`))
 }
 
 function parseCount(text: string): number | undefined {
@@ -31,17 +69,32 @@ function parseList(text: string, isValid: (part: string) => boolean): string[] |
   return parts.every(isValid) ? parts : undefined
 }
 
-function parseSize(text: string, min: number, max: number): number | undefined {
-  const size = bytes.parse(text) ?? 0
-  return size >= min && size <= max ? size : undefined
-}
-
 export const TextSchema = z.string()
+export const SizeSchema = size('b|kb|mb', '512kb or 1mb', '1b', '64mb')
+export const MemorySchema = size('mb|gb', '64mb or 1gb', '1mb', '16gb')
+export const CountSchema = format(parseCount, `must be a whole number between 1 and ${MAX_COUNT}`)
+/** Reads milliseconds. */
+export const TimeoutSchema = format((text) => parseDuration(text), `must be ${TIME_EXAMPLES}`)
+/** Reads milliseconds; 0 needs no unit. */
+export const TimeoutOrNoneSchema = format(
+  (text) => (text === '0' ? 0 : parseDuration(text)),
+  `must be 0 or ${TIME_EXAMPLES}`,
+)
+export const OnOffSchema = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((value) => value === 'on')
 
-export const PortSchema = readWith(
+export const PortSchema = format(
   (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
   'must be a port number, 0 to 65535 (0: any free one)',
 )
+
+/** Reads how many requests in how many seconds. */
+export const RateLimitSchema = format((text) => {
+  const [count = '', time = '', ...rest] = text.split('/')
+  const requests = parseCount(count)
+  const duration = parseDuration(time)
+  if (requests === undefined || duration === undefined || duration < 1_000 || rest.length > 0) return undefined
+  return { requests, seconds: duration / 1_000 }
+}, `must be a number of requests between 1 and ${MAX_COUNT} and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`)
 
 /** Reads an absolute or relative `file:` URL as an absolute one. */
 export const DatabaseUrlSchema = z.string().transform((text, context): string => {
@@ -54,42 +107,7 @@ export const DatabaseUrlSchema = z.string().transform((text, context): string =>
   }
 })
 
-/** Reads bytes. */
-export const SizeSchema = z
-  .string()
-  .regex(/^\d+(?:\.\d+)?(?:b|kb|mb)$/i, { error: 'must be a size such as 512kb or 1mb' })
-  .pipe(readWith((text) => parseSize(text, 1, 64 * MEBIBYTE), 'must be between 1b and 64mb'))
-
-/** Reads bytes. */
-export const MemorySchema = z
-  .string()
-  .regex(/^\d+(?:\.\d+)?(?:mb|gb)$/i, { error: 'must be a size such as 64mb or 1gb' })
-  .pipe(readWith((text) => parseSize(text, MEBIBYTE, 16 * 1024 * MEBIBYTE), 'must be between 1mb and 16gb'))
-
-export const CountSchema = readWith(parseCount, `must be a whole number between 1 and ${MAX_COUNT}`)
-
-/** Reads milliseconds. */
-export const TimeoutSchema = readWith(
-  (text) => parseDuration(text, MAX_TIME),
-  `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
-)
-
-/** Reads milliseconds; 0 needs no unit. */
-export const TimeoutOrNoneSchema = readWith(
-  (text) => (text === '0' ? 0 : parseDuration(text, MAX_TIME)),
-  `must be 0 or a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
-)
-
-/** Reads how many requests in how many seconds. */
-export const RateLimitSchema = readWith((text) => {
-  const [count = '', time = '', ...rest] = text.split('/')
-  const requests = parseCount(count)
-  const duration = parseDuration(time, MAX_TIME)
-  if (requests === undefined || duration === undefined || duration < 1_000 || rest.length > 0) return undefined
-  return { requests, seconds: duration / 1_000 }
-}, `must be a number of requests between 1 and ${MAX_COUNT} and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`)
-
-export const OriginsSchema = readWith(
+export const OriginsSchema = format(
   (text) => parseList(text, (origin) => URL.canParse(origin) && new URL(origin).origin === origin),
   'must be origins separated by commas, such as https://app.example.com,http://localhost:5173; "*" is not supported',
 )
@@ -102,7 +120,7 @@ function isSubnet(text: string): boolean {
 }
 
 /** Reads the number of proxies in front of the server, or their addresses. */
-export const TrustProxySchema = readWith(
+export const TrustProxySchema = format(
   (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, isSubnet)),
   'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
 )
@@ -113,7 +131,7 @@ export const PublicUrlSchema = z
   .refine((url) => !/[?#]/.test(url), { error: 'must not have a query or a fragment' })
   .transform((url) => url.replace(/\/+$/, ''))
 
-export const KeysUrlSchema = readWith(
+export const KeysUrlSchema = format(
   (text) => (isSafeUrl(text) ? text : undefined),
   'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
 )

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { formatDuration } from './duration.ts'
+import { formatDuration } from './formats.ts'
 import { type SettingEntry, settingsTable } from './table.ts'
 
 type Table = typeof settingsTable
@@ -27,6 +27,7 @@ export class SettingsError extends Error {
 const DEFAULT_BODY_MEMORY = 64 * 2 ** 20
 /** How many bodies of the largest size fit into the default of `MAX_BODY_MEMORY`. */
 const BODIES = 4
+const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL']
 
 /**
  * Reads the settings from the environment; an empty variable counts as not set.
@@ -71,32 +72,24 @@ function toCamelCase(name: string): string {
   return name.toLowerCase().replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase())
 }
 
-const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
-
-function findMissing(environment: Environment): string[] {
-  return [...findMissingDatabase(environment), ...findMissingIssuer(environment)]
-}
-
-/** In production the default would be a new, empty database where the setting was lost. */
-function findMissingDatabase({ NODE_ENV: mode, DATABASE_URL: url }: Environment): string[] {
-  if (mode !== 'production' || url) return []
-  return [
-    'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants',
-  ]
-}
-
 /** Returns a warning about a NODE_ENV that looks like production and is not. Quotes come from files for Docker. */
 export function findMistakenMode({ NODE_ENV: mode = '' }: Environment): string | undefined {
   if (mode === 'production' || !/^\W*pro?d/i.test(mode)) return undefined
   return `NODE_ENV=${mode} is not NODE_ENV=production: what holds in production does not hold here`
 }
 
-/** Without one of an issuer's settings, tokens that are meant for other services would be accepted. */
-function findMissingIssuer(environment: Environment): string[] {
+function findMissing(environment: Environment): string[] {
+  const missing: string[] = []
+  // The default would be a new, empty database where the setting was lost.
+  if (environment['NODE_ENV'] === 'production' && !environment['DATABASE_URL']) {
+    const examples = 'file:/srv/plants.db or postgresql://localhost/plants'
+    missing.push(`DATABASE_URL must be set with NODE_ENV=production, such as ${examples}`)
+  }
+  // Without one of an issuer's settings, tokens that are meant for other services would be accepted.
   const present = ISSUER_SETTINGS.find((name) => environment[name])
-  if (present === undefined) return []
-  const missing = ISSUER_SETTINGS.filter((name) => !environment[name])
-  return missing.map((name) => `${name} must be set too, since ${present} is`)
+  if (present === undefined) return missing
+  const others = ISSUER_SETTINGS.filter((name) => !environment[name])
+  return [...missing, ...others.map((name) => `${name} must be set too, since ${present} is`)]
 }
 
 function findContradictions(environment: Environment, values: Values): string[] {

@@ -5,6 +5,7 @@ import {
   DatabaseUrlSchema,
   KeysUrlSchema,
   MemorySchema,
+  OnOffSchema,
   OriginsSchema,
   PortSchema,
   PublicUrlSchema,
@@ -15,8 +16,6 @@ import {
   TimeoutSchema,
   TrustProxySchema,
 } from './formats.ts'
-
-const OnOffSchema = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((value) => value === 'on')
 
 /** A setting: its format, and what `.env.example` and the README say about it. */
 export interface SettingEntry {

@@ -1,5 +1,6 @@
-/** The commands migrate and backup, and the help of all commands. */
+/** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -7,8 +8,10 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 if (!isLong)
   console.log('server/test/commands/command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
@@ -20,39 +23,60 @@ beforeEach(() => {
   environment = { DATABASE_URL: `file:${path.join(folder, 'plant-store.db')}` }
 })
 
-test('migrate updates a database, and reports if there is nothing to do', async () => {
-  expect((await runCommand(['migrate'], environment)).stdout).toMatch(/^Applied: \d+_initial/)
-  expect((await runCommand(['migrate'], environment)).stdout).toContain('up to date')
+test('a process prints results and the log apart, and has the exit code', async () => {
+  const migrated = await runCommand(['migrate'], environment)
+  expect(migrated).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Applied: \d+_initial/) })
+  const created = await runCommand(['token', 'create', '--account', 'me'], environment)
+  expect(created).toEqual({
+    exitCode: 0,
+    stdout: expect.stringMatching(/^pst_\w{49}\n$/),
+    stderr: expect.stringMatching(/^\{.*"event":"token created".*\}\n$/),
+  })
+  const unknown = await runCommand(['token', 'revoke', 'none'], environment)
+  expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^plant-store: token "none" does not/) })
+  const mistyped = await runCommand(['serv'], environment)
+  expect(mistyped).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('Did you mean serve?') })
+  expect(await runCommand([], environment)).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^Usage: /) })
+})
+
+test.skipIf(!existsSync('/dev/full'))('a closed output is an error, and a closed pipe none', async () => {
+  await runInProcess(['migrate'], environment)
+  const run = (rest: string) => {
+    const words = commandLine(['token', 'list']).map((word) => `'${word}'`)
+    const env = { PATH: process.env['PATH'], ...environment }
+    return promisify(execFile)('bash', ['--norc', '-c', `set -o pipefail; ${words.join(' ')} ${rest}`], { env })
+  }
+  await expect(run('>&-')).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/\(EBADF\).*\n$/) })
+  await expect(run('> /dev/full')).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/\(ENOSPC\).*\n$/) })
+  for (const rest of ['| true', '> /dev/null']) expect(await run(rest)).toEqual({ stdout: '', stderr: '' })
+})
+
+test('migrate reports if there is nothing to do', async () => {
+  await runInProcess(['migrate'], environment)
+  const stdout = 'The database is up to date.\n'
+  expect(await runInProcess(['migrate'], environment)).toEqual({ exitCode: 0, stdout, stderr: '' })
 })
 
 test('backup copies the database while the server runs, but never over a file', async () => {
-  const server = await startServerProcess(environment)
   const copy = path.join(folder, 'copy.db')
-  try {
-    const token = /pst_\w+/.exec(server.output())?.[0]
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    await fetch(`${server.url}/plants`, { method: 'POST', headers, body: '{"id":9223372036854775807,"name":"Ficus"}' })
-    const { exitCode, stdout } = await runCommand(['backup', copy], environment)
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining(copy)])
-    const bytes = await readFile(copy)
-    const again = await runCommand(['backup', copy], environment)
-    expect(again.exitCode).toBe(1)
-    expect(again.stderr).toMatch(/^plant-store: .*copy\.db.*\n$/)
-    expect(await readFile(copy)).toEqual(bytes)
+  await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
+  expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
+  const stdout = `The database is copied to ${copy}.\n`
+  expect(await runInProcess(['backup', copy], environment)).toEqual({ exitCode: 0, stdout, stderr: '' })
+  const bytes = await readFile(copy)
+  const again = await runInProcess(['backup', copy], environment)
+  expect(again).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^plant-store: .*copy\.db.*\n$/) })
+  expect(await readFile(copy)).toEqual(bytes)
 
-    const restored = await startServerProcess({ DATABASE_URL: `file:${copy}` })
-    expect(await (await fetch(`${restored.url}/plants`, { headers })).json()).toEqual([{ name: 'Ficus' }])
-    expect(await restored.end()).toBe(0)
-  } finally {
-    await server.end()
-  }
+  await using restored = await startTestServer({ databaseUrl: `file:${copy}` })
+  expect(await (await restored.call('/plants', { token: server.token })).json()).toEqual([{ name: 'Ficus' }])
 })
 
 // On other systems, `script` takes other arguments.
 test.skipIf(process.platform !== 'linux')(
   'backup shows its progress in a terminal, apart from its result',
   async () => {
-    await runCommand(['migrate'], environment)
+    await runInProcess(['migrate'], environment)
     const file = environment.DATABASE_URL.replace('file:', '')
     runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', hex(zeroblob(16000000)))`)
     const copy = path.join(folder, 'copy.db')
@@ -67,18 +91,12 @@ test.skipIf(process.platform !== 'linux')(
     expect(lines.length).toBeGreaterThan(0)
     for (const line of lines) {
       const [text, end] = line.split('\x1b')
-      expect(text).toMatch(/^(\[#*-*\] copying \d+%: \d+ MB, \d+ MB\/s(, \d+ s left)?|checking the copy: \d+ s)$/)
+      expect(text).toMatch(/^(copying \d+%: \d+ MB(, \d+ s left)?|checking the copy: \d+ s)$/)
       expect(end).toBe('[K')
     }
     expect(await readFile(result, 'utf8')).toBe(`The database is copied to ${copy}.\n`)
   },
 )
-
-test('--help lists the commands and exits with 0', async () => {
-  const { exitCode, stdout } = await runCommand(['--help'])
-  expect(exitCode).toBe(0)
-  for (const command of ['serve', 'token', 'migrate', 'backup', 'copy']) expect(stdout).toContain(command)
-})
 
 test('the README lists every command, with the arguments and options of its help', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
@@ -87,12 +105,11 @@ test('the README lists every command, with the arguments and options of its help
   const nameOf = (usage: string) => usage.replace(/ +(?:\[?--|[A-Z]).*/, '')
   expect(usages.map(nameOf)).toEqual(await listCommands())
   for (const usage of usages) {
-    const { stdout: help } = await runCommand([...nameOf(usage).split(' '), '--help'])
+    const { exitCode, stdout: help } = await runInProcess([...nameOf(usage).split(' '), '--help'])
+    expect(exitCode).toBe(0)
     const options = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option)
-    expect(
-      [...usage.matchAll(/--[a-z-]+/g)].map(([option]) => option),
-      usage,
-    ).toEqual(options)
+    const named = [...usage.matchAll(/--[a-z-]+/g)].map(([option]) => option)
+    expect(named, usage).toEqual(options)
     expect(/^Usage: .*<\w+>/m.test(help), usage).toBe(/ [A-Z]+$/.test(usage.replace(/\[?--.*/, '')))
     const defaults = [...help.matchAll(/\(default: "(.*)"\)/g)].map(([, value]) => ` ${value}]`)
     for (const value of defaults) expect(usage).toContain(value)
@@ -101,7 +118,7 @@ test('the README lists every command, with the arguments and options of its help
 
 /** Returns the commands that the help lists, such as `token create`. */
 async function listCommands(...parents: string[]): Promise<string[]> {
-  const { stdout } = await runCommand([...parents, '--help'])
+  const { stdout } = await runInProcess([...parents, '--help'])
   const [, section = ''] = /\nCommands:\n((?: .*\n)+)/.exec(stdout) ?? []
   const names = [...section.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
   const found = await Promise.all(
@@ -115,37 +132,49 @@ test('--version prints the version of the package', async () => {
   expect(await runCommand(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-test.skipIf(!isLong)(
-  'the help of every command has examples, and each of them works as pasted',
-  { timeout: 180_000 },
-  async () => {
-    const postgresql = await startPostgresql()
-    onTestFinished(postgresql.remove)
-    const shared = postgresql.url('plants')
-    const bin = path.join(folder, 'bin')
-    await mkdir(bin)
-    await writeFile(path.join(bin, 'plant-store'), `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`, {
-      mode: 0o755,
-    })
-    const shell = (script: string) =>
-      promisify(execFile)('sh', ['-euc', script], {
-        cwd: folder,
-        env: { ...environment, PATH: `${bin}:${process.env['PATH']}` },
-      })
-    const { stdout: id } = await shell(
-      `plant-store migrate >/dev/null; plant-store token create --account me >/dev/null && plant-store token list | awk 'END { print $1 }'`,
-    )
-
-    for (const command of ['', 'token', ...(await listCommands())]) {
-      const { stdout } = await runCommand([...command.split(' ').filter(Boolean), '--help'])
-      const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
-      expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
-      for (const example of examples) {
-        expect(example).toContain(`plant-store ${command}`.trim())
-        // Other tests start servers.
-        if (!/ serve$/.test(example))
-          await shell(example.replace('ID', id.trim()).replace('postgresql://localhost/plants', shared))
-      }
-    }
+test.each(['prod', 'PRD', 'Production', 'production ', '"production"', 'prodution'])(
+  'NODE_ENV=%s is a warning',
+  async (mode) => {
+    const { exitCode, stderr } = await runInProcess(['migrate'], { ...environment, NODE_ENV: mode })
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining(`NODE_ENV=${mode} is not NODE_ENV=production`)])
   },
 )
+
+test.each(['production', 'development', 'test', 'staging', ''])('NODE_ENV=%s is not', async (mode) => {
+  expect((await runInProcess(['migrate'], { ...environment, NODE_ENV: mode })).stderr).toBe('')
+})
+
+test('the help of every command has examples, and in the long tests each of them works as pasted', {
+  timeout: 180_000,
+}, async () => {
+  const shell = isLong ? await openShell() : undefined
+  for (const command of ['', 'token', ...(await listCommands())]) {
+    const { stdout } = await runInProcess([...command.split(' ').filter(Boolean), '--help'])
+    const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
+    expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
+    for (const example of examples) {
+      expect(example).toContain(`plant-store ${command}`.trim())
+      // Other tests start servers.
+      if (!/ serve$/.test(example)) await shell?.(example)
+    }
+  }
+})
+
+/** Opens a shell with the command `plant-store`, a database and a token. */
+async function openShell(): Promise<(example: string) => Promise<unknown>> {
+  const postgresql = await startPostgresql()
+  onTestFinished(postgresql.remove)
+  const shared = postgresql.url('plants')
+  const bin = path.join(folder, 'bin')
+  await mkdir(bin)
+  const script = `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`
+  await writeFile(path.join(bin, 'plant-store'), script, { mode: 0o755 })
+  await runInProcess(['migrate'], environment)
+  const { stdout } = await runInProcess(['token', 'create', '--account', 'me', '--json'], environment)
+  const { id } = JSON.parse(stdout)
+  const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
+  return (example) => {
+    const text = example.replace('ID', id).replace('postgresql://localhost/plants', shared)
+    return promisify(execFile)('sh', ['-euc', text], { cwd: folder, env })
+  }
+}

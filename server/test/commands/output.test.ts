@@ -1,110 +1,81 @@
-/** What the commands do if their output cannot be written: to a full disk, a closed descriptor, a closed pipe. */
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { promisify } from 'node:util'
+/** What the commands do if their output cannot be written. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, existsSync, openSync } from 'node:fs'
+import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
-import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
-import { type CommandResult, commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { newDatabase, query, runSql } from '../../../test/helpers/database/databases.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 let environment: { DATABASE_URL: string }
-let file: string
 beforeEach(async () => {
-  const database = temporaryDatabase()
-  file = database.file
-  environment = { DATABASE_URL: database.url }
-  await writeNewDatabase(file)
+  environment = { DATABASE_URL: await newDatabase() }
 })
 
-/** Runs a command with a redirection or a pipe. */
-async function runInShell(command: string, rest: string, more: Record<string, string> = {}): Promise<CommandResult> {
-  const words = commandLine([]).map((word) => `'${word}'`)
-  const env = { PATH: process.env['PATH'], ...environment, ...more }
-  const script = `set -o pipefail; ${words.join(' ')} ${command} ${rest}`
-  return await promisify(execFile)('bash', ['--norc', '-c', script], { env }).then(
-    ({ stdout, stderr }) => ({ exitCode: 0, stdout, stderr }),
-    ({ code, stdout, stderr }) => ({ exitCode: code, stdout, stderr }),
-  )
+const stored = () => query(environment.DATABASE_URL, 'SELECT "revokedAt" FROM "Token"')
+
+// Descriptors that cannot be written, by the code of the error.
+const UNWRITABLE: [string, code: string, open: () => number][] = [
+  ['a full disk', 'ENOSPC', () => openSync('/dev/full', 'w')],
+  // What Node.js opens where a standard output was closed.
+  ['a closed descriptor', 'EBADF', () => openSync('/dev/null', 'r+')],
+  ['a read-only descriptor', 'EBADF', () => openSync('/dev/null', 'r')],
+  ['a closed pipe', 'EPIPE', openClosedPipe],
+]
+
+function openClosedPipe(): number {
+  const file = path.join(temporaryFolder(), 'pipe')
+  execFileSync('mkfifo', [file])
+  const reader = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  const writer = openSync(file, 'w')
+  closeSync(reader)
+  return writer
 }
 
-function listTokens(): { id: string; revokedAt: unknown }[] {
-  return query(file, 'SELECT "id", "revokedAt" FROM "Token"') as ReturnType<typeof listTokens>
-}
+describe.skipIf(!existsSync('/dev/full')).each(UNWRITABLE)('%s as standard output', (name, code, open) => {
+  const runUnread = (...args: string[]) =>
+    runInProcess(args, { ...environment, LOG_LEVEL: 'silent' }, { output: open() })
+  const message = (text: string) => expect.stringMatching(new RegExp(`^plant-store: .*${text}.* \\(${code}\\).*\\n$`))
 
-describe.skipIf(!existsSync('/dev/full'))('token create', { timeout: 180_000 }, () => {
-  test.each([
-    ['a full disk', '> /dev/full', 'ENOSPC'],
-    ['a closed descriptor', '>&-', 'EBADF'],
-    ['a read-only descriptor', '1< /dev/null', 'EBADF'],
-    ['a closed pipe', '| true', 'EPIPE'],
-  ])('to %s fails and revokes the token', async (_, rest, code) => {
-    const { exitCode, stdout, stderr } = await runInShell('token create --account alice', rest, { LOG_LEVEL: 'silent' })
-    expect([exitCode, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(new RegExp(`^plant-store: the token is revoked.* \\(${code}\\).*\\n$`))
-    expect(listTokens()).toMatchObject([{ revokedAt: expect.anything() }])
+  test('makes create fail, and revokes the token', async () => {
+    const stderr = message('the token is revoked')
+    expect(await runUnread('token', 'create', '--account', 'alice')).toEqual({ exitCode: 1, stdout: '', stderr })
+    expect(await stored()).toMatchObject([{ revokedAt: expect.anything() }])
   })
 
-  test.each(['2> /dev/full', '2>&-'])('succeeds if its log cannot be written (%s)', async (rest) => {
-    const { exitCode, stdout } = await runInShell('token create --account alice', rest)
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^pst_\w{49}\n$/)])
-    expect(listTokens()).toMatchObject([{ revokedAt: null }])
-  })
-
-  test('logs created and revoked tokens to standard error, but never the secret', async () => {
-    const created = await runCommand(['token', 'create', '--account', 'alice', '--scope', 'read'], environment)
-    const [token] = listTokens()
-    const tokenId = token?.id ?? ''
-    const event = { level: 'info', tokenId, account: 'alice', scopes: ['read'], expiresAt: null }
-    expect(JSON.parse(created.stderr)).toMatchObject({ ...event, event: 'token created' })
-    expect(created.stderr).not.toMatch(/pst_|[0-9a-f]{64}/)
-    const revoked = await runCommand(['token', 'revoke', tokenId], environment)
-    expect(JSON.parse(revoked.stderr)).toMatchObject({ ...event, event: 'token revoked' })
-    const silent = { ...environment, LOG_LEVEL: 'silent' }
-    expect((await runCommand(['token', 'create', '--account', 'alice'], silent)).stderr).toBe('')
-  })
-})
-
-describe.skipIf(!existsSync('/dev/full'))('output that cannot be written', { timeout: 180_000 }, () => {
-  const RESULTS = ['token list', 'token --help', '--version']
-
-  test.each([
-    ['> /dev/full', 'ENOSPC'],
-    ['>&-', 'EBADF'],
-  ])('is an error of the commands that only print (%s)', async (rest, code) => {
-    for (const command of RESULTS) {
-      expect(await runInShell(command, rest), command).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: expect.stringMatching(new RegExp(`^plant-store: .*\\(${code}\\).*\\n$`)),
-      })
+  test('is an error of commands that only print, unless the reader has gone', async () => {
+    for (const args of [['token', 'list'], ['token', '--help'], ['--version']]) {
+      const expected =
+        code === 'EPIPE' ? { exitCode: 0, stderr: '' } : { exitCode: 1, stderr: message('cannot be written') }
+      expect(await runUnread(...args), args.join(' ')).toMatchObject(expected)
     }
-  })
-
-  test('is not an error if the pipe is closed or the output is discarded', async () => {
-    for (const command of RESULTS) {
-      expect(await runInShell(command, '| true'), command).toEqual({ exitCode: 0, stdout: '', stderr: '' })
-    }
-    expect(await runInShell('token list', '> /dev/null')).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 
   test('is an error of the other commands, which says what was done', async () => {
-    runSql(file, `INSERT INTO "Token" ("id", "hash", "account", "scopes") VALUES ('one', 'hash', 'alice', 'read')`)
-    const silent = { LOG_LEVEL: 'silent' }
-    const copy = `${file}.copy`
-    for (const [command, done] of [
-      ['migrate', 'up to date'],
-      [`backup '${copy}'`, copy],
-      ['token revoke one', 'revoked one'],
+    const sql = `INSERT INTO "Token" ("id", "hash", "account", "scopes") VALUES ('one', 'hash', 'alice', 'read')`
+    await runSql(environment.DATABASE_URL, sql)
+    const copy = path.join(temporaryFolder(), 'copy.db')
+    const isQuiet = name === 'a closed descriptor' || code === 'EPIPE'
+    for (const [args, done] of [
+      [['migrate'], 'up to date'],
+      [['token', 'revoke', 'one'], 'revoked one'],
+      [['backup', copy], copy],
     ] as const) {
-      expect(await runInShell(command, '> /dev/full', silent), command).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: expect.stringMatching(new RegExp(`^plant-store: .*${done}.* \\(ENOSPC\\).*\\n$`)),
-      })
-      if (command === 'migrate') expect(await runInShell(command, '| true')).toMatchObject({ exitCode: 0, stderr: '' })
+      const expected = isQuiet ? { exitCode: 0, stderr: '' } : { exitCode: 1, stderr: message(done) }
+      expect(await runUnread(...args), args.join(' ')).toMatchObject(expected)
     }
     expect(existsSync(copy)).toBe(true)
-    expect(listTokens()).toMatchObject([{ revokedAt: expect.anything() }])
+    expect(await stored()).toMatchObject([{ revokedAt: expect.anything() }])
   })
 })
+
+test.skipIf(!existsSync('/dev/full'))(
+  'a log that cannot be written does not keep a token from being created',
+  async () => {
+    for (const errors of [openSync('/dev/full', 'w'), openSync('/dev/null', 'r')]) {
+      const result = await runInProcess(['token', 'create', '--account', 'alice'], environment, { errors })
+      expect([result.exitCode, result.stdout]).toEqual([0, expect.stringMatching(/^pst_\w{49}\n$/)])
+    }
+    expect(await stored()).toMatchObject([{ revokedAt: null }, { revokedAt: null }])
+  },
+)

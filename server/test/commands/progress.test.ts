@@ -1,72 +1,63 @@
-import { expect, test } from 'vitest'
-import { createProgressDisplay, type Progress } from '../../src/commands/console/progress.ts'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { type Progress, withProgress } from '../../src/commands/progress.ts'
 
-/** Shows progress at these times, in milliseconds, and returns what was written at each. */
-function show(isTerminal: boolean, steps: [at: number, progress: Partial<Progress & { done: number }>][]): string[] {
-  let time = 0
-  let written = ''
-  const write = (text: string) => {
-    written += text
+beforeEach(() => {
+  vi.useFakeTimers()
+  return () => void vi.useRealTimers()
+})
+
+/** Shows progress at these times, in milliseconds, to the end of the last one, and returns what was written. */
+async function show(isTerminal: boolean, end: number, steps: [at: number, Progress][]): Promise<string[]> {
+  const written: string[] = []
+  const run = async (report: (progress: Progress) => void) => {
+    for (const [index, [at, progress]] of steps.entries()) {
+      report(progress)
+      await vi.advanceTimersByTimeAsync((steps[index + 1]?.[0] ?? end) - at)
+    }
   }
-  const display = createProgressDisplay({ isTerminal, write, now: () => time })
-  return steps.map(([at, progress]) => {
-    time = at
-    written = ''
-    display.show({ phase: 'copying', done: 0, unit: 'plants', fraction: 0, begin: 0, ...progress })
-    return written
-  })
+  await withProgress(run, { isTerminal, write: (text) => void written.push(text) })
+  return written
 }
 
-test('without a terminal there is a line every five seconds', () => {
-  const lines = show(false, [
-    [4_999, { done: 400, fraction: 0.2 }],
-    [5_000, { done: 500, fraction: 0.25 }],
-    [9_999, { done: 900, fraction: 0.4 }],
-    [10_000, { done: 1_000, fraction: 0.5 }],
+test('without a terminal there is a line every five seconds, with the time that is left', async () => {
+  const lines = await show(false, 12_000, [
+    [0, { phase: 'copying', done: '0 MB', fraction: 0 }],
+    [4_000, { phase: 'copying', done: '400 MB', fraction: 0.2 }],
+    [6_000, { phase: 'copying', done: '600 MB', fraction: 0.4 }],
   ])
   expect(lines).toEqual([
-    '',
-    'plant-store: copying 25%: 500 plants, 100 plants/s, 15 s left\n',
-    '',
-    'plant-store: copying 50%: 1,000 plants, 100 plants/s, 10 s left\n',
+    'plant-store: copying 20%: 400 MB, 20 s left\n',
+    'plant-store: copying 40%: 600 MB, 15 s left\n',
   ])
 })
 
-test('a terminal gets a bar that replaces itself, at most ten times a second', () => {
-  expect(
-    show(true, [
-      [99, { done: 9 }],
-      [1_000, { done: 5_000, fraction: 0.5 }],
-      [1_099, { done: 9_000, fraction: 0.9 }],
-      [2_000, { done: 10_000, fraction: 1 }],
-    ]),
-  ).toEqual([
-    '',
-    '\r[############------------] copying 50%: 5,000 plants, 5,000 plants/s, 1 s left\x1b[K',
-    '',
-    '\r[########################] copying 100%: 10,000 plants, 5,000 plants/s, 0 s left\x1b[K',
+test('the line of a terminal replaces itself ten times a second, and is removed in the end', async () => {
+  const lines = await show(true, 250, [
+    [0, { phase: 'copying', done: '0 plants', fraction: 0 }],
+    [50, { phase: 'copying', done: '5,000 plants', fraction: 0.5 }],
+    [150, { phase: 'copying', done: '10,000 plants', fraction: 1 }],
+  ])
+  expect(lines).toEqual([
+    '\rcopying 50%: 5,000 plants, 0 s left\x1b[K',
+    '\rcopying 100%: 10,000 plants, 0 s left\x1b[K',
+    '\r\x1b[K',
   ])
 })
 
-test('the rate and the time left are those of the phase, also of a copy that continues', () => {
-  const [, , line] = show(false, [
-    [1_000, { phase: 'comparing', done: 5_000, fraction: 0.5 }],
-    [2_000, { phase: 'copying', done: 1, fraction: 0.5, begin: 0.5 }],
-    [121_000, { phase: 'copying', done: 12_000, fraction: 0.6, begin: 0.5 }],
+test('the time left is that of the phase, also of one that continues; without a measure there is the time so far', async () => {
+  const lines = await show(false, 151_000, [
+    [0, { phase: 'comparing', done: '5,000 plants', fraction: 0.5 }],
+    [1_000, { phase: 'copying', done: '6,000 plants', fraction: 0.5 }],
+    [119_000, { phase: 'copying', done: '12,000 plants', fraction: 0.6 }],
+    [126_000, { phase: 'checking the copy' }],
   ])
-  expect(line).toBe('plant-store: copying 60%: 12,000 plants, 100 plants/s, 8 min 0 s left\n')
+  expect(lines[0]).toBe('plant-store: copying 50%: 6,000 plants\n')
+  expect(lines[23]).toBe('plant-store: copying 60%: 12,000 plants, 7 min 56 s left\n')
+  expect(lines.slice(25)).toEqual(
+    Array.from([4, 9, 14, 19, 24], (time) => `plant-store: checking the copy: ${time} s\n`),
+  )
 })
 
-test('a backup is measured in MB, and what has no measure by its time', () => {
-  const steps: [number, object][] = [
-    [6_000, { unit: 'MB', done: 600, fraction: 0.5 }],
-    [12_000, { phase: 'checking the copy', fraction: undefined }],
-    [72_000, { phase: 'checking the copy', fraction: undefined }],
-  ]
-  expect(show(false, steps)).toEqual([
-    'plant-store: copying 50%: 600 MB, 100 MB/s, 6 s left\n',
-    'plant-store: checking the copy: 6 s\n',
-    'plant-store: checking the copy: 1 min 6 s\n',
-  ])
-  expect(show(true, steps)[1]).toBe('\rchecking the copy: 6 s\x1b[K')
+test('nothing is written by what is done soon', async () => {
+  for (const isTerminal of [true, false]) expect(await show(isTerminal, 90, [[0, { phase: 'copying' }]])).toEqual([])
 })

@@ -1,147 +1,217 @@
-/** The command serve, as an operator sees it. */
-import { execFile } from 'node:child_process'
+/** The command serve, as an operator sees it: its greeting, and what keeps it from starting. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import BetterSqlite3 from 'better-sqlite3'
-import { beforeEach, expect, test } from 'vitest'
-import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { connect, query } from '../../../test/helpers/database/sqlite.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { commandLine, runCommand, spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
+import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
+
+const DAY = 86_400_000
 
 let folder: string
+let file: string
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
   folder = temporaryFolder()
-  environment = { DATABASE_URL: `file:${path.join(folder, 'plant-store.db')}` }
+  file = path.join(folder, 'plant-store.db')
+  environment = { DATABASE_URL: `file:${file}` }
 })
 
-test('prints curl lines that work as pasted if the database is empty', async () => {
-  const server = await startServerProcess(environment)
-  try {
+/** Creates a database, and locks it as another process does. */
+async function lockEmptyDatabase(): Promise<ReturnType<typeof connect>> {
+  await runInProcess(['migrate'], environment)
+  // The first to open it prepares it for servers.
+  await runInProcess(['token', 'list'], environment)
+  const other = connect(file)
+  other.exec('BEGIN IMMEDIATE')
+  return other
+}
+
+const storedTokens = () => query(file, 'SELECT * FROM "Token"') as Record<string, string | null>[]
+
+describe('the greeting', () => {
+  test('of an empty database has curl lines that work as pasted, with a token for 7 days that is not logged', async () => {
+    const server = await startServerProcess(environment)
     const [create = '', list = ''] = server.output().match(/^ {2}curl .*$/gm) ?? []
     const shell = promisify(execFile)
     expect((await shell('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
     expect((await shell('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
     expect(server.output()).toContain(`Or open ${server.url}/docs in a browser.`)
-  } finally {
+    expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${file}".*"msg":"ready"`))
     expect(await server.end()).toBe(0)
-  }
-  const again = await startServerProcess(environment)
-  expect(again.output()).not.toContain('curl')
-  expect(await again.end('SIGINT')).toBe(0)
-})
+    expect(await readdir(folder)).toEqual(['plant-store.db'])
 
-test('names the database in the line "ready"', async () => {
-  const server = await startServerProcess(environment)
-  expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${folder}/plant-store.db".*"msg":"ready"`))
-  expect(await server.end()).toBe(0)
-})
+    expect(server.output()).toMatch(/token of the account "demo".* 7 days/)
+    const [token] = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
+    expect(Math.round((Date.parse(token.expiresAt) - Date.parse(token.createdAt)) / DAY)).toBe(7)
+    const logged = eventLines(server.output(), 'token created')
+    expect(logged).toMatchObject([{ tokenId: token.id, account: 'demo', expiresAt: token.expiresAt }])
+    expect(JSON.stringify(logged)).not.toContain('pst_')
 
-test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
-  'in production without a DATABASE_URL, %s is a mistake',
-  async (...args) => {
-    for (const empty of [{}, { DATABASE_URL: '' }]) {
-      const { exitCode, stdout, stderr } = await runCommand(args, { NODE_ENV: 'production', PORT: '0', ...empty })
-      expect({ exitCode, stdout, stderr }).toEqual({
-        exitCode: 2,
-        stdout: '',
-        stderr: `plant-store: Fix these settings and start again:
-  DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants
-`,
-      })
-    }
-  },
-)
-
-test('reports a missing folder in one line, with exit code 1, and does not create it', async () => {
-  for (const command of ['serve', 'migrate']) {
-    const { exitCode, stderr } = await runCommand([command], { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` })
-    expect([exitCode, stderr]).toEqual([
-      1,
-      `plant-store: ${folder}/not does not exist: create this folder, mount its disk, or check DATABASE_URL\n`,
-    ])
-  }
-  expect(await readdir(folder)).toEqual([])
-})
-
-test.each([
-  [{ HOST: '999.1.1.1' }, /HOST 999\.1\.1\.1 is not an address of this machine/],
-  [{ HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
-  [
-    { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' },
-    /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be read \(ENOENT\)/,
-  ],
-  [{ DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL names several hosts/],
-])('exits with 2, so that it is not restarted for ever, with %o', async (mistake, message) => {
-  const result = await runCommand(['serve'], { ...environment, PORT: '0', ...mistake })
-  expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) })
-})
-
-test('exits with 0 on SIGTERM, and leaves one file: the database', async () => {
-  const server = await startServerProcess(environment)
-  expect(await server.end()).toBe(0)
-  expect(await readdir(folder)).toEqual(['plant-store.db'])
-})
-
-test('reports all invalid settings together, with exit code 2', async () => {
-  const { exitCode, stdout, stderr } = await runCommand(['serve'], {
-    PORT: '99999',
-    DATABASE_URL: 'postgres://x',
-    PUBLIC_URL: 'plants',
-    LOG_LEVEL: 'loud',
-    BODY_LIMIT: 'big',
+    const again = await startServerProcess(environment)
+    expect(again.output()).not.toContain('curl')
+    expect(await again.end('SIGINT')).toBe(0)
   })
-  expect([exitCode, stdout]).toEqual([2, ''])
-  for (const name of ['PORT', 'DATABASE_URL', 'PUBLIC_URL', 'LOG_LEVEL', 'BODY_LIMIT']) {
-    expect(stderr).toMatch(new RegExp(`^  ${name} \\S`, 'm'))
-  }
-  expect(stderr).not.toContain('at ')
-})
 
-test('reports a port in use in one line, with exit code 1, and changes nothing on disk', async () => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => other.once('listening', resolve))
-  const { port } = other.address() as AddressInfo
-  const reported = async (settings: Record<string, string>) => {
-    const { exitCode, stderr } = await runCommand(['serve'], { ...environment, PORT: String(port), ...settings })
-    expect(exitCode).toBe(1)
-    expect(stderr).toMatch(new RegExp(`^plant-store: PORT ${port} .*\\n$`))
-    expect(await readdir(folder)).toEqual([])
-  }
-  await reported({})
-  other.close()
-  await reported({ ADMIN_PORT: String(port) })
-})
+  test('in production is a line of the log, as all output is, with a command that creates a token', async () => {
+    const url = `file:${folder}/it's "new".db`
+    const server = await startServerProcess({ DATABASE_URL: url, NODE_ENV: 'production' })
+    expect(await server.end()).toBe(0)
+    expect(readLines(server.output())).toHaveLength(server.output().trimEnd().split('\n').length)
+    expect(server.output()).not.toContain('pst_')
+    const [line] = eventLines(server.output(), 'empty database')
+    expect(line).toMatchObject({ level: 'info', msg: expect.stringMatching(/^the plant store is empty: create a tok/) })
+    const [, command = ''] = /with "(.*)"$/.exec(String(line?.['msg'])) ?? []
+    expect(await runPrinted(command), command).toMatch(/^pst_\w{49}\n$/)
+    const { stdout } = await runInProcess(['token', 'list', '--json'], { DATABASE_URL: url })
+    expect(JSON.parse(stdout)).toHaveLength(1)
+  })
 
-test('serves without a greeting while another process keeps an empty database locked', async () => {
-  const prepared = await startServerProcess({ ...environment, NODE_ENV: 'production' })
-  expect(await prepared.end()).toBe(0)
-  const locker = new BetterSqlite3(path.join(folder, 'plant-store.db'))
-  try {
-    locker.exec('BEGIN IMMEDIATE')
+  test('is left out while another process keeps the database locked', async () => {
+    const other = await lockEmptyDatabase()
     const server = await startServerProcess(environment)
     expect((await fetch(`${server.url}/plants`)).status).toBe(401)
     expect(await server.end()).toBe(0)
-    expect(server.output()).toMatch(
-      /"level":"warn".*"no token was printed: .*locked by another process.*create a token/,
-    )
+    other.close()
+    expect(server.output()).toMatch(/"level":"warn".*"no token was printed: .*locked by another process.*create a tok/)
     expect(server.output()).not.toContain('curl')
-  } finally {
-    locker.close()
-  }
-  const server = await startServerProcess(environment)
-  expect(server.output()).toContain('curl')
-  expect(await server.end()).toBe(0)
+    const next = await startServerProcess(environment)
+    expect(next.output()).toContain('curl')
+    expect(await next.end()).toBe(0)
+  })
+
+  test('has no valid token if SIGTERM comes while it is created', async () => {
+    const other = await lockEmptyDatabase()
+    const port = String(await freePort())
+    const server = spawnCommand(['serve'], { ...environment, PORT: port, SHUTDOWN_DELAY: '0' })
+    const closed = once(server, 'close')
+    let output = ''
+    server.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    await until(async () => (await fetch(`http://127.0.0.1:${port}/plants`).catch(() => undefined))?.status === 401)
+    server.kill('SIGTERM')
+    await until(() => output.includes('"msg":"closing"'))
+    other.close()
+    expect(await closed).toEqual([0, null])
+    expect(output).not.toContain('pst_')
+    expect(output).not.toContain('"msg":"ready"')
+    expect(storedTokens().filter(({ revokedAt }) => revokedAt === null)).toEqual([])
+  })
+
+  test.skipIf(!existsSync('/dev/full'))('and a log that cannot be written do not stop the server', async () => {
+    const port = String(await freePort())
+    const words = commandLine(['serve']).map((word) => `'${word}'`)
+    const env = { PATH: process.env['PATH'], ...environment, PORT: port, SHUTDOWN_DELAY: '0' }
+    const child = spawn('sh', ['-c', `exec ${words.join(' ')} > /dev/full`], { env })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const closed = once(child, 'close')
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    await until(() => stderr.includes('\n'))
+    expect(stderr).toMatch(/^plant-store: no token .*\(ENOSPC\).*\n$/)
+    expect((await fetch(`http://127.0.0.1:${port}/plants`)).status).toBe(401)
+    child.kill('SIGTERM')
+    expect(await closed).toEqual([0, null])
+    expect(storedTokens()).toMatchObject([{ account: 'demo', revokedAt: expect.anything() }])
+  })
 })
 
-test('reports a file that is not a database in one line, with exit code 1, and does not change it', async () => {
-  const file = path.join(folder, 'notes.txt')
-  await writeFile(file, 'These are my notes, and they are longer than a hundred bytes. '.repeat(100))
-  const before = await readFile(file)
-  const { exitCode, stderr } = await runCommand(['serve'], { PORT: '0', DATABASE_URL: `file:${file}` })
-  expect(exitCode).toBe(1)
-  expect(stderr).toMatch(/^plant-store: .*notes\.txt.*\n$/)
-  expect(await readFile(file)).toEqual(before)
-  expect(await readdir(folder)).toEqual(['notes.txt'])
+/** Runs a printed line with the built command line instead of that of `npm run`. */
+async function runPrinted(line: string): Promise<string> {
+  const words = commandLine([]).map((word) => `'${word}'`)
+  const command = line.replace(/npm run --silent plant-store --(?= token)/, words.join(' '))
+  const root = fileURLToPath(new URL('../../../', import.meta.url))
+  const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: root, env: { PATH: process.env['PATH'] } })
+  return stdout
+}
+
+describe('wrong settings', () => {
+  test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
+    'in production without a DATABASE_URL, %s is a mistake',
+    async (...args) => {
+      for (const empty of [{}, { DATABASE_URL: '' }]) {
+        expect(await runInProcess(args, { NODE_ENV: 'production', PORT: '0', ...empty })).toEqual({
+          exitCode: 2,
+          stdout: '',
+          stderr: `plant-store: Fix these settings and start again:
+  DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants
+`,
+        })
+      }
+    },
+  )
+
+  test('are reported together, with exit code 2', async () => {
+    const wrong = {
+      PORT: '99999',
+      DATABASE_URL: 'postgres://x',
+      PUBLIC_URL: 'plants',
+      LOG_LEVEL: 'loud',
+      BODY_LIMIT: 'big',
+    }
+    const { exitCode, stdout, stderr } = await runCommand(['serve'], wrong)
+    expect([exitCode, stdout]).toEqual([2, ''])
+    for (const name of Object.keys(wrong)) expect(stderr).toMatch(new RegExp(`^  ${name} \\S`, 'm'))
+    expect(stderr).not.toContain('at ')
+  })
+
+  test.each([
+    [{ HOST: '999.1.1.1' }, /HOST 999\.1\.1\.1 is not an address of this machine/],
+    [{ HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
+    [
+      { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' },
+      /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be read \(ENOENT\)/,
+    ],
+    [{ DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL names several hosts/],
+  ])('exit with 2, so that it is not restarted for ever, with %o', async (mistake, message) => {
+    const result = await runCommand(['serve'], { ...environment, PORT: '0', ...mistake })
+    expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) })
+  })
+})
+
+describe('what is reported in one line, with exit code 1, and changes nothing on disk', () => {
+  test.each(['serve', 'migrate'])('a missing folder: %s', async (command) => {
+    expect(await runCommand([command], { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` })).toMatchObject({
+      exitCode: 1,
+      stderr: `plant-store: ${folder}/not does not exist: create this folder, mount its disk, or check DATABASE_URL\n`,
+    })
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  test('a port in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const reported = async (settings: Record<string, string>) => {
+      const { exitCode, stderr } = await runCommand(['serve'], { ...environment, PORT: String(port), ...settings })
+      expect([exitCode, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^plant-store: PORT ${port} .*\\n$`))])
+      expect(await readdir(folder)).toEqual([])
+    }
+    await reported({})
+    other.close()
+    await reported({ ADMIN_PORT: String(port) })
+  })
+
+  test('a file that is not a database', async () => {
+    const notes = path.join(folder, 'notes.txt')
+    await writeFile(notes, 'These are my notes, and they are longer than a hundred bytes. '.repeat(100))
+    const before = await readFile(notes)
+    const { exitCode, stderr } = await runCommand(['serve'], { PORT: '0', DATABASE_URL: `file:${notes}` })
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^plant-store: .*notes\.txt.*\n$/)])
+    expect(await readFile(notes)).toEqual(before)
+    expect(await readdir(folder)).toEqual(['notes.txt'])
+  })
 })

@@ -1,140 +1,194 @@
-/** The commands that create, list and revoke tokens. */
-import { beforeEach, expect, test } from 'vitest'
+/** The commands that create, list, revoke and prune tokens. */
+import { beforeEach, describe, expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
-import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
+
+const DAY = 86_400_000
 
 let environment: { DATABASE_URL: string }
 beforeEach(async () => {
   environment = { DATABASE_URL: await newDatabase() }
 })
 
-const create = async (...options: string[]) =>
-  (await runCommand(['token', 'create', '--account', 'alice', ...options], environment)).stdout.trim()
+const run = (...args: string[]) => runInProcess(['token', ...args], environment)
+const create = async (...options: string[]) => (await run('create', '--account', 'alice', ...options)).stdout.trim()
+const list = async (...options: string[]) => JSON.parse((await run('list', '--json', ...options)).stdout)
 
-test('create prints only the token, which the server accepts immediately', async () => {
-  const server = await startServerProcess(environment)
-  try {
-    const { exitCode, stdout, stderr } = await runCommand(['token', 'create', '--account', 'alice'], environment)
-    expect(exitCode).toBe(0)
-    expect(stdout).toMatch(/^pst_[0-9A-Za-z]{49}\n$/)
-    expect(stderr).not.toContain(stdout.trim())
-    const headers = { authorization: `Bearer ${stdout.trim()}` }
-    expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
-  } finally {
-    await server.end()
-  }
-})
-
-test('list shows the options of create but no token, and revoke revokes one', async () => {
-  const tokens = [await create('--label', 'for the greenhouse', '--scope', 'read', '--expires', '90d'), await create()]
-  const { stdout: json } = await runCommand(['token', 'list', '--json'], environment)
-  const [first] = JSON.parse(json)
-  expect(first).toMatchObject({ account: 'alice', scopes: ['read'], label: 'for the greenhouse', revokedAt: null })
-  const days = (Date.parse(first.expiresAt) - Date.parse(first.createdAt)) / 86_400_000
-  expect(Math.round(days)).toBe(90)
-
-  const revoked = await runCommand(['token', 'revoke', first.id], environment)
-  expect([revoked.exitCode, revoked.stdout]).toEqual([0, expect.stringContaining(`revoked ${first.id}`)])
-  const { stdout: table } = await runCommand(['token', 'list', '--account', 'alice'], environment)
-  expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n/)
-  expect(table).toContain('for the greenhouse')
-  for (const token of tokens) expect(table + json).not.toContain(token)
-  expect((await runCommand(['token', 'list', '--account', 'bob', '--json'], environment)).stdout).toBe('[]\n')
-}, 60_000)
-
-test('create --json prints the token with what it is for', async () => {
-  const options = ['--scope', 'read', '--expires', '90d', '--label', 'for the greenhouse', '--json']
-  const created = JSON.parse(await create(...options))
-  expect(created).toEqual({
-    token: expect.stringMatching(/^pst_[0-9A-Za-z]{49}$/),
-    id: expect.stringMatching(/^[0-9a-f]{12}$/),
-    account: 'alice',
-    scopes: ['read'],
-    expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    label: 'for the greenhouse',
+describe('create', () => {
+  test('prints only the token, which a server accepts immediately, and logs what it may do', async () => {
+    await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
+    const { exitCode, stdout, stderr } = await run('create', '--account', 'alice', '--scope', 'read,read')
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^pst_[0-9A-Za-z]{49}\n$/)])
+    expect((await server.call('/plants', { token: stdout.trim() })).status).toBe(200)
+    const event = { event: 'token created', level: 'info', account: 'alice', scopes: ['read'], expiresAt: null }
+    expect(JSON.parse(stderr)).toMatchObject({ ...event, tokenId: (await list()).at(-1).id })
+    expect(stderr).not.toMatch(/pst_|[0-9a-f]{64}/)
+    const silent = { ...environment, LOG_LEVEL: 'silent' }
+    expect((await runInProcess(['token', 'create', '--account', 'alice'], silent)).stderr).toBe('')
   })
-  expect(JSON.parse(await create('--json'))).toMatchObject({ scopes: ['read', 'write'], expiresAt: null, label: null })
-  const [listed] = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
-  expect(listed).toMatchObject({ id: created.id, expiresAt: created.expiresAt })
+
+  test('--json prints the token with what it is for, which list shows too', async () => {
+    const options = ['--scope', 'read', '--expires', '90d', '--label', 'for the greenhouse']
+    const { token, ...created } = JSON.parse(await create('--json', ...options))
+    expect(token).toMatch(/^pst_[0-9A-Za-z]{49}$/)
+    expect(created).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{12}$/),
+      account: 'alice',
+      scopes: ['read'],
+      expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      label: 'for the greenhouse',
+    })
+    const other = JSON.parse(await create('--json'))
+    expect(other).toMatchObject({ scopes: ['read', 'write'], expiresAt: null, label: null })
+    const [listed] = await list('--account', 'alice')
+    expect(listed).toMatchObject({ ...created, state: 'active', revokedAt: null })
+    expect(Math.round((Date.parse(listed.expiresAt) - Date.parse(listed.createdAt)) / DAY)).toBe(90)
+    const { stdout: table } = await run('list')
+    expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n.* for the greenhouse\n/)
+    for (const secret of [token, other.token]) expect(table + JSON.stringify(await list())).not.toContain(secret)
+    expect(await list('--account', 'bob')).toEqual([])
+  })
+
+  test('accepts the longest --expires, and list shows it exactly', async () => {
+    await create('--expires', '999999d')
+    const [{ createdAt, expiresAt }] = await list()
+    expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / DAY)).toBe(999_999)
+  })
 })
 
-test('list marks tokens that expired or were revoked, and --active leaves them out', async () => {
-  const created: Record<string, string> = {}
-  for (const [name, ...options] of [['active', '--expires', '90d'], ['revoked'], ['expired', '--expires', '1ms']]) {
-    created[String(name)] = JSON.parse(await create(...options, '--json')).id
-  }
-  await runCommand(['token', 'revoke', String(created['revoked'])], environment)
-  const list = async (...options: string[]) => (await runCommand(['token', 'list', ...options], environment)).stdout
-  const states = async (...options: string[]) =>
-    Object.fromEntries(
-      JSON.parse(await list('--json', ...options)).map(({ id, state }: Record<string, string>) => [id, state]),
-    )
-  const all = Object.fromEntries(Object.entries(created).map(([state, id]) => [id, state]))
-  expect(await states()).toEqual(all)
-  const [, ...rows] = (await list()).trimEnd().split('\n')
-  expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(all)
+test.each([
+  ['create without an account', ['create'], /with --account$/m],
+  ['an invalid scope', ['create', '--account', 'a', '--scope', 'admin'], /--scope must be read or write, /],
+  ['no scope', ['create', '--account', 'a', '--scope', ''], /--scope must be /],
+  ['an invalid time', ['create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
+  ['a time too long', ['create', '--account', 'a', '--expires', '1000000d'], /--expires must be .* 999999d/],
+  ['an empty account', ['create', '--account', ''], /--account must be 1 to 200 visible characters/],
+  ['no age', ['prune', '--older-than', '0'], /--older-than must be .* between 1ms and 36500d/],
+  ['an invalid age', ['prune', '--older-than', 'soon'], /--older-than must be .* between 1ms and 36500d/],
+  ['an age too long', ['prune', '--older-than', '36501d'], /--older-than must be .* between 1ms and 36500d/],
+  ['a mistyped command', ['crate'], /Did you mean create\?/],
+  ['a mistyped option', ['create', '--acount', 'a'], /unknown option '--acount'\n\(Did you mean --account\?\)/],
+])('%s is rejected with exit code 2 and says what to do', async (_what, args, message) => {
+  const { exitCode, stdout, stderr } = await run(...args)
+  expect([exitCode, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(/^plant-store: /)
+  expect(stderr).toMatch(message)
+  expect(stderr).not.toContain('    at ')
+})
 
-  expect(await states('--active')).toEqual({ [String(created['active'])]: 'active' })
-  expect((await list('--active')).trimEnd().split('\n')).toHaveLength(2)
-}, 60_000)
+describe('list', () => {
+  test('marks tokens that expired or were revoked, and --active leaves them out', async () => {
+    const created: Record<string, string> = {}
+    for (const [state, ...options] of [['active', '--expires', '90d'], ['revoked'], ['expired', '--expires', '1ms']]) {
+      created[JSON.parse(await create(...options, '--json')).id] = String(state)
+    }
+    const [revoked = ''] = Object.entries(created).find(([, state]) => state === 'revoked') ?? []
+    await run('revoke', revoked)
+    const states = async (...options: string[]) =>
+      Object.fromEntries((await list(...options)).map(({ id, state }: Record<string, string>) => [id, state]))
+    expect(await states()).toEqual(created)
+    const [, ...rows] = (await run('list')).stdout.trimEnd().split('\n')
+    expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(created)
+    expect(Object.values(await states('--active'))).toEqual(['active'])
+    expect((await run('list', '--active')).stdout.trimEnd().split('\n')).toHaveLength(2)
+  })
 
-test('list escapes what a terminal would act on or not show, and --json still has it exactly', async () => {
-  const label = 'a\u001b]0;title\u0007b\r\nc\u0085d\u202ee\u2066f\u{e0041}g \u2028 🌱👩\u200d🌾 é \\n'
-  await create('--label', label)
-  await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "account" = 'al\u001b[2Jice\u200b'`)
-  const shown =
-    'a\\u001b]0;title\\u0007b\\u000d\\u000ac\\u0085d\\u202ee\\u2066f\\udb40\\udc41g \\u2028 🌱👩\u200d🌾 é \\n'
-  const { stdout: table } = await runCommand(['token', 'list'], environment)
-  expect(table).toContain(shown)
-  expect(table).toContain('al\\u001b[2Jice\\u200b')
-  const { stdout: json } = await runCommand(['token', 'list', '--json'], environment)
-  const [token] = JSON.parse(json)
-  expect([token.label, token.account]).toEqual([label, 'al\u001b[2Jice\u200b'])
-  const revoked = await runCommand(['token', 'revoke', token.id], environment)
-  expect(revoked.stdout).toContain('"al\\u001b[2Jice\\u200b"')
-  const unsafe = /(?!\n)\p{Cc}|\p{Zl}|(?!\u200d)\p{Cf}/u
-  for (const output of [table, json, revoked.stdout]) expect(output).not.toMatch(unsafe)
-}, 60_000)
+  test('escapes what a terminal would act on or not show, and --json still has it exactly', async () => {
+    const label = 'a\u001b]0;title\u0007b\r\nc\u0085d\u202ee\u2066f\u{e0041}g \u2028 🌱👩\u200d🌾 é \\n'
+    await create('--label', label)
+    await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "account" = 'al\u001b[2Jice\u200b'`)
+    const shown =
+      'a\\u001b]0;title\\u0007b\\u000d\\u000ac\\u0085d\\u202ee\\u2066f\\udb40\\udc41g \\u2028 🌱👩\u200d🌾 é \\n'
+    const { stdout: table } = await run('list')
+    expect(table).toContain(shown)
+    expect(table).toContain('al\\u001b[2Jice\\u200b')
+    const { stdout: json } = await run('list', '--json')
+    const [token] = JSON.parse(json)
+    expect([token.label, token.account]).toEqual([label, 'al\u001b[2Jice\u200b'])
+    const revoked = await run('revoke', token.id)
+    expect(revoked.stdout).toContain('"al\\u001b[2Jice\\u200b"')
+    const unsafe = /(?!\n)\p{Cc}|\p{Zl}|(?!\u200d)\p{Cf}/u
+    for (const output of [table, json, revoked.stdout]) expect(output).not.toMatch(unsafe)
+  })
+})
 
-test('revoke fails for an unknown id, and keeps the time of a token that is revoked already', async () => {
-  const unknown = await runCommand(['token', 'revoke', 'no\u001bsuch'], environment)
-  expect(unknown).toEqual({
+test('revoke logs it once, keeps the first time, and fails for an unknown id', async () => {
+  expect(await run('revoke', 'no\u001bsuch')).toEqual({
     exitCode: 1,
     stdout: '',
     stderr: 'plant-store: token "no\\u001bsuch" does not exist; list them with: plant-store token list\n',
   })
   const { id } = JSON.parse(await create('--json'))
-  await runCommand(['token', 'revoke', id], environment)
-  const [{ revokedAt }] = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
-  expect(await runCommand(['token', 'revoke', id], environment)).toEqual({
-    exitCode: 0,
-    stdout: `${id} of the account "alice" is revoked since ${revokedAt}\n`,
-    stderr: '',
-  })
-}, 60_000)
-
-test('create accepts the longest --expires, and list shows it exactly', async () => {
-  await create('--expires', '999999d')
-  const [{ createdAt, expiresAt }] = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
-  expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(999_999)
+  const revoked = await run('revoke', id)
+  expect(revoked).toMatchObject({ exitCode: 0, stdout: `revoked ${id} of the account "alice"\n` })
+  expect(JSON.parse(revoked.stderr)).toMatchObject({ event: 'token revoked', tokenId: id, account: 'alice' })
+  const [{ revokedAt }] = await list()
+  const stdout = `${id} of the account "alice" is revoked since ${revokedAt}\n`
+  expect(await run('revoke', id)).toEqual({ exitCode: 0, stdout, stderr: '' })
 })
 
-test.each([
-  ['create without an account', ['token', 'create'], /with --account$/m],
-  ['an invalid scope', ['token', 'create', '--account', 'a', '--scope', 'admin'], /--scope must be /],
-  ['an invalid time', ['token', 'create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
-  ['a time too long', ['token', 'create', '--account', 'a', '--expires', '1000000d'], /--expires must be .* 999999d/],
-  ['an empty account', ['token', 'create', '--account', ''], /--account must be/],
-  ['a mistyped command', ['serv'], /Did you mean serve\?/],
-  ['a mistyped command of token', ['token', 'crate'], /Did you mean create\?/],
-  [
-    'a mistyped option',
-    ['token', 'create', '--acount', 'a'],
-    /unknown option '--acount'\n\(Did you mean --account\?\)/,
-  ],
-])('%s is rejected with exit code 2 and says what to do', async (_what, args, message) => {
-  const { exitCode, stdout, stderr } = await runCommand(args, environment)
-  expect([exitCode, stdout]).toEqual([2, ''])
-  expect(stderr).toMatch(message)
-  expect(stderr).not.toContain('    at ')
+describe('prune', () => {
+  /** Stores tokens that expired or were revoked this many days ago; a negative number is in the future. */
+  async function store(tokens: Record<string, { expired?: number; revoked?: number }>): Promise<void> {
+    const time = (days?: number) =>
+      days === undefined ? 'NULL' : `'${new Date(Date.now() - days * DAY).toISOString()}'`
+    const rows = Object.entries(tokens).map(
+      ([id, { expired, revoked }]) =>
+        `('${id}', 'hash of ${id}', 'alice', 'read', '2020-01-01T00:00:00.000Z', ${time(expired)}, ${time(revoked)})`,
+    )
+    const columns = '"id", "hash", "account", "scopes", "createdAt", "expiresAt", "revokedAt"'
+    await runSql(environment.DATABASE_URL, `INSERT INTO "Token" (${columns}) VALUES ${rows.join(', ')}`)
+  }
+
+  const ids = async () => (await list()).map(({ id }: { id: string }) => id)
+
+  test('deletes what expired or was revoked over 30 days ago, and logs each for audits', async () => {
+    await store({
+      'a-forever': {},
+      'b-valid': { expired: -1 },
+      'c-expired-lately': { expired: 29 },
+      'd-revoked-lately': { revoked: 29 },
+      'e-expired': { expired: 31 },
+      'f-revoked': { revoked: 31, expired: -90 },
+      'g-both': { revoked: 40, expired: 35 },
+    })
+    const preview = await run('prune', '--dry-run')
+    expect(preview).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(preview.stdout).toMatch(
+      /^ID .*\ne-expired .*\nf-revoked .*\ng-both .*\n\n3 tokens that .* would be deleted\n$/,
+    )
+    expect(await ids()).toHaveLength(7)
+
+    const { exitCode, stdout, stderr } = await run('prune')
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^deleted 3 tokens that expired or were revoked bef/)])
+    const events = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(events.map(({ event, tokenId, account }) => [event, tokenId, account])).toEqual(
+      ['e-expired', 'f-revoked', 'g-both'].map((id) => ['token pruned', id, 'alice']),
+    )
+    expect(stderr).not.toContain('hash of')
+    expect(await ids()).toEqual(['a-forever', 'b-valid', 'c-expired-lately', 'd-revoked-lately'])
+    expect((await run('prune')).stdout).toMatch(/^deleted 0 tokens that /)
+  })
+
+  test('--older-than sets how long ago, and more tokens than a statement deletes are all deleted', async () => {
+    await store(Object.fromEntries(Array.from({ length: 1_201 }, (_, index) => [`id${index}`, { expired: 2 }])))
+    expect((await run('prune', '--older-than', '3d')).stdout).toMatch(/^deleted 0 tokens /)
+    expect((await run('prune', '--older-than', '36h')).stdout).toMatch(/^deleted 1201 tokens /)
+    expect(await ids()).toEqual([])
+  })
+
+  test('keeps the plants of a token, which the other tokens of its account still see', async () => {
+    await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
+    const { id, token } = await server.createToken()
+    expect((await server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
+    const long = '2020-01-01T00:00:00.000Z'
+    await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "revokedAt" = '${long}' WHERE "id" = '${id}'`)
+    expect((await run('prune')).stdout).toMatch(/^deleted 1 token that expired or was revoked /)
+    await expect.poll(async () => (await server.call('/plants', { token })).status).toBe(401)
+    expect(await (await server.call('/plants')).json()).toEqual([{ name: 'Ficus' }])
+  })
 })

@@ -2,137 +2,105 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateDatabase } from '@plant-store/prisma'
-import { describe, expect, test } from 'vitest'
-import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { expect, test } from 'vitest'
+import { newDatabase, openConnection } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startWriting } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
+
+if (!isLong) console.log('A database that stays locked is not tested: PLANT_STORE_LONG_TESTS=1 does')
 
 const COMMANDS = [
   ['token', 'create', '--account', 'alice'],
   ['token', 'list'],
   ['token', 'revoke', 'nothing'],
+  ['token', 'prune'],
+  ['backup', 'copy.db'],
 ]
 
-describe.each(COMMANDS.map((args) => ({ command: args.slice(0, 2).join(' '), args })))('$command', ({ args }) => {
-  test('on a missing database creates nothing, and says what to run', async () => {
-    const folder = temporaryFolder()
-    const file = path.join(folder, 'typo', 'plants.db')
-    const { exitCode, stdout, stderr } = await runCommand(args, { DATABASE_URL: `file:${file}` })
-    expect({ exitCode, stdout, stderr }).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/^plant-store: \S+plants\.db .*"plant-store migrate".* DATABASE_URL\n$/),
-    })
-    expect(readdirSync(folder)).toEqual([])
-  })
-
-  test('on an outdated database migrates nothing, and says what to run', async () => {
-    const file = path.join(temporaryFolder(), 'plants.db')
-    writeFileSync(file, '')
-    const { exitCode, stdout, stderr } = await runCommand(args, { DATABASE_URL: `file:${file}` })
-    expect([exitCode, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/^plant-store: \S+plants\.db .*"plant-store migrate".*\n$/)
-    expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
-  })
-})
-
-test('backup of a missing database creates neither of the two files', async () => {
+test.each(COMMANDS)('%s %s creates and migrates nothing, and says what to run', async (...args) => {
   const folder = temporaryFolder()
   const file = path.join(folder, 'typo', 'plants.db')
-  const { exitCode, stderr } = await runCommand(['backup', path.join(folder, 'copy.db')], {
-    DATABASE_URL: `file:${file}`,
+  expect(await runInProcess(args, { DATABASE_URL: `file:${file}` })).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^plant-store: \S+plants\.db .*"plant-store migrate".* DATABASE_URL\n$/),
   })
-  expect(exitCode).toBe(1)
-  expect(stderr).toMatch(/^plant-store: \S+plants\.db .*"plant-store migrate".* DATABASE_URL\n$/)
-  expect(existsSync(path.join(folder, 'copy.db'))).toBe(false)
   expect(readdirSync(folder)).toEqual([])
+  expect(existsSync('copy.db')).toBe(false)
+  if (args[0] === 'backup') return
+  const outdated = path.join(folder, 'plants.db')
+  writeFileSync(outdated, '')
+  expect(await runInProcess(args, { DATABASE_URL: `file:${outdated}` })).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^plant-store: \S+plants\.db .*"plant-store migrate".*\n$/),
+  })
+  expect(readdirSync(folder)).toEqual(['plants.db'])
 })
 
-describe('a busy database', () => {
-  /** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
-  const HELD = 5_000
+/** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
+const HELD = 5_000
 
-  const locks: [string, string, (environment: Record<string, string>) => Promise<string>][] = [
-    ['IMMEDIATE', 'that was opened before', (environment) => createTokenOf('bob', environment)],
-    ['EXCLUSIVE', 'that was only migrated', async () => ''],
-  ]
-  test.each(isLong ? locks : locks.slice(0, 1))(
-    'BEGIN %s in a database %s makes create, list and revoke wait',
-    { timeout: 180_000 },
-    async (lock, _, prepare) => {
-      const { file, url } = temporaryDatabase()
-      const environment = { DATABASE_URL: url }
-      await migrateDatabase(url)
-      const id = await prepare(environment)
-      const other = connect(file)
-      other.exec(`BEGIN ${lock}`)
-      const running = Promise.all([
-        runCommand(['token', 'create', '--account', 'alice'], environment),
-        runCommand(['token', 'list'], environment),
-        runCommand(['token', 'revoke', id], environment),
-      ])
-      await sleep(HELD)
-      other.exec('COMMIT')
-      const [created, listed, revoked] = await running
-      expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^pst_\w{49}\n$/) })
-      expect(listed).toMatchObject({ exitCode: 0 })
-      expect(revoked).toMatchObject(
-        id ? { exitCode: 0 } : { exitCode: 1, stderr: expect.stringMatching(/token ".*" does not exist/) },
-      )
-    },
-  )
-
-  test.runIf(isLong)('a lock that is held for longer is one line, with exit code 1', { timeout: 180_000 }, async () => {
-    const { file, url } = temporaryDatabase()
-    const environment = { DATABASE_URL: url }
-    await migrateDatabase(url)
-    const id = await createTokenOf('bob', environment)
-    const other = connect(file)
-    other.exec('BEGIN IMMEDIATE')
-    const results = await Promise.all([
+const LOCKS = isLong ? ['IMMEDIATE', 'EXCLUSIVE'] : ['IMMEDIATE']
+test.each(LOCKS)(
+  'BEGIN %s of another process makes create, list and revoke wait',
+  { timeout: 180_000 },
+  async (lock) => {
+    const environment = { DATABASE_URL: await newDatabase() }
+    const { id } = JSON.parse((await runCommand(['token', 'create', '--account', 'bob', '--json'], environment)).stdout)
+    const other = await openConnection(environment.DATABASE_URL)
+    await other.run(`BEGIN ${lock}`)
+    // In processes: a wait must not depend on what this one does.
+    const running = Promise.all([
       runCommand(['token', 'create', '--account', 'alice'], environment),
+      runCommand(['token', 'list'], environment),
       runCommand(['token', 'revoke', id], environment),
     ])
-    other.exec('COMMIT')
-    for (const result of results) {
-      expect(result).toEqual({
-        exitCode: 1,
-        stdout: '',
-        stderr: expect.stringMatching(/^plant-store: \S+plants\.db .*locked by another process.*\n$/),
-      })
-    }
-    const tokens = JSON.parse((await runCommand(['token', 'list', '--json'], environment)).stdout)
-    expect(tokens).toMatchObject([{ account: 'bob', revokedAt: null }])
-  })
+    await sleep(HELD)
+    await other.run('COMMIT')
+    await other.close()
+    const [created, ...others] = await running
+    expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^pst_\w{49}\n$/) })
+    expect(others).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }])
+  },
+)
 
-  test('a token is created and revoked while many clients write', { timeout: 180_000 }, async () => {
-    const folder = temporaryFolder()
-    const { server, token } = await startWithToken(folder, 'busy')
-    const environment = { DATABASE_URL: `file:${path.join(folder, 'busy.db')}` }
-    const writing = startWriting({ url: server.url, token, writers: 16 })
-    try {
-      const { stdout } = await runCommand(['token', 'create', '--account', 'bob'], environment)
-      const headers = { authorization: `Bearer ${stdout.trim()}` }
-      await until(async () => (await fetch(`${server.url}/plants`, { headers })).status === 200)
-      const [{ id }] = JSON.parse(
-        (await runCommand(['token', 'list', '--account', 'bob', '--json'], environment)).stdout,
-      )
-      expect(await runCommand(['token', 'revoke', id], environment)).toMatchObject({ exitCode: 0 })
-      await until(async () => (await fetch(`${server.url}/plants`, { headers })).status === 401)
-    } finally {
-      await writing.stop()
-      await server.end()
-    }
-  })
+test.runIf(isLong)('a lock that is held for longer is one line, with exit code 1', { timeout: 180_000 }, async () => {
+  const environment = { DATABASE_URL: await newDatabase() }
+  const { id } = JSON.parse((await runInProcess(['token', 'create', '--account', 'bob', '--json'], environment)).stdout)
+  const other = await openConnection(environment.DATABASE_URL)
+  await other.run('BEGIN IMMEDIATE')
+  const results = await Promise.all([
+    runCommand(['token', 'create', '--account', 'alice'], environment),
+    runCommand(['token', 'revoke', id], environment),
+  ])
+  await other.run('COMMIT')
+  await other.close()
+  const stderr = expect.stringMatching(/^plant-store: \S+plants\.db .*locked by another process.*\n$/)
+  for (const result of results) expect(result).toEqual({ exitCode: 1, stdout: '', stderr })
+  const { stdout } = await runInProcess(['token', 'list', '--json'], environment)
+  expect(JSON.parse(stdout)).toMatchObject([{ account: 'bob', revokedAt: null }])
 })
 
-/** Creates a token of an account and returns its id. */
-async function createTokenOf(account: string, environment: Record<string, string>): Promise<string> {
-  await runCommand(['token', 'create', '--account', account], environment)
-  const { stdout } = await runCommand(['token', 'list', '--account', account, '--json'], environment)
-  return JSON.parse(stdout)[0].id
-}
+test('a token is created and revoked while many clients write', { timeout: 180_000 }, async () => {
+  const folder = temporaryFolder()
+  const { server, token } = await startWithToken(folder, 'busy')
+  const environment = { DATABASE_URL: `file:${path.join(folder, 'busy.db')}` }
+  const writing = startWriting({ url: server.url, token, writers: 16 })
+  try {
+    const { stdout } = await runInProcess(['token', 'create', '--account', 'bob', '--json'], environment)
+    const created = JSON.parse(stdout)
+    const statusOf = async () =>
+      (await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${created.token}` } })).status
+    await until(async () => (await statusOf()) === 200)
+    expect(await runInProcess(['token', 'revoke', created.id], environment)).toMatchObject({ exitCode: 0 })
+    await until(async () => (await statusOf()) === 401)
+  } finally {
+    await writing.stop()
+    await server.end()
+  }
+})

@@ -5,7 +5,7 @@ import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type AuthenticationFailed, authenticationFailed } from '../../src/telemetry/events.ts'
-import { logAuthenticationFailures } from '../../src/telemetry/log/log-rejections.ts'
+import { logAuthenticationFailures } from '../../src/telemetry/log/log-requests.ts'
 import { createFileLog, eventLines } from '../helpers/telemetry/log-lines.ts'
 
 test('a failed authentication is an event with its number and address, also beyond AUTH_FAILURE_LIMIT', async () => {

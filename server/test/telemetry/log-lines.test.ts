@@ -56,48 +56,44 @@ test('LOG_LEVEL=silent turns audit events off', async () => {
   expect(lines()).toEqual([])
 })
 
-describe('a line that a full disk has cut does not spoil the next one', () => {
-  const next = '{"text":"next"}'
-  test.each([
-    ['both written immediately', 'write(line)', 'write(next)'],
-    ['the first one collected', 'collect(line)', 'write(next)'],
-    ['the second one collected', 'write(line)', 'collect(next)'],
-    ['both collected', 'collect(line)', 'collect(next)'],
-  ])('%s', (_what, writeLine, writeNext) => {
-    const file = path.join(temporaryFolder(), 'log')
-    const module = fileURLToPath(new URL('../../dist/telemetry/log/log-output.js', import.meta.url))
-    // A file larger than the limit of a process fails like a full disk.
-    const code = `
-      import { openSync, readFileSync, truncateSync } from 'node:fs'
-      import { logOutput } from ${JSON.stringify(module)}
-      process.on('SIGXFSZ', () => {})
-      const file = ${JSON.stringify(file)}
-      const descriptor = openSync(file, 'a')
-      const line = JSON.stringify({ text: 'x'.repeat(2_000) }) + '\\n'
-      const next = ${JSON.stringify(`${next}
-`)}
-      for (let count = 0; count < 5; count++) logOutput(descriptor).${writeLine}
-      await logOutput(descriptor).flush()
-      truncateSync(file, 1_000)
-      logOutput(descriptor).${writeNext}
-      await logOutput(descriptor).flush()
-      process.stdout.write(readFileSync(file, 'utf8'))`
-    const shell = 'ulimit -f 8 && exec "$0" --input-type=module --eval "$1"'
-    const { stdout, stderr } = spawnSync('sh', ['-c', shell, process.execPath, code])
-    expect(String(stderr)).toBe('')
-    expect(String(stdout).split('\n').slice(1)).toEqual([next, ''])
-  })
+test('a line that a full disk has cut does not spoil the next one', () => {
+  const file = path.join(temporaryFolder(), 'log')
+  const module = fileURLToPath(new URL('../../dist/telemetry/log/log-output.js', import.meta.url))
+  // A file larger than the limit of a process fails like a full disk.
+  const code = `
+    import { openSync, readFileSync, truncateSync } from 'node:fs'
+    import { logOutput } from ${JSON.stringify(module)}
+    process.on('SIGXFSZ', () => {})
+    const file = ${JSON.stringify(file)}
+    const { write, flush } = logOutput(openSync(file, 'a'))
+    for (let count = 0; count < 5; count++) write(JSON.stringify({ text: 'x'.repeat(2_000) }) + '\\n')
+    await flush()
+    truncateSync(file, 1_000)
+    write('{"text":"next"}\\n')
+    await flush()
+    process.stdout.write(readFileSync(file, 'utf8'))`
+  const shell = 'ulimit -f 8 && exec "$0" --input-type=module --eval "$1"'
+  const { stdout, stderr } = spawnSync('sh', ['-c', shell, process.execPath, code])
+  expect(String(stderr)).toBe('')
+  expect(String(stdout).split('\n').slice(1)).toEqual(['{"text":"next"}', ''])
 })
 
-test('lines that are written while collected ones are keep their order', async () => {
+test('lines are written in their order, after the turn of the event loop, and at the end of the process', async () => {
   const file = path.join(temporaryFolder(), 'log')
-  const { collect, write, flush } = logOutput(openSync(file, 'a'))
-  const lengths = [5_000, 0, 100, 20_000, 1, 4_000, 4_000]
-  const lines = lengths.map((length, index) => `{"index":${index},"text":"${'x'.repeat(length)}"}\n`)
-  // The first one is long enough to be written immediately.
-  for (const [index, line] of lines.entries()) (index % 2 === 0 ? collect : write)(line)
-  await flush()
+  const { write } = logOutput(openSync(file, 'a'))
+  const lines = [5_000, 0, 100, 20_000].map((length, index) => `{"index":${index},"text":"${'x'.repeat(length)}"}\n`)
+  for (const line of lines) write(line)
+  await until(() => readFileSync(file, 'utf8') !== '')
   expect(readFileSync(file, 'utf8')).toBe(lines.join(''))
+
+  const module = fileURLToPath(new URL('../../dist/telemetry/log/logger.js', import.meta.url))
+  const code = `
+    import { createLogger } from ${JSON.stringify(module)}
+    const logger = await createLogger('info', 1)
+    logger.info('last')
+    process.exit()`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code])
+  expect(String(stdout)).toMatch(/^\{.*"msg":"last"\}\n$/)
 })
 
 // On other systems, `script` takes other arguments.
@@ -128,7 +124,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     const code = `
       import { createLogger } from ${JSON.stringify(module)}
       const value = 'a\\u001b[2Jb\\u009b31mc\\u0007\\rd'
-      const logger = await createLogger('info')
+      const logger = await createLogger('info', 1)
       logger.error({ err: new Error(value), account: value }, value)
       logger.info('done')`
     const output = runInTerminal([process.execPath, '--input-type=module', '--eval', code])

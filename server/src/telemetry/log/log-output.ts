@@ -1,12 +1,9 @@
-import { fstatSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { writeAll } from '../write-all.ts'
-import { createInterval } from './interval.ts'
 
-/** From this length on, collected lines are written: a pipe of Linux takes so many bytes whole or not at all (`PIPE_BUF`). */
-const MAX_COLLECTED = 4_096
-/** How long lines are collected, at most, in milliseconds; a crash of the process loses these. */
-const COLLECTING_INTERVAL = 100
+export const STANDARD_OUTPUT = 1
+export const STANDARD_ERROR = 2
+
 /** How much may wait for a reader before requests are omitted, in bytes. */
 const MAX_REQUESTS_WAITING = 1_000_000
 /** How much may wait at all before lines are dropped, in bytes. */
@@ -14,20 +11,23 @@ const MAX_WAITING = 2_000_000
 /** How long a shutdown waits for a reader, and how often it looks, in milliseconds. */
 const MAX_FLUSH = 500
 const FLUSH_CHECK_INTERVAL = 10
+/** How long to wait before retrying to write to a full pipe, in milliseconds. */
+const PAUSE = 10
 
 /** Writes lines to a file descriptor, and drops what cannot be written, for example on a full disk. */
 export interface LogOutput {
-  /** Writes lines, behind collected ones. The event loop never waits for their reader. */
-  write(lines: string): void
-  /** Writes a line soon, together with others. */
-  collect(line: string): void
-  /** Whether the reader is fast enough for more collected lines. */
+  /** Writes a line, with all others of this turn of the event loop, which never waits for their reader. */
+  write(line: string): void
+  /** Whether the reader is fast enough for lines of requests. */
   hasRoom(): boolean
-  /** Writes what is collected. What the reader does not take within half a second is dropped. */
+  /** Writes what is left. What the reader does not take within half a second is dropped. */
   flush(): Promise<void>
 }
 
 const outputs = new Map<number, LogOutput>()
+process.once('exit', () => {
+  for (const { flush } of outputs.values()) void flush()
+})
 
 /** Returns the output of a file descriptor: only one, since a cut line is ended by the next write. */
 export function logOutput(descriptor: number): LogOutput {
@@ -39,14 +39,11 @@ export function logOutput(descriptor: number): LogOutput {
 /** Pino's own writer would retry forever on a full disk, and waits for a pipe in a thread that keeps the process running. */
 function createLogOutput(descriptor: number): LogOutput {
   const stream = findStream(descriptor)
-  let collected = ''
+  let lines = ''
   let isIncomplete = false
-  const interval = createInterval(COLLECTING_INTERVAL, () => write(''))
-  process.once('exit', () => write(''))
-
-  function write(lines: string): void {
-    const text = collected + lines
-    collected = ''
+  function writeLines(): void {
+    const text = lines
+    lines = ''
     if (text === '') return
     if (!stream) writeToFile(text)
     else if (stream.writableLength < MAX_WAITING) stream.write(text)
@@ -63,18 +60,15 @@ function createLogOutput(descriptor: number): LogOutput {
   }
 
   return {
-    write,
-
-    collect(line) {
-      collected += line
-      interval.begin()
-      if (collected.length >= MAX_COLLECTED) interval.end()
+    write(line) {
+      if (lines === '') setImmediate(writeLines)
+      lines += line
     },
 
     hasRoom: () => (stream?.writableLength ?? 0) < MAX_REQUESTS_WAITING,
 
     async flush() {
-      interval.end()
+      writeLines()
       const end = performance.now() + MAX_FLUSH
       while (stream && stream.writableLength > 0 && performance.now() < end) await sleep(FLUSH_CHECK_INTERVAL)
     },
@@ -88,7 +82,28 @@ function createLogOutput(descriptor: number): LogOutput {
 function findStream(descriptor: number): NodeJS.WriteStream | undefined {
   const stats = fstatSync(descriptor)
   if (!stats.isFIFO() && !stats.isSocket()) return undefined
-  const stream = descriptor === 1 ? process.stdout : process.stderr
+  const stream = descriptor === STANDARD_OUTPUT ? process.stdout : process.stderr
   // A reader that is gone needs no lines.
   return stream.on('error', () => {})
+}
+
+/**
+ * Writes all of a text to a file descriptor. A stream of Node.js would ignore that a full disk has truncated a write.
+ *
+ * @throws the error of the system call, such as `ENOSPC` or `EPIPE`
+ */
+export function writeAll(descriptor: number, text: string): void {
+  let rest = Buffer.from(text)
+  while (rest.length > 0) rest = rest.subarray(writeSome(descriptor, rest))
+}
+
+function writeSome(descriptor: number, bytes: Buffer): number {
+  try {
+    return writeSync(descriptor, bytes)
+  } catch (error) {
+    // Another process may have made the pipe non-blocking.
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE)
+    return 0
+  }
 }

@@ -2,6 +2,7 @@ import { openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { temporaryFolder } from '../../../../test/helpers/temporary-folder.ts'
+import { logOutput } from '../../../src/telemetry/log/log-output.ts'
 import { createLogger } from '../../../src/telemetry/log/logger.ts'
 
 /** A line of the log, without what is the same in every line of a process. */
@@ -22,8 +23,12 @@ const LINE_ENDS = /[\n\r\u0085\u2028\u2029]/
 /** Creates a logger over a file, and reads its lines. */
 export async function createFileLog(level = 'info'): Promise<FileLog> {
   const file = path.join(temporaryFolder(), 'log')
-  const logger = await createLogger(level, openSync(file, 'a'))
-  const read = () => readFileSync(file, 'utf8')
+  const descriptor = openSync(file, 'a')
+  const logger = await createLogger(level, descriptor)
+  const read = () => {
+    void logOutput(descriptor).flush()
+    return readFileSync(file, 'utf8')
+  }
   return {
     logger,
     lines: () => read().split(LINE_ENDS).slice(0, -1),
