@@ -1,19 +1,24 @@
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import type { Express } from 'express'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import { ownCommand } from '../installation.ts'
-import type { StaticResource } from './static-resource.ts'
+
+/** A resource that is the same for every client and needs no token. */
+export interface StaticResource {
+  method: 'GET'
+  path: string
+  /** Reads the content, at the first request: most servers never get one. */
+  read(): Promise<Buffer>
+  contentType: string
+  /** Default: that of every response, which allows nothing. */
+  contentSecurityPolicy?: string
+}
 
 /** The page loads from and calls only this server, and runs no inline script. */
-const PAGE_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // The build copies both next to the compiled file. The sources find Swagger UI in its package.
 const PAGE_FOLDER = new URL('page/', import.meta.url)
@@ -24,12 +29,7 @@ const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
 /** Creates the OpenAPI document, and the page that shows it and calls the service. */
 export function createDocsResources(publicUrl: string | undefined): StaticResource[] {
   return [
-    {
-      method: 'GET',
-      path: '/openapi.json',
-      read: () => createDocument(publicUrl),
-      contentType: JSON_CONTENT_TYPE,
-    },
+    { method: 'GET', path: '/openapi.json', read: () => createDocument(publicUrl), contentType: JSON_CONTENT_TYPE },
     {
       method: 'GET',
       path: '/docs',
@@ -40,9 +40,6 @@ export function createDocsResources(publicUrl: string | undefined): StaticResour
     asset(PAGE_FOLDER, 'page.css', 'text/css'),
     asset(PAGE_FOLDER, 'page.js', 'text/javascript'),
     asset(PAGE_FOLDER, 'color-scheme.js', 'text/javascript'),
-    asset(PAGE_FOLDER, 'exact-numbers.js', 'text/javascript'),
-    asset(PAGE_FOLDER, 'network-failure.js', 'text/javascript'),
-    asset(PAGE_FOLDER, 'pasted-token.js', 'text/javascript'),
     asset(PAGE_FOLDER, 'icon.svg', 'image/svg+xml'),
     asset(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css'),
     asset(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript'),
@@ -63,4 +60,29 @@ async function createDocument(serverUrl: string | undefined): Promise<Buffer> {
 function asset(folder: URL, file: string, mediaType: string): StaticResource {
   const read = () => readFile(new URL(file, folder))
   return { method: 'GET', path: `/docs/${file}`, read, contentType: `${mediaType}; charset=utf-8` }
+}
+
+/** Serves resources from memory. Clients cache and revalidate them, so that they see a new version immediately. */
+export function serveStaticResources(app: Express, resources: readonly StaticResource[]): void {
+  for (const { path, read, contentType, contentSecurityPolicy } of resources) {
+    let cached: { content: Buffer; etag: string } | undefined
+    app.get(path, async (request, response) => {
+      cached ??= addEtag(await read())
+      const { content, etag } = cached
+      response.setHeader('Cache-Control', 'no-cache')
+      response.setHeader('ETag', etag)
+      if (contentSecurityPolicy !== undefined) response.setHeader('Content-Security-Policy', contentSecurityPolicy)
+      if (request.fresh) {
+        response.status(304).end()
+        return
+      }
+      response.setHeader('Content-Type', contentType)
+      response.setHeader('Content-Length', content.length)
+      response.end(content)
+    })
+  }
+}
+
+function addEtag(content: Buffer): { content: Buffer; etag: string } {
+  return { content, etag: `"${createHash('sha256').update(content).digest('base64url')}"` }
 }

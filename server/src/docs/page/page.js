@@ -1,10 +1,3 @@
-import { exactNumbers } from './exact-numbers.js'
-import { networkFailure } from './network-failure.js'
-import { pastedToken } from './pasted-token.js'
-
-/** Without the trailing slash: the paths of operations begin with one. */
-const address = new URL('.', location.href).href.replace(/\/$/, '')
-
 /**
  * Sends calls to the origin of the page, not to the base URL that the document names: the page may be opened at another, and its
  * Content-Security-Policy allows no other.
@@ -19,10 +12,62 @@ const sameServer = {
   },
 }
 
+/** Without the trailing slash: the paths of operations begin with one. */
+const address = new URL('.', location.href).href.replace(/\/$/, '')
+
+/**
+ * Shows JSON responses with exact numbers. Swagger UI parses them to indent them, which turns
+ * 9007199254740993 into ...992 (https://github.com/swagger-api/swagger-ui/issues/2030).
+ */
+function exactNumbers({ React, getComponent }) {
+  const code = { language: 'json', canCopy: true, downloadable: true, fileName: 'response.json' }
+  const ResponseBody = (Original) => (props) => {
+    if (typeof props.content !== 'string' || !/json/i.test(props.contentType)) {
+      return React.createElement(Original, props)
+    }
+    const title = React.createElement('h5', null, 'Response body')
+    const body = React.createElement(getComponent('HighlightCode', true), code, indentJson(props.content))
+    return React.createElement('div', null, title, body)
+  }
+  return { wrapComponents: { responseBody: ResponseBody } }
+}
+
+/** Indents JSON; text that is none, and all text in a browser without `JSON.rawJSON`, stays as it is. */
+function indentJson(text) {
+  const keepNumber = (_name, value, { source }) => (typeof value === 'number' ? JSON.rawJSON(source) : value)
+  try {
+    return JSON.stringify(JSON.parse(text, keepNumber), null, 2)
+  } catch {
+    return text
+  }
+}
+
+/** Takes the token out of what is pasted into the dialog: Swagger UI would send `Bearer Bearer pst_...`. */
+const pastedToken = {
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        authorize: (authorize) => (credentials) => authorize(mapValues(credentials, extractToken)),
+      },
+    },
+  },
+}
+
+function mapValues(object, change) {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]))
+}
+
+/** Finds a token of ours or a JSON Web Token, also between quotes and in the lines of a terminal. */
+function extractToken(credentials) {
+  const text = String(credentials.value).replace(/\s/g, '')
+  const [token = text] = /pst_\w+|[\w-]+\.[\w-]+\.[\w-]+/.exec(text) ?? []
+  return { ...credentials, value: token }
+}
+
 globalThis.SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
-  plugins: [sameServer, exactNumbers, networkFailure, pastedToken],
+  plugins: [sameServer, exactNumbers, pastedToken],
   deepLinking: true,
   displayOperationId: true,
   tryItOutEnabled: true,
