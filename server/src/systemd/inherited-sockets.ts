@@ -27,17 +27,16 @@ export function takeInheritedSockets(environment: NodeJS.ProcessEnv, processId: 
   if (Number(owner) !== processId) return undefined
   if (count !== '1' && count !== '2') throw socketError('LISTEN_FDS must be 1 or 2')
 
-  const roles = names === undefined ? Array.from({ length: Number(count) }, () => 'http') : names.split(':')
+  const roles = names?.split(':') ?? Array<string>(Number(count)).fill('http')
   if (roles.length !== Number(count)) throw socketError('LISTEN_FDNAMES must have as many names as LISTEN_FDS')
   const sockets: InheritedSockets = { http: undefined, admin: undefined }
   for (const [index, name] of roles.entries()) {
     const role = name === 'admin' ? 'admin' : 'http'
     if (sockets[role] !== undefined) throw socketError('LISTEN_FDNAMES must name one of two sockets admin')
     sockets[role] = FIRST_DESCRIPTOR + index
-    if (!isSocket(FIRST_DESCRIPTOR + index)) {
-      throw socketError(`LISTEN_FDS is ${count}, but descriptor ${FIRST_DESCRIPTOR + index} is not a socket`)
-    }
   }
+  const other = Object.values(sockets).find((descriptor) => descriptor !== undefined && !isSocket(descriptor))
+  if (other !== undefined) throw socketError(`LISTEN_FDS is ${count}, but descriptor ${other} is not a socket`)
   return sockets
 }
 

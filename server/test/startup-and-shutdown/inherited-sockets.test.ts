@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { openSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { openSocket } from '../../../test/helpers/server/passed-socket.ts'
 import { spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { takeInheritedSockets } from '../../src/systemd/inherited-sockets.ts'
 
 /** Sends one request and returns its status or its error. */
 function request(url: string, agent: Agent): Promise<number | string> {
@@ -73,26 +75,31 @@ test('the socket named admin is the private port, in any order', async () => {
   expect(await server.end()).toBe(0)
 })
 
+const take = (variables: Record<string, string>) => takeInheritedSockets({ LISTEN_PID: '812', ...variables }, 812)
+
 test.each([
-  [{ LISTEN_FDS: '3' }, 'LISTEN_FDS'],
-  [{ LISTEN_FDS: 'one' }, 'LISTEN_FDS'],
-  [{ LISTEN_FDS: '2' }, 'LISTEN_FDNAMES .*admin'],
-  [{ LISTEN_FDNAMES: 'http:admin' }, 'LISTEN_FDNAMES .*LISTEN_FDS'],
-])('invalid variables %o stop the startup with one message', async (environment, message) => {
-  const { url: DATABASE_URL } = temporaryDatabase()
-  const { descriptor } = openSocket()
-  const server = spawnCommand(['serve'], { DATABASE_URL, ...environment }, [descriptor])
+  [{ LISTEN_FDS: '3' }, 'LISTEN_FDS must be 1 or 2'],
+  [{ LISTEN_FDS: 'one' }, 'LISTEN_FDS must be 1 or 2'],
+  [{ LISTEN_FDS: '1', LISTEN_PID: 'x' }, 'LISTEN_PID must be the id of a process'],
+  [{ LISTEN_FDS: '2' }, 'LISTEN_FDNAMES must name one of two sockets admin'],
+  [{ LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:admin' }, 'LISTEN_FDNAMES must name one of two sockets admin'],
+  [{ LISTEN_FDS: '1', LISTEN_FDNAMES: 'http:admin' }, 'LISTEN_FDNAMES must have as many names as LISTEN_FDS'],
+])('invalid variables %o are rejected', (variables, message) => {
+  expect(() => take(variables)).toThrow(message)
+})
+
+test.each([{}, { LISTEN_FDS: '' }, { LISTEN_FDS: '0' }, { LISTEN_FDS: '1', LISTEN_PID: '1' }])(
+  'without sockets for this process, as with %o, there are none',
+  (variables) => expect(take(variables)).toBeUndefined(),
+)
+
+test('a descriptor that is not a socket stops the startup with one message', async () => {
+  const environment = { DATABASE_URL: temporaryDatabase().url, LISTEN_FDS: '1' }
+  const server = spawnCommand(['serve'], environment, [openSync('/dev/null', 'r')])
   let errors = ''
   server.stderr?.on('data', (text) => {
     errors += text
   })
   expect(await once(server, 'close')).toEqual([1, null])
-  expect(errors).toMatch(new RegExp(`^plant-store: ${message}`))
-  expect(errors).not.toContain('    at ')
-})
-
-test('variables meant for another process are ignored', async () => {
-  const { url: DATABASE_URL } = temporaryDatabase()
-  const server = await startServerProcess({ DATABASE_URL, LISTEN_PID: '1', LISTEN_FDS: '1' })
-  expect(await server.end()).toBe(0)
+  expect(errors).toMatch(/^plant-store: LISTEN_FDS is 1, but descriptor 3 is not a socket\. .*\n$/)
 })

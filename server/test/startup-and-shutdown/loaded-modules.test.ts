@@ -39,7 +39,6 @@ test('requests of plants load nothing of what they do not need', async () => {
   expect(find(GENERATOR)).toEqual([])
   expect(find(/\/prom-client\/|\/jose\/|pino-pretty/)).toEqual([])
   expect(find(/\/pg\/|adapter-pg/)).toEqual([])
-  expect(find(/telemetry\/log\/access-log/)).toEqual([])
 })
 
 test('the OpenAPI document loads what creates it', async () => {
