@@ -3,14 +3,15 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
-import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 /** Serves some requests and returns the URLs of all modules that were loaded, as V8's coverage lists them. */
 async function loadedModules(paths: readonly string[]): Promise<string[]> {
   const folder = temporaryFolder()
   const DATABASE_URL = await newDatabase()
-  const { stdout } = await runCommand(['token', 'create', '--account', 'alice'], { DATABASE_URL })
+  const { stdout } = await runInProcess(['token', 'create', '--account', 'alice'], { DATABASE_URL })
   const server = await startServerProcess({ DATABASE_URL, NODE_V8_COVERAGE: folder })
   const headers = { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/json' }
   for (const each of paths) {

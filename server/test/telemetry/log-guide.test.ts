@@ -1,9 +1,13 @@
-/** The lines that docs/production/log.md shows are those that a server writes. */
+/** The lines that docs/production/log.md shows are those that a server writes, and its commands ask such lines. */
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
-import { codeBlocks, readGuide } from '../../../test/helpers/production/guide.ts'
-import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { codeBlock, codeBlocks, isInstalled, readGuide, shell } from '../../../test/helpers/production/guide.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
 import { startLogged } from '../helpers/telemetry/start-logged.ts'
 import { exchange } from '../helpers/wire/connection.ts'
@@ -14,7 +18,7 @@ const examples: LogLine[] = codeBlocks(guide, 'json').map((text) => JSON.parse(t
 /** Lets a server write the lines that the guide shows. */
 async function writeAll(): Promise<LogLine[]> {
   const DATABASE_URL = await newDatabase()
-  const created = await runCommand(['token', 'create', '--account', 'me'], { DATABASE_URL })
+  const created = await runInProcess(['token', 'create', '--account', 'me'], { DATABASE_URL })
   const { server, create, call, end } = await startLogged({ DATABASE_URL, ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' })
   expect((await create(1)).status).toBe(200)
   await exchange(server.url, 'no request\r\n\r\n')
@@ -69,4 +73,28 @@ test('docs/production/log.md shows lines that a server writes, and names every e
 test('docs/production/log.md explains every field of a request', () => {
   const [example = {}] = examples
   for (const name of Object.keys(example)) expect(guide).toMatch(new RegExp(`^\\|[^|]*\`${name}\``, 'm'))
+})
+
+test('its commands say who called what, everything about one request, and who fails to authenticate', async ({
+  skip,
+}) => {
+  if (!isInstalled('jq')) {
+    console.log('The log is not asked: jq is not installed.')
+    skip()
+  }
+  const { server, call, end } = await startLogged({ ACCESS_LOG: 'on' })
+  const id = '0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d'
+  await call('/plants', { headers: { 'x-request-id': id } })
+  await call('/plants')
+  await call('/plants', { headers: { authorization: 'Bearer unknown' } })
+  await end()
+  const folder = temporaryFolder()
+  // With what journalctl adds.
+  writeFileSync(path.join(folder, 'plants.log'), `${server.output()}Stopped Plant store.\n`)
+
+  const ask = (block: number) => shell(codeBlock(guide, 'Ask the log', block), { cwd: folder })
+  expect((await ask(0)).replace(/^ +/gm, '')).toBe('2 alice\tGET\t/plants\t200\n1 \tGET\t/plants\t401\n')
+  const lines = (await ask(1)).trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ requestId: id, status: 200 }])
+  expect(await ask(2)).toBe('127.0.0.1\t1\n')
 })

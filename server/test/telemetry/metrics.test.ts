@@ -1,14 +1,17 @@
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { METHODS } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { contract } from '@plant-store/contract'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { startServer } from '../../src/index.ts'
 import { rejections } from '../../src/telemetry/events.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { listPlants } from '../helpers/wire/requests.ts'
@@ -36,6 +39,31 @@ function beginOfPost(token: string): string {
     .map((header) => header.join(': '))
     .join('\r\n')}\r\n\r\n{`
 }
+
+test('/livez, /readyz and /metrics respond 200 on the private port and 404 on the public one', async () => {
+  await using server = await startTestServer({ adminPort: 0 })
+  const read = async (path: string) => {
+    const response = await fetch(`${server.adminUrl}${path}`)
+    return [response.status, await response.text()]
+  }
+  expect(await read('/livez')).toEqual([200, 'live\n'])
+  expect(await read('/readyz')).toEqual([200, 'ready\n'])
+  expect((await read('/metrics'))[0]).toBe(200)
+  expect((await read('/plants'))[0]).toBe(404)
+  expect((await fetch(`${server.adminUrl}/livez`, { method: 'POST' })).status).toBe(404)
+  for (const path of ['/livez', '/readyz', '/metrics']) expect((await server.call(path)).status).toBe(404)
+  await using without = await startTestServer()
+  expect(without.adminUrl).toBeUndefined()
+})
+
+test('a private port in use is reported in one line that names the setting', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void other.close())
+  await once(other, 'listening')
+  const { port: adminPort } = other.address() as AddressInfo
+  const starting = startServer({ port: 0, adminPort, databaseUrl: 'file:/nowhere/plant-store.db' })
+  await expect(starting).rejects.toThrow(new RegExp(`^ADMIN_PORT ${adminPort} .*$`))
+})
 
 test('the metrics count requests by method, route and status, batches, rejections and waiting writes', async () => {
   await using server = await startTestServer({ adminPort: 0, rateLimit: { requests: 4, seconds: 60 } })
@@ -184,7 +212,7 @@ test('a backup by another process is in the metrics, also after a restart', asyn
     await using server = await startTestServer({ adminPort: 0, databaseUrl: url })
     expect(await readMetric(server, name)).toBe(0)
     const copy = path.join(temporaryFolder(), 'copy.db')
-    const { exitCode, stderr } = await runCommand(['backup', copy], { DATABASE_URL: url })
+    const { exitCode, stderr } = await runInProcess(['backup', copy], { DATABASE_URL: url })
     expect(stderr).not.toContain('metrics')
     expect(exitCode).toBe(0)
     await expect.poll(() => readMetric(server, name)).toBeGreaterThan(before - 1)

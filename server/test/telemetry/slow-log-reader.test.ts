@@ -9,9 +9,10 @@ import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
+import { commandLine } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
 
 const PATIENCE = 60_000
@@ -40,7 +41,7 @@ interface UnreadServer {
 
 async function startUnread(accessLog: 'on' | 'off'): Promise<UnreadServer> {
   const DATABASE_URL = await newDatabase()
-  const { stdout } = await runCommand(['token', 'create', '--account', ACCOUNT], { DATABASE_URL })
+  const { stdout } = await runInProcess(['token', 'create', '--account', ACCOUNT], { DATABASE_URL })
   const port = await freePort()
   const { reader, writable } = createPipe()
   const child = spawn(process.execPath, commandLine(['serve']).slice(1), {
