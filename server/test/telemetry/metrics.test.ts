@@ -130,15 +130,6 @@ test('the metrics name the scheme of PUBLIC_URL', async () => {
   expect(await readMetric(server, series)).toBe(1)
 })
 
-test.each(Object.values(contract))(
-  'the metrics name the method $method, which the contract has',
-  async ({ method }) => {
-    await using server = await startTestServer({ adminPort: 0 })
-    await server.call('/nothing', { method })
-    expect(await readMetric(server, requests(method, '', 404))).toBe(1)
-  },
-)
-
 test('a flood of odd methods, paths, tokens and addresses adds no series beyond the first of each kind', async () => {
   await using server = await startTestServer({ adminPort: 0, trustProxy: 1 })
   // Node.js rejects methods that it does not know, and `fetch` some that it does.
