@@ -53,15 +53,6 @@ test.each(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
   },
 )
 
-test('a second signal ends a shutdown immediately', async () => {
-  const environment = { DATABASE_URL: temporaryDatabase().url, SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' }
-  const server = await startServerProcess(environment)
-  const ended = server.end()
-  await until(() => server.output().includes('"msg":"closing"'), PATIENCE)
-  await server.end('SIGINT')
-  expect(await ended).toBe(1)
-})
-
 test.skipIf(isolationError)('the first process of a container ends on SIGTERM, also during startup', async () => {
   const server = await startWaiting((environment) => {
     const [program = '', ...parameters] = [...isolated, ...commandLine(['serve'])]
