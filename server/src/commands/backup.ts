@@ -8,10 +8,13 @@ const MEGABYTE = 1_000_000
 /** Copies the database to a file, relative to the current folder, and shows the progress on standard error. */
 export async function backup({ settings, output, errors }: Context, file: string, signal: AbortSignal): Promise<void> {
   const target = path.resolve(file)
-  const { recorded } = await withProgress((show) => {
-    const onProgress = (progress: BackupProgress) => show(toProgress(progress))
-    return backupDatabase(settings.databaseUrl, target, { onProgress, signal })
-  })
+  const { recorded } = await withProgress(
+    (show) => {
+      const onProgress = (progress: BackupProgress) => show(toProgress(progress))
+      return backupDatabase(settings.databaseUrl, target, { onProgress, signal })
+    },
+    { errors },
+  )
   announce(`The database is copied to ${target}.`, output)
   if (recorded) return
   printError(

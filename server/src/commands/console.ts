@@ -46,7 +46,7 @@ export class OutputError extends CommandError {
  * @throws OutputError if it is closed or cannot be written
  */
 export function print(text: string, output: number = STANDARD_OUTPUT): void {
-  const code = isClosed(output) ? 'EBADF' : tryToWrite(output, text)
+  const code = isClosed(output) ? 'EBADF' : tryToWrite(output, `${text}\n`)
   if (!code) return
   throw new OutputError(`standard output cannot be written (${code}): redirect it and retry`, code === 'EPIPE')
 }
@@ -58,14 +58,14 @@ export function print(text: string, output: number = STANDARD_OUTPUT): void {
  * @throws OutputError that includes the line
  */
 export function announce(line: string, output: number = STANDARD_OUTPUT): void {
-  const code = tryToWrite(output, line)
+  const code = tryToWrite(output, `${line}\n`)
   if (!code) return
   throw new OutputError(`${line.replace(/\.$/, '')}, but standard output cannot be written (${code})`, code === 'EPIPE')
 }
 
 /** Prints text to standard error; what cannot be written is dropped. */
 export function printError(text: string, errors: number = STANDARD_ERROR): void {
-  tryToWrite(errors, text)
+  tryToWrite(errors, `${text}\n`)
 }
 
 /**
@@ -83,10 +83,10 @@ export function isClosed(output: number = STANDARD_OUTPUT): boolean {
   }
 }
 
-/** Returns the code of an error, or undefined. */
-function tryToWrite(descriptor: number, text: string): string | undefined {
+/** Writes text; returns the code of an error, or undefined. */
+export function tryToWrite(descriptor: number, text: string): string | undefined {
   try {
-    writeAll(descriptor, `${text}\n`)
+    writeAll(descriptor, text)
     return undefined
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? String(error)

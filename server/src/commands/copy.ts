@@ -28,11 +28,14 @@ export async function copy(
   const [source, target] = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)]
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   try {
-    const result = await withProgress((show) => {
-      const onProgress = ({ phase, plants, fraction }: CopyProgress) =>
-        show({ phase, done: count(plants, 'plant'), fraction })
-      return copyDatabase(source, target, { onProgress, signal })
-    }, { errors })
+    const result = await withProgress(
+      (show) => {
+        const onProgress = ({ phase, plants, fraction }: CopyProgress) =>
+          show({ phase, done: count(plants, 'plant'), fraction })
+        return copyDatabase(source, target, { onProgress, signal })
+      },
+      { errors },
+    )
     const rows = `${count(result.plants, 'plant')} and ${count(result.tokens, 'token')}`
     announce(
       `${capitalize(result.target)} is now a copy of ${result.source}: ${rows}, SHA-256 ${result.sha256}`,

@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty'
-import { STANDARD_ERROR, writeAll } from '../telemetry/log/log-output.ts'
+import { STANDARD_ERROR } from '../telemetry/log/log-output.ts'
+import { tryToWrite } from './console.ts'
 
 /** How often the line of a terminal is replaced, and how often there is one without a terminal, in milliseconds. */
 const INTERVALS = { terminal: 100, file: 5_000 }
@@ -18,16 +19,22 @@ export interface Progress {
 
 /** Where to show progress. */
 export interface ProgressOptions {
+  /** The file descriptor of standard error. */
+  errors?: number
   /** Whether a line replaces the one before. */
   isTerminal?: boolean
-  /** Default: writes to standard error, whose failures are ignored. */
+  /** Default: writes to standard error; what cannot be written is dropped, for example when the terminal is closed. */
   write?: (text: string) => void
 }
 
 /** Runs what takes long, and shows on standard error how far it is and how long the rest of its phase takes. */
 export async function withProgress<Result>(
   run: (show: (progress: Progress) => void) => Promise<Result>,
-  { isTerminal = isatty(STANDARD_ERROR), write = writeToStandardError }: ProgressOptions = {},
+  {
+    errors = STANDARD_ERROR,
+    isTerminal = isatty(errors),
+    write = (text) => void tryToWrite(errors, text),
+  }: ProgressOptions = {},
 ): Promise<Result> {
   let progress: Progress | undefined
   let first: { time: number; progress: Progress } | undefined
@@ -64,13 +71,4 @@ function describe({ phase, done, fraction }: Progress, first: Progress, seconds:
 function formatSeconds(seconds: number): string {
   const rounded = Math.round(seconds)
   return rounded < MINUTE ? `${rounded} s` : `${Math.floor(rounded / MINUTE)} min ${rounded % MINUTE} s`
-}
-
-/** Progress is not worth an error, for example when the terminal is closed. */
-function writeToStandardError(text: string): void {
-  try {
-    writeAll(STANDARD_ERROR, text)
-  } catch {
-    // What takes long goes on.
-  }
 }

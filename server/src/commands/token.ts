@@ -2,10 +2,14 @@
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import { checkMigrated, openDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { isAccountName } from '../accounts/account-name.ts'
-import { logTokenEvent } from '../accounts/log-token-event.ts'
-import { tokenState } from '../accounts/token-state.ts'
-import { createTokenStore, type Token, type TokenStore } from '../accounts/token-store.ts'
+import {
+  createTokenStore,
+  isAccountName,
+  logTokenEvent,
+  type Token,
+  type TokenStore,
+  tokenState,
+} from '../accounts/token-store.ts'
 import { parseDuration } from '../settings/formats.ts'
 import {
   announce,

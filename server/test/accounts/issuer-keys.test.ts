@@ -4,7 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, tes
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { logRejections } from '../../src/telemetry/log/log-rejections.ts'
+import { logRejections } from '../../src/telemetry/log/log-requests.ts'
 import {
   advanceClock,
   COOL_DOWN,

