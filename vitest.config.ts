@@ -30,7 +30,7 @@ const tests = {
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/helpers/server/build-command-line.ts', 'test/helpers/server/check-statuses.ts'],
+    globalSetup: ['run-folder', 'build-command-line', 'check-statuses'].map((name) => `test/helpers/server/${name}.ts`),
     maxWorkers,
     // The JSON report is for .ci/run.
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],

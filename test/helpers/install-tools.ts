@@ -21,7 +21,10 @@ export const INSTALL_TIMEOUT = 300_000
 export async function installTools(source: string): Promise<string> {
   const lockfile = await readFile(path.join(source, 'package-lock.json'))
   const version = createHash('sha256').update(lockfile).digest('hex').slice(0, 12)
-  const folder = path.join(tmpdir(), `plant-store-${path.basename(source)}-${version}`)
+  const folder = path.join(
+    process.env['PLANT_STORE_TOOLS'] ?? tmpdir(),
+    `plant-store-${path.basename(source)}-${version}`,
+  )
   return await exclusively(`${folder}.lock`, async () => {
     if (existsSync(folder)) return folder
     const draft = `${folder}.draft`

@@ -17,7 +17,9 @@ async function createTools(dependencies: Record<string, string>): Promise<string
 }
 
 const foldersOf = async (source: string) =>
-  (await readdir(tmpdir())).filter((folder) => folder.includes(path.basename(source)))
+  (await readdir(process.env['PLANT_STORE_TOOLS'] ?? tmpdir())).filter((folder) =>
+    folder.includes(path.basename(source)),
+  )
 
 test('tools that cannot be installed leave no folder', async () => {
   const source = await createTools({ missing: '1.0.0' })

@@ -15,6 +15,7 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { bound } from '../bound.ts'
 import { freePort } from '../free-port.ts'
 
 /** A PostgreSQL server of its own, with its data in a temporary folder. */
@@ -46,8 +47,7 @@ export interface PostgresqlOptions {
 
 /** PostgreSQL does not run as root. */
 const UNPRIVILEGED_USER = 65_534
-const MEMORY = '/dev/shm'
-const SETPRIV = '/usr/bin/setpriv'
+const MEMORY = process.env['PLANT_STORE_MEMORY'] ?? '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
 const MAX_LOG = 100_000
@@ -105,9 +105,7 @@ export async function startPostgresql({
   let ended: Promise<unknown> = Promise.resolve()
 
   async function start(): Promise<void> {
-    // Linux then ends it with this process, also where that crashes or is killed.
-    const wrapper = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'QUIT'] : []
-    const [command = '', ...parameters] = [...wrapper, path.join(bin, 'postgres'), '-D', folder]
+    const [command, ...parameters] = bound([path.join(bin, 'postgres'), '-D', folder], 'QUIT')
     const started = spawn(command, parameters, {
       ...postgresqlUser,
       cwd: folder,

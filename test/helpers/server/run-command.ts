@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startServer } from '@plant-store/server'
 import { afterAll } from 'vitest'
+import { bound } from '../bound.ts'
 
 const MAIN = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
 
@@ -22,7 +23,7 @@ export function spawnCommand(
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
   const activation = sockets.length > 0 ? ['sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'] : []
-  const [program = '', ...parameters] = [...activation, ...commandLine(args)]
+  const [program, ...parameters] = bound([...activation, ...commandLine(args)])
   const env = { PATH, HOME, ...(sockets.length > 0 && { LISTEN_FDS: String(sockets.length) }), ...environment }
   const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe', ...sockets] })
   running.add(child)

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+const MEMORY = '/dev/shm'
+
+/** Waits until the run has ended, in whatever way, and removes its folders with what is mounted in them. */
+const REMOVE = `
+cat
+for folder; do
+  grep -o " $folder/[^ ]*" /proc/mounts | sort -r | xargs -r umount
+  rm -rf "$folder"
+done
+`
+
+/**
+ * Runs around the whole suite: gives it folders of its own for what is temporary, on disk and in memory. They are removed
+ * when it ends, also if it is interrupted or killed.
+ */
+export default function setup(): (() => Promise<void>) | undefined {
+  if (process.platform === 'win32') return undefined
+  const folders = [tmpdir(), ...(existsSync(MEMORY) ? [MEMORY] : [])].map((parent) => {
+    const folder = mkdtempSync(path.join(parent, 'plant-store-run-'))
+    // Servers of other users put their data there.
+    chmodSync(folder, 0o755)
+    return folder
+  })
+  const [temporary, memory] = folders
+  // Tools that were installed stay for the next run.
+  Object.assign(process.env, { PLANT_STORE_TOOLS: tmpdir(), PLANT_STORE_MEMORY: memory, TMPDIR: temporary })
+  // Detached, since Ctrl+C ends all processes of the terminal.
+  const remover = spawn('sh', ['-c', REMOVE, 'sh', ...folders], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+  return async () => {
+    remover.stdin.end()
+    await once(remover, 'close')
+  }
+}
