@@ -1,7 +1,9 @@
 /** Checks the units of docs/production. test/production-guide.test.ts runs them. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
-import { analyzeUnits, unitNames, writeUnits } from './helpers/production/units.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 /** What systemd computes, from 0, safe, to 10. Debian 12's, with room for the checks of newer versions: 1.1 and 0.2. */
@@ -9,6 +11,38 @@ const MAX_EXPOSURE = { 'plant-store.service': 1.3, 'plant-store-backup.service':
 
 const hasSystemd = isInstalled('systemd-analyze')
 if (!hasSystemd) console.log('The units are not verified: systemd is not installed.')
+
+/** The units of docs/production. */
+const unitNames = [
+  'plant-store.service',
+  'plant-store.socket',
+  'plant-store-backup.service',
+  'plant-store-backup.timer',
+]
+
+/** Writes the units to a folder, with drop-ins: files of docs/production by unit. Returns their paths. */
+function writeUnits(folder: string, dropIns: Record<string, string> = {}): string[] {
+  for (const [unit, file] of Object.entries(dropIns)) {
+    mkdirSync(path.join(folder, `${unit}.d`))
+    writeFileSync(path.join(folder, `${unit}.d`, path.basename(file)), readGuide(file))
+  }
+  return unitNames.map((name) => {
+    const file = path.join(folder, name)
+    // This machine may have another path to Node.js.
+    writeFileSync(file, readGuide(name).replaceAll('/usr/bin/node ', `${process.execPath} `))
+    return file
+  })
+}
+
+/** Runs a check of units by `systemd-analyze` and returns what it prints; nothing but complaints for `verify`. */
+function analyzeUnits(command: 'verify' | 'security', ...parameters: string[]): string {
+  const folder = path.dirname(parameters.at(-1) ?? '')
+  const { stdout, stderr } = spawnSync('systemd-analyze', [command, ...parameters], {
+    encoding: 'utf8',
+    env: { ...process.env, SYSTEMD_UNIT_PATH: `${folder}:` },
+  })
+  return stdout + stderr
+}
 
 test('only known settings are in plant-store.env, and none in the units', () => {
   const settings = settingsIn(readGuide('plant-store.env'))

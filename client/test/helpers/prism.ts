@@ -2,7 +2,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { installTools } from '../../../test/helpers/install-tools.ts'
-import { startProgram } from './start-program.ts'
+import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 
 const tools = fileURLToPath(new URL('../tools', import.meta.url))
 
@@ -16,6 +16,7 @@ export async function startPrism(...command: string[]): Promise<Prism> {
   const script = path.join(await installTools(tools), 'node_modules/.bin/prism')
   const port = await freePort()
   const options = ['--port', String(port), '--verboseLevel', 'warn']
-  const program = await startProgram([script, ...command, ...options], port)
-  return { ...program, url: `http://127.0.0.1:${port}` }
+  const url = `http://127.0.0.1:${port}`
+  const program = await startProgram([process.execPath, script, ...command, ...options], responds(url))
+  return { ...program, url }
 }

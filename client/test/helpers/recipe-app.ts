@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
-import { startProgram } from './start-program.ts'
+import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const tools = path.join(client, 'test/recipes')
@@ -66,7 +66,10 @@ export async function createRecipeApp(sections: string[], serviceUrl?: string): 
     run: (script, parameters = [], environment) =>
       run(process.execPath, command(script, parameters), folder, createEnvironment(environment)),
     start: (script, parameters, port, environment) =>
-      startProgram(command(script, parameters), port, { cwd: folder, env: createEnvironment(environment) }),
+      startProgram([process.execPath, ...command(script, parameters)], responds(`http://127.0.0.1:${port}`), {
+        cwd: folder,
+        env: createEnvironment(environment),
+      }),
   }
 }
 

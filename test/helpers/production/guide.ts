@@ -5,10 +5,12 @@ import { promisify } from 'node:util'
 import { requireInCi } from '../long-tests.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
+/** The folder docs/production. */
+export const GUIDES = `${root}docs/production/`
 
 /** Reads a file of docs/production. */
 export function readGuide(name: string): string {
-  return readFileSync(`${root}docs/production/${name}`, 'utf8')
+  return readFileSync(GUIDES + name, 'utf8')
 }
 
 /** Finds the text of a code block of a section. */

@@ -1,0 +1,56 @@
+import { type SpawnOptionsWithoutStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { bound } from './bound.ts'
+import { until } from './until.ts'
+
+const STARTUP_TIMEOUT = 60_000
+
+/** A program that runs in the background. */
+export interface Program extends AsyncDisposable {
+  pid: number
+  /** Returns everything printed so far. */
+  output(): string
+  /** Ends it, and all that it has started. Returns its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/**
+ * Starts a program and waits until it is ready; throws with its output if it ends before. It ends with this process.
+ *
+ * @param ready what it prints then, or whether it responds
+ */
+export async function startProgram(
+  command: readonly string[],
+  ready: RegExp | (() => Promise<boolean>),
+  options: SpawnOptionsWithoutStdio = {},
+): Promise<Program> {
+  const [program, ...parameters] = bound(command)
+  // A group of its own, which ends with all its processes.
+  const child = spawn(program, parameters, { ...options, detached: true })
+  const closed = once(child, 'close') as Promise<[number | null]>
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    if (child.exitCode === null && child.pid) process.kill(-child.pid, signal)
+    const [code] = await closed
+    return code
+  }
+  const isReady = async () => (ready instanceof RegExp ? ready.test(output) : await ready().catch(() => false))
+  try {
+    await until(async () => child.exitCode !== null || (await isReady()), STARTUP_TIMEOUT)
+    if (child.exitCode !== null) throw new Error(`exit code ${child.exitCode}`)
+  } catch (cause) {
+    await stop('SIGKILL')
+    throw new Error(`${command.join(' ')} does not start:\n${output}`, { cause })
+  }
+  return { pid: Number(child.pid), output: () => output, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+}
+
+/** Whether something responds to requests of a URL, with a status that counts. */
+export function responds(url: string, counts = (_status: number) => true): () => Promise<boolean> {
+  return async () => counts((await fetch(url)).status)
+}

@@ -1,0 +1,208 @@
+/** The alert rules and every query of the dashboard, in a real Prometheus that scrapes loaded servers. */
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { startPostgresql } from './helpers/database/postgresql.ts'
+import { freePort } from './helpers/free-port.ts'
+import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
+import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
+import { startWriting } from './helpers/server/start-writing.ts'
+import { responds, startProgram } from './helpers/start-program.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
+
+const isMissing = !isInstalled('prometheus')
+if (isMissing) console.log('The alert rules and the dashboard are not run: prometheus is not installed.')
+
+const monitoring = `${GUIDES}monitoring`
+const alerts = readGuide('monitoring/alerts.yml')
+const readme = readGuide('monitoring/README.md')
+/** The time until Prometheus has what a query needs, in milliseconds: much more than is usual. */
+const PATIENCE = { timeout: 120_000, interval: 500 }
+vi.setConfig({ testTimeout: 300_000 })
+
+/** What the tests need of a dashboard. */
+interface Dashboard {
+  panels: { title: string; targets?: { expr: string; legendFormat: string }[] }[]
+  templating: { list: { name: string; definition?: string }[] }
+  annotations: { list: { expr: string }[] }
+}
+
+const dashboard: Dashboard = JSON.parse(readGuide('monitoring/dashboard.json'))
+
+/** Replaces the variables of Grafana. */
+function fillIn(expression: string): string {
+  const values = { $job: 'plant-store', $instance: '.+', $__rate_interval: '10s', $__interval: '10s' }
+  return Object.entries(values).reduce((text, pair) => text.replaceAll(...pair), expression)
+}
+
+test.skipIf(isMissing)('promtool accepts the configuration and the rules by the commands of the guide', async () => {
+  const folder = temporaryFolder()
+  const commands = codeBlock(readme, 'Set up', 0)
+  expect(commands).toContain('systemctl reload prometheus')
+  await shell(commands.replaceAll('/etc/prometheus', folder).replace(/^systemctl .*\n/m, ''), { cwd: monitoring })
+  expect(readFileSync(`${folder}/alerts.yml`, 'utf8')).toBe(alerts)
+  await shell(codeBlock(readme, 'Set up', 1), { cwd: monitoring })
+})
+
+test.skipIf(isMissing)('the tests of the rules notice one that never fires and one that always fires', async () => {
+  for (const [sign, other] of [
+    ['> 26 * 3600', '> 2600 * 3600'],
+    ['plant_store_ready == 0', 'plant_store_ready < 2'],
+  ] as const) {
+    const folder = temporaryFolder()
+    cpSync(monitoring, folder, { recursive: true })
+    expect(alerts).toContain(sign)
+    writeFileSync(path.join(folder, 'alerts.yml'), alerts.replace(sign, other))
+    await expect(shell('promtool test rules alerts.test.yml', { cwd: folder })).rejects.toThrow(/FAILED/)
+  }
+})
+
+test.skipIf(isMissing)(
+  'requests whose client disconnects have a name in the dashboard, as each status has',
+  async () => {
+    const [target] = dashboard.panels.find(({ title }) => title === 'Responses by status')?.targets ?? []
+    expect(target?.legendFormat).toBe('{{http_response_status_code}}')
+    const counted = ['status_code="", error_type="client_disconnected"', 'status_code="503", error_type="503"']
+    const input = [...counted, 'status_code="200", error_type=""'].map((labels) => ({
+      series: `http_server_request_duration_seconds_count{job="plant-store", instance="a:3001", http_response_${labels}}`,
+      values: '0+60x10',
+    }))
+    const exp_samples = ['client disconnected', '503'].map((status) => ({
+      labels: `{http_response_status_code="${status}"}`,
+      value: 1,
+    }))
+    const expr = String(target?.expr).replaceAll('$__rate_interval', '5m')
+    const promql = { expr: fillIn(expr), eval_time: '10m', exp_samples }
+    const file = path.join(temporaryFolder(), 'dashboard.test.json')
+    const tests = [{ interval: '1m', input_series: input, promql_expr_test: [promql] }]
+    writeFileSync(file, JSON.stringify({ tests }))
+    await shell(`promtool test rules ${file}`)
+  },
+)
+
+/** Starts a server with load of every kind: new plants, lists, rejected requests and a backup. */
+async function startLoaded(databaseUrl: string, backup?: string) {
+  const environment = { DATABASE_URL: databaseUrl, ADMIN_PORT: '0' }
+  const server = await startServerProcess(environment)
+  const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
+  if (backup !== undefined) expect((await runCommand(['backup', backup], environment)).exitCode).toBe(0)
+  const token = stdout.trim()
+  const writing = startWriting({ url: server.url, token, writers: 2 })
+  let stopped = false
+  async function read(): Promise<void> {
+    while (!stopped) {
+      await (await fetch(`${server.url}/plants?limit=10`, { headers: { authorization: `Bearer ${token}` } })).text()
+      await (await fetch(`${server.url}/plants`, { headers: { authorization: 'Bearer unknown' } })).text()
+      await (await fetch(`${server.url}/nothing`)).text()
+    }
+  }
+  const reading = read()
+  return {
+    target: new URL(String(server.adminUrl)).host,
+    server,
+    async stop() {
+      stopped = true
+      await reading
+      await writing.stop()
+    },
+  }
+}
+
+/** Starts Prometheus with the configuration and the rules of the guide: it scrapes these servers every second. */
+async function startPrometheus(targets: readonly string[]) {
+  const folder = temporaryFolder()
+  const configuration = readGuide('monitoring/prometheus.yml')
+    .replaceAll(/_interval: \d+s/g, '_interval: 1s')
+    .replace(/targets: \[.*\]/, `targets: ${JSON.stringify(targets)}`)
+  writeFileSync(path.join(folder, 'prometheus.yml'), configuration)
+  copyFileSync(`${monitoring}/alerts.yml`, path.join(folder, 'alerts.yml'))
+  const url = `http://127.0.0.1:${await freePort()}`
+  const options = ['config.file=prometheus.yml', 'storage.tsdb.path=data', `web.listen-address=${url.slice(7)}`]
+  const command = ['prometheus', ...options.map((option) => `--${option}`)]
+  const program = await startProgram(
+    command,
+    responds(`${url}/-/ready`, (status) => status === 200),
+    { cwd: folder },
+  )
+  /** Returns the result of a query of its HTTP API. */
+  async function get<Data>(query: string): Promise<Data> {
+    const response = await fetch(`${url}/api/v1/${query}`)
+    const { status, data, error } = (await response.json()) as { status: string; data: Data; error?: string }
+    if (status !== 'success') throw new Error(`${query}: ${error}`)
+    return data
+  }
+  return {
+    get,
+    stop: () => program.stop(),
+    /** Returns the values that a query of the dashboard has now. */
+    async values(expression: string): Promise<number[]> {
+      const query = `query?query=${encodeURIComponent(fillIn(expression))}`
+      const { result } = await get<{ result: { value: [time: number, value: string] }[] }>(query)
+      return result.map(({ value }) => Number(value[1]))
+    },
+  }
+}
+
+test.skipIf(isMissing)(
+  'every query of the dashboard has data, no rule fails, and a lost server is an alert',
+  async () => {
+    const folder = temporaryFolder()
+    const database = await startPostgresql()
+    const loaded = [
+      await startLoaded(`file:${path.join(folder, 'plants.db')}`, path.join(folder, 'copy.db')),
+      await startLoaded(database.url('plants')),
+    ]
+    const { get, values, stop } = await startPrometheus(loaded.map(({ target }) => target))
+    /** Returns whether each server could be scraped, with the error. */
+    async function stateOfTargets(): Promise<string[]> {
+      const { activeTargets } = await get<{ activeTargets: { health: string; lastError: string }[] }>('targets')
+      return activeTargets.map(({ health, lastError }) => health + lastError)
+    }
+    async function describeData(expression: string): Promise<string> {
+      const found = await values(expression)
+      if (found.length === 0) return 'nothing'
+      return found.every(Number.isFinite) ? 'numbers' : found.join(', ')
+    }
+    /** Returns what a variable of the dashboard offers. */
+    function namesOf(variable: string): Promise<string[]> {
+      const { definition = '' } = dashboard.templating.list.find(({ name }) => name === variable) ?? {}
+      const [, selector = '', label] = /^label_values\((.*), (\w+)\)$/.exec(definition) ?? []
+      return get(`label/${label}/values?match[]=${encodeURIComponent(fillIn(selector))}`)
+    }
+    try {
+      await expect.poll(stateOfTargets, PATIENCE).toEqual(['up', 'up'])
+      for (const { title, targets = [] } of dashboard.panels) {
+        for (const { expr } of targets) {
+          const message = `${title}: ${expr}`
+          await expect.poll(() => describeData(expr), { ...PATIENCE, message }).toBe('numbers')
+        }
+      }
+      for (const { expr } of dashboard.annotations.list) await values(expr)
+      const [throughput] = dashboard.panels.find(({ title }) => title === 'New plants')?.targets ?? []
+      expect((await values(throughput?.expr ?? ''))[0]).toBeGreaterThan(1)
+      expect(await namesOf('job')).toEqual(['plant-store'])
+      expect(await namesOf('instance')).toEqual(loaded.map(({ target }) => target).sort())
+
+      // Texts with templates that fail are among the errors of a rule.
+      interface Rule {
+        name: string
+        health: string
+        lastError?: string
+      }
+      const { groups } = await get<{ groups: { rules: Rule[] }[] }>('rules')
+      const rules = groups.flatMap((group) => group.rules)
+      expect(rules.length).toBeGreaterThan(15)
+      expect(rules.filter(({ health }) => health !== 'ok')).toEqual([])
+      // Nothing is wrong with these servers but their load.
+      expect(await values('ALERTS{severity="critical", alertstate="firing"}')).toEqual([])
+      await loaded[0]?.stop()
+      await loaded[0]?.server.end()
+      await expect.poll(() => values('ALERTS{alertname="PlantStoreDown"}'), PATIENCE).toEqual([1])
+    } finally {
+      for (const each of loaded) await each.stop()
+      for (const { server } of loaded) await server.end('SIGKILL')
+      await stop()
+      await database.remove()
+    }
+  },
+)
