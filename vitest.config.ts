@@ -1,15 +1,39 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { isLong } from './test/helpers/long-tests.ts'
+import { isLong, isNightly } from './test/helpers/long-tests.ts'
 
-// Tests mostly wait, so three files run in parallel even on two cores; two of the long ones, which work more.
-const maxWorkers = isLong ? 2 : Math.max(3, availableParallelism() - 1)
+// Tests mostly wait, so more files than there are cores run in parallel; the long ones work more.
+const maxWorkers = isLong ? Math.max(3, availableParallelism()) : Math.max(4, availableParallelism())
 
 /** Long, these measure times under load: they run alone, after all others. */
 const measuring = ['server/test/limits/!(memory).test.ts']
 
-/** The packages as they are installed, on other runtimes, browsers and compilers: with the long tests only. */
-const installed = ['contract/test/package.test.ts', 'client/test/package/{jest,package,same-origin}.test.ts']
+/**
+ * What a contributor does not wait for, with the long tests only: `PLANT_STORE_LONG_TESTS=1 npx vitest run FILE`. The other
+ * files that are long are shortened by themselves.
+ */
+const long = [
+  // The packages as they are installed, on other runtimes, in browsers, and in the tools of other projects.
+  'client/test/{package/{jest,package,same-origin},recipes/*,tools/*}.test.ts',
+  'contract/test/package.test.ts',
+  'test/{fresh-clone,release,supply-chain}.test.ts',
+  // The guides, with nginx, systemd, containers, Prometheus and OpenTelemetry.
+  'server/test/tracing/*.test.ts',
+  'test/{behind-nginx,postgresql-backup,production-guide,prometheus,several-machines}.test.ts',
+  'test/container/{deploy,image}.test.ts',
+  // Pages in a browser.
+  'prisma/test/command-line/studio.test.ts',
+  'server/test/docs/page.test.ts',
+  // Failures of every kind; durability.test.ts and soak.test.ts stay, as one crash and one hostile minute cut to seconds.
+  'server/test/limits/{hostile-clients,load}.test.ts',
+  'server/test/storage/{postgresql-crashes,postgresql-failures,several-servers,storage-failures}.test.ts',
+]
+
+/** With the nightly tests only, `PLANT_STORE_NIGHTLY_TESTS=1`. */
+const nightly = ['server/test/limits/memory.test.ts']
+
+const leftOut = isNightly ? [] : isLong ? nightly : [...nightly, ...long]
+if (!isLong) console.log(`Left out: ${leftOut.join(' ')}\nPLANT_STORE_LONG_TESTS=1 runs them, as .ci/run does.`)
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']
@@ -41,7 +65,7 @@ export default defineConfig({
           ...tests,
           name: 'sqlite',
           include: ['test/**/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...(isLong ? measuring : installed)],
+          exclude: [...configDefaults.exclude, ...leftOut, ...(isLong ? measuring : [])],
         },
       },
       ...(isLong

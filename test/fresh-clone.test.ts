@@ -8,16 +8,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bareMachine, TRUST } from './helpers/bare-machine.ts'
-import { isLong } from './helpers/long-tests.ts'
 import { noteAbsence } from './helpers/runtimes.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const run = promisify(execFile)
 const repository = fileURLToPath(new URL('../', import.meta.url))
 const MINUTES = 60_000
-
-// The copy does not run the long tests, so it makes no copy of its own.
-if (!isLong) console.log('The README commands are not run in a fresh clone: set PLANT_STORE_LONG_TESTS=1 for that.')
 
 /** The machines of newcomers, with the versions of Node.js and npm as the runtimes name them. */
 const machines = [
@@ -60,45 +56,42 @@ async function startUntilReady(
   }
 }
 
-describe.runIf(isLong).each(machines)(
-  'in a fresh clone on a machine with %s, without a compiler',
-  (name, node, npm) => {
-    const machine = bareMachine(node, npm)
-    noteAbsence(name, machine)
-    let clone: string
-    let env: NodeJS.ProcessEnv
-    beforeAll(async () => {
-      clone = path.join(temporaryFolder(), 'plant-store')
-      await run('git', ['clone', '--quiet', repository, clone])
-      env = newcomer(machine, temporaryFolder())
-    })
+describe.each(machines)('in a fresh clone on a machine with %s, without a compiler', (name, node, npm) => {
+  const machine = bareMachine(node, npm)
+  noteAbsence(name, machine)
+  let clone: string
+  let env: NodeJS.ProcessEnv
+  beforeAll(async () => {
+    clone = path.join(temporaryFolder(), 'plant-store')
+    await run('git', ['clone', '--quiet', repository, clone])
+    env = newcomer(machine, temporaryFolder())
+  })
 
-    test.skipIf(!machine)(
-      'npm start serves, and the printed lines create and list a plant; a second start is fast and prints none',
-      async () => {
-        const first = await startUntilReady(clone, env)
-        try {
-          const [create = '', list = ''] = first.output.match(/^ {2}curl .*$/gm) ?? []
-          expect((await run('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
-          expect((await run('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
-        } finally {
-          expect(await first.end()).toContain('"msg":"closing"')
-        }
-        const second = await startUntilReady(clone, env)
-        await second.end()
-        expect(second.output).not.toContain('curl')
-        expect(second.output).not.toMatch(/install|lockfile|prisma /i)
-        expect(existsSync(path.join(clone, 'node_modules/.bin/node'))).toBe(name === 'Node.js 18')
-        console.log(
-          `${name}, empty caches: npm start took ${first.seconds.toFixed(1)} s, and the second time ${second.seconds.toFixed(1)} s`,
-        )
-      },
-      20 * MINUTES,
-    )
-  },
-)
+  test.skipIf(!machine)(
+    'npm start serves, and the printed lines create and list a plant; a second start is fast and prints none',
+    async () => {
+      const first = await startUntilReady(clone, env)
+      try {
+        const [create = '', list = ''] = first.output.match(/^ {2}curl .*$/gm) ?? []
+        expect((await run('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
+        expect((await run('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
+      } finally {
+        expect(await first.end()).toContain('"msg":"closing"')
+      }
+      const second = await startUntilReady(clone, env)
+      await second.end()
+      expect(second.output).not.toContain('curl')
+      expect(second.output).not.toMatch(/install|lockfile|prisma /i)
+      expect(existsSync(path.join(clone, 'node_modules/.bin/node'))).toBe(name === 'Node.js 18')
+      console.log(
+        `${name}, empty caches: npm start took ${first.seconds.toFixed(1)} s, and the second time ${second.seconds.toFixed(1)} s`,
+      )
+    },
+    20 * MINUTES,
+  )
+})
 
-describe.runIf(isLong)('in a fresh clone', () => {
+describe('in a fresh clone', () => {
   let clone: string
   let env: NodeJS.ProcessEnv
   beforeAll(async () => {

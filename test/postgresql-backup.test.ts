@@ -10,7 +10,7 @@ import {
   postgresqlUser,
   startPostgresql,
 } from './helpers/database/postgresql.ts'
-import { isLong, requireInCi } from './helpers/long-tests.ts'
+import { requireInCi } from './helpers/long-tests.ts'
 import { codeBlock, readGuide, shell } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
@@ -18,10 +18,9 @@ import { until } from './helpers/until.ts'
 
 const guide = readGuide('several-machines/README.md')
 requireInCi('PostgreSQL with pg_basebackup', debianPrograms)
-if (!isLong) console.log('Backups of PostgreSQL are not run: set PLANT_STORE_LONG_TESTS=1 for that.')
-else if (!debianPrograms) console.log('Backups of PostgreSQL are not run: that of Debian is not installed.')
+if (!debianPrograms) console.log('Backups of PostgreSQL are not run: that of Debian is not installed.')
 
-describe.runIf(isLong && debianPrograms)('the commands of the guide', { timeout: 120_000 }, () => {
+describe.runIf(debianPrograms)('the commands of the guide', { timeout: 120_000 }, () => {
   const folder = temporaryFolder()
   const archive = path.join(folder, 'archive')
   const backups = path.join(folder, 'backups')

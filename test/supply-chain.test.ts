@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { isLong } from './helpers/long-tests.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-if (!isLong) console.log('The audit and the SBOM ask the registry: set PLANT_STORE_LONG_TESTS=1 for that.')
 
-describe.runIf(isLong)('dependencies', () => {
+describe('dependencies', () => {
   test('no dependency has a known vulnerability', { timeout: 60_000 }, async ({ skip }) => {
     const { exitCode, output } = await runScript('audit')
     if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(output)) {

@@ -4,11 +4,9 @@ import { type Dirent, mkdirSync, readdirSync, readFileSync, readlinkSync, statSy
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { isLong } from '../helpers/long-tests.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-if (!isLong) console.log('The server is not deployed: set PLANT_STORE_LONG_TESTS=1 for that.')
 
 function deploy(folder: string): { status: number | null; stderr: string } {
   return spawnSync('npm', ['run', '--silent', 'deploy', '--', folder], { cwd: root, encoding: 'utf8' })
@@ -26,7 +24,7 @@ test('without a folder, it says how to call it', () => {
   expect({ status, stderr }).toEqual({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
 })
 
-describe.runIf(isLong)('what is deployed', () => {
+describe('what is deployed', () => {
   test('is small, and has every module that the server can load', { timeout: 300_000 }, () => {
     const parent = temporaryFolder()
     const folder = path.join(parent, 'plant-store')

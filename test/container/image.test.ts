@@ -9,7 +9,6 @@ import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { createEngine, type Engine, missingPrograms } from '../helpers/container/engine.ts'
 import { startPostgresql } from '../helpers/database/postgresql.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { isLong } from '../helpers/long-tests.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
 import { startWholeNginx } from '../helpers/production/nginx.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
@@ -18,10 +17,9 @@ import { until } from '../helpers/until.ts'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const guide = readGuide('container/README.md')
 const missing = missingPrograms()
-if (!isLong) console.log('No image is built: set PLANT_STORE_LONG_TESTS=1 for that.')
-else if (missing.length > 0) console.log(`No image is built: not installed: ${missing.join(', ')}.`)
+if (missing.length > 0) console.log(`No image is built: not installed: ${missing.join(', ')}.`)
 
-describe.runIf(isLong && missing.length === 0)('the image', () => {
+describe.runIf(missing.length === 0)('the image', () => {
   const folder = temporaryFolder()
   const backups = path.join(folder, 'backups')
   const nodeVersion = readFileSync(`${root}.node-version`, 'utf8').trim()
@@ -179,7 +177,7 @@ describe.runIf(isLong && missing.length === 0)('the image', () => {
     }
     const ports = [await freePort(), await freePort()]
     const balancerPort = await freePort()
-    let nginx: { stop(): Promise<void> } | undefined
+    let nginx: { stop(): Promise<unknown> } | undefined
     try {
       await engine.podman([
         'run',

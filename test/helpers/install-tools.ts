@@ -4,11 +4,7 @@ import { cp, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { exclusively } from './exclusively.ts'
-import { isLong } from './long-tests.ts'
 import { run } from './packed-package.ts'
-
-if (!isLong)
-  console.log('Tests with tools of hundreds of megabytes are skipped: set PLANT_STORE_LONG_TESTS=1 for them.')
 
 /** How long a hook that may install tools can take, in milliseconds. */
 export const INSTALL_TIMEOUT = 300_000

@@ -1,5 +1,8 @@
-/** Whether tests that take minutes run in full; otherwise they are shortened or skipped. */
+/** Whether tests that take minutes run in full; otherwise they are shortened, or left out in vitest.config.ts. */
 export const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'
+
+/** Whether the long tests run with those that take many minutes, as they do every night. */
+export const isNightly = isLong && process.env['PLANT_STORE_NIGHTLY_TESTS'] === '1'
 
 /**
  * Requires what tests are skipped without, where the long tests run in CI: skipped, they would look as if they had passed.

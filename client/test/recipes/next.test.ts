@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startProxy } from '../../../test/helpers/network/proxy.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlantStoreClient, type PlantStoreClient } from '../../src/index.ts'
@@ -11,7 +10,7 @@ import { createRecipeApp, RECIPE_TIMEOUT } from '../helpers/recipe-app.ts'
 
 const NEXT = 'next/dist/bin/next'
 
-describe.runIf(isLong)('Next.js', () => {
+describe('Next.js', () => {
   const resources: AsyncDisposable[] = []
   let service: TestServer
   let client: PlantStoreClient

@@ -6,7 +6,6 @@ import { build } from 'esbuild'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { run } from '../../../test/helpers/packed-package.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startForwardProxy } from '../helpers/forward-proxy.ts'
@@ -42,7 +41,7 @@ test('the page names the versions that its tests install', async () => {
   expect(introduction).toContain(`workerd ${year}-${month}`)
 })
 
-describe.runIf(isLong)('an app with the recipes', () => {
+describe('an app with the recipes', () => {
   let app: RecipeApp
   let service: TestServer
   beforeAll(async () => {

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
@@ -34,7 +33,7 @@ const exceptions: Record<'redocly' | 'spectral', Finding[]> = {
 /** Redocly would look for a newer version of itself, and count its use. */
 const environment = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
 
-describe.skipIf(!isLong)('the document of the running service', () => {
+describe('the document of the running service', () => {
   let folder: string
   let installed: string
   beforeAll(async () => {

@@ -4,12 +4,11 @@ import path from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INSTALL_TIMEOUT } from '../../../test/helpers/install-tools.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { createPlantStoreClient, errorCodes } from '../../src/index.ts'
 import { type Prism, startPrism } from '../helpers/prism.ts'
 
-describe.skipIf(!isLong)('a mock of the document', () => {
+describe('a mock of the document', () => {
   let prism: Prism
   beforeAll(async () => {
     const file = path.join(temporaryFolder(), 'openapi.json')

@@ -1,10 +1,7 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
-import { openDocsPage } from '../helpers/docs/open-docs-page.ts'
 import { NO_TOKEN, get as request } from '../helpers/wire/requests.ts'
 import { rejects } from '../helpers/wire/wire.ts'
 
@@ -133,111 +130,5 @@ describe('DOCS', () => {
     for (const environment of [{}, { DOCS: '' }, { DOCS: 'on' }]) expect(readSettings(environment).docs).toBe(true)
     expect(readSettings({ DOCS: 'off' }).docs).toBe(false)
     expect(() => readSettings({ DOCS: 'maybe' })).toThrow('DOCS must be')
-  })
-})
-
-describe.runIf(hasBrowser('/docs'))('the page in a browser', { timeout: 60_000 }, () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await chromium.launch(browserOptions)
-  })
-  afterAll(() => browser.close())
-
-  test('creates and lists plants; an id above 2^53 is sent exactly', async () => {
-    const { token } = await server.createToken({ account: 'browser' })
-    const { requested, problems, authorize, open, takeScreenshot } = await openDocsPage(browser, server.url)
-    await authorize(token)
-    const createPlant = await open('createPlant')
-    await createPlant.writeBody('{\n  "id": 9007199254740993,\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
-    await createPlant.execute()
-    expect(await createPlant.responseBody()).toBe('{\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
-    expect(await createPlant.element.locator('.curl').textContent()).toContain('"id": 9007199254740993,')
-    if (process.env['SCREENSHOT']) await takeScreenshot(createPlant, process.env['SCREENSHOT'])
-
-    // If the id were rounded, this would be the same plant.
-    await createPlant.writeBody('{"id":9007199254740992,"name":"Ficus lyrata"}')
-    await createPlant.execute()
-    expect(await createPlant.responseBody()).toBe('{\n  "name": "Ficus lyrata"\n}')
-    const same = '{"id":9007199254740993,"name":"Monstera deliciosa","tag":"aroid"}'
-    expect((await server.post(same, { token })).status, 'the same plant again adds nothing').toBe(200)
-
-    const getPlants = await open('getPlants')
-    await getPlants.execute()
-    expect(JSON.parse(await getPlants.responseBody())).toEqual([
-      { name: 'Monstera deliciosa', tag: 'aroid' },
-      { name: 'Ficus lyrata' },
-    ])
-    expect(problems).toEqual([])
-    expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([server.url])
-  })
-
-  test('a response is indented, with its numbers and texts unchanged', async () => {
-    const { page, open } = await openDocsPage(browser, server.url)
-    const getPlants = await open('getPlants')
-    for (const [body, shown] of [
-      ['[{"id":9007199254740993},{"id":-1}]', '[\n  {\n    "id": 9007199254740993\n  },\n  {\n    "id": -1\n  }\n]'],
-      ['{"a":[], "b":{},"c":[1.50,-2e+10]}', '{\n  "a": [],\n  "b": {},\n  "c": [\n    1.50,\n    -2e+10\n  ]\n}'],
-      ['["\\\\\\"{[,:]}",true,null]', '[\n  "\\\\\\"{[,:]}",\n  true,\n  null\n]'],
-      ['-9223372036854775808', '-9223372036854775808'],
-    ] as const) {
-      await page.route('**/plants', (route) => route.fulfill({ body, contentType: 'application/json' }))
-      await getPlants.execute()
-      expect(await getPlants.responseBody()).toBe(shown)
-    }
-  })
-
-  test('failures show the message of the service', async () => {
-    const { authorize, open } = await openDocsPage(browser, server.url)
-    const getPlants = await open('getPlants')
-    await getPlants.execute()
-    expect(JSON.parse(await getPlants.responseBody())).toMatchObject({ error: 40101 })
-
-    await authorize('pst_mistyped')
-    await getPlants.execute()
-    expect(await getPlants.response.textContent()).toContain('401')
-    expect(JSON.parse(await getPlants.responseBody())).toEqual({
-      error: 40102,
-      message: expect.stringContaining('token'),
-    })
-  })
-
-  test.each([
-    ['its scheme', (token: string) => `Bearer ${token}`],
-    ['the whole header', (token: string) => `authorization: bearer ${token}`],
-    ['the quoted header', (token: string) => `"Authorization: Bearer ${token}"`],
-    ['quotes and spaces', (token: string) => `  '${token}' `],
-    ['the line breaks of a terminal', (token: string) => `${token.slice(0, 20)}\n${token.slice(20)}\n`],
-  ])('a token that is pasted with %s is sent as the token alone', async (_with, paste) => {
-    const { token } = await server.createToken({ account: 'pasted' })
-    const { authorize, open } = await openDocsPage(browser, server.url)
-    await authorize(paste(token))
-    const getPlants = await open('getPlants')
-    await getPlants.execute()
-    expect(await getPlants.responseBody()).toBe('[]')
-    expect(await getPlants.element.locator('.curl').textContent()).toContain(`'Authorization: Bearer ${token}'`)
-  })
-
-  test('an invalid body is sent unchanged and rejected by the service', async () => {
-    const { authorize, open } = await openDocsPage(browser, server.url)
-    await authorize(server.token)
-    const createPlant = await open('createPlant')
-    for (const [body, error, message] of [
-      ['{"id": 1,', 40001, 'JSON'],
-      ['{"id": 1}', 40002, 'name: '],
-      ['{"id": 9223372036854775808, "name": "Ficus"}', 40002, 'id: '],
-    ] as const) {
-      await createPlant.writeBody(body)
-      await createPlant.execute()
-      expect(JSON.parse(await createPlant.responseBody())).toEqual({ error, message: expect.stringContaining(message) })
-    }
-  })
-
-  test('calls the server it was loaded from, not PUBLIC_URL', async () => {
-    await using other = await startTestServer({ publicUrl: 'https://plants.example.com' })
-    const { authorize, open } = await openDocsPage(browser, other.url)
-    await authorize(other.token)
-    const getPlants = await open('getPlants')
-    await getPlants.execute()
-    expect(await getPlants.responseBody()).toBe('[]')
   })
 })

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
+import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { type ServerProcess, startWithToken, startWithTokens } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
@@ -87,7 +87,7 @@ test.runIf(isLong)(
   },
 )
 
-const SOAK = isLong ? 180_000 : 2_000
+const SOAK = isNightly ? 180_000 : isLong ? 30_000 : 2_000
 const CLIENTS = 20
 /** The time between two requests of a well-behaved client, in milliseconds. */
 const PAUSE = 50

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { codeBlock, readGuide } from '../../../test/helpers/production/guide.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { readLines } from '../helpers/telemetry/log-lines.ts'
@@ -19,55 +18,51 @@ test('the guide installs the versions that are tested', () => {
   expect(codeBlock(guide, 'Traces', 0)).toBe(`npm install ${packages.join(' ')}\n`)
 })
 
-test.skipIf(!isLong)(
-  'requests and their statements are spans of the client’s trace, which the log names',
-  { timeout: INSTALL_TIMEOUT },
-  async () => {
-    const folder = await installTools(fileURLToPath(new URL('.', import.meta.url)))
-    const register = path.join(folder, 'register.mjs')
-    writeFileSync(register, codeBlock(guide, 'Traces', 0, 'js'))
-    const variables = [...codeBlock(guide, 'Traces', 0, 'ini').matchAll(/^([A-Z_]+)=(.*)$/gm)]
-    const collector = await startTraceCollector()
-    const postgresql = await startPostgresql()
-    onTestFinished(() => postgresql.remove())
-    const DATABASE_URL = postgresql.url('postgres')
-    expect((await runCommand(['migrate'], { DATABASE_URL })).exitCode).toBe(0)
-    const { stdout } = await runCommand(['token', 'create', '--account', 'me'], { DATABASE_URL })
-    const server = await startServerProcess({
-      ...Object.fromEntries(variables.map(([, name, value]) => [name, value])),
-      ...collector.environment,
-      DATABASE_URL,
-      ACCESS_LOG: 'on',
-      NODE_OPTIONS: `--import=${register}`,
-      SHUTDOWN_DELAY: '1s',
-    })
-    const trace = '0af7651916cd43dd8448eb211c80319c'
-    const headers = {
-      authorization: `Bearer ${stdout.trim()}`,
-      'content-type': 'application/json',
-      traceparent: `00-${trace}-b7ad6b7169203331-01`,
-    }
-    const body = JSON.stringify({ id: 1, name: 'Ficus' })
-    expect((await fetch(`${server.url}/plants`, { method: 'POST', headers, body })).status).toBe(200)
-    expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
-    expect(await server.end()).toBe(0)
+test('requests and their statements are spans of the client’s trace, which the log names', {
+  timeout: INSTALL_TIMEOUT,
+}, async () => {
+  const folder = await installTools(fileURLToPath(new URL('.', import.meta.url)))
+  const register = path.join(folder, 'register.mjs')
+  writeFileSync(register, codeBlock(guide, 'Traces', 0, 'js'))
+  const variables = [...codeBlock(guide, 'Traces', 0, 'ini').matchAll(/^([A-Z_]+)=(.*)$/gm)]
+  const collector = await startTraceCollector()
+  const postgresql = await startPostgresql()
+  onTestFinished(() => postgresql.remove())
+  const DATABASE_URL = postgresql.url('postgres')
+  expect((await runCommand(['migrate'], { DATABASE_URL })).exitCode).toBe(0)
+  const { stdout } = await runCommand(['token', 'create', '--account', 'me'], { DATABASE_URL })
+  const server = await startServerProcess({
+    ...Object.fromEntries(variables.map(([, name, value]) => [name, value])),
+    ...collector.environment,
+    DATABASE_URL,
+    ACCESS_LOG: 'on',
+    NODE_OPTIONS: `--import=${register}`,
+    SHUTDOWN_DELAY: '1s',
+  })
+  const trace = '0af7651916cd43dd8448eb211c80319c'
+  const headers = {
+    authorization: `Bearer ${stdout.trim()}`,
+    'content-type': 'application/json',
+    traceparent: `00-${trace}-b7ad6b7169203331-01`,
+  }
+  const body = JSON.stringify({ id: 1, name: 'Ficus' })
+  expect((await fetch(`${server.url}/plants`, { method: 'POST', headers, body })).status).toBe(200)
+  expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
+  expect(await server.end()).toBe(0)
 
-    const traced = collector.spans.filter(({ traceId }) => traceId === trace)
-    const statements = traced.filter(({ name }) => name.startsWith('pg.query'))
-    for (const [method, statement] of [
-      ['POST', /^INSERT INTO "Plant" \("account", "id", "name", "tag"\) VALUES \(\$1/],
-      ['GET', /^\s*SELECT/],
-    ] as const) {
-      const request = traced.find(({ name }) => name === `${method} /plants`)
-      expect(request).toMatchObject({ kind: 2, parentSpanId: 'b7ad6b7169203331' })
-      expect(request?.attributes).toMatchObject({ 'http.route': '/plants', 'http.response.status_code': 200 })
-      const handler = traced.find(({ name, parentSpanId }) => /^request/.test(name) && parentSpanId === request?.spanId)
-      const within = statements.filter(({ parentSpanId }) => parentSpanId === handler?.spanId)
-      expect(within.map(({ attributes }) => attributes['db.query.text'])).toContainEqual(
-        expect.stringMatching(statement),
-      )
-      const line = readLines(server.output()).find((each) => each['msg'] === `${method} /plants 200`)
-      expect(line).toMatchObject({ trace_id: trace, span_id: request?.spanId })
-    }
-  },
-)
+  const traced = collector.spans.filter(({ traceId }) => traceId === trace)
+  const statements = traced.filter(({ name }) => name.startsWith('pg.query'))
+  for (const [method, statement] of [
+    ['POST', /^INSERT INTO "Plant" \("account", "id", "name", "tag"\) VALUES \(\$1/],
+    ['GET', /^\s*SELECT/],
+  ] as const) {
+    const request = traced.find(({ name }) => name === `${method} /plants`)
+    expect(request).toMatchObject({ kind: 2, parentSpanId: 'b7ad6b7169203331' })
+    expect(request?.attributes).toMatchObject({ 'http.route': '/plants', 'http.response.status_code': 200 })
+    const handler = traced.find(({ name, parentSpanId }) => /^request/.test(name) && parentSpanId === request?.spanId)
+    const within = statements.filter(({ parentSpanId }) => parentSpanId === handler?.spanId)
+    expect(within.map(({ attributes }) => attributes['db.query.text'])).toContainEqual(expect.stringMatching(statement))
+    const line = readLines(server.output()).find((each) => each['msg'] === `${method} /plants 200`)
+    expect(line).toMatchObject({ trace_id: trace, span_id: request?.spanId })
+  }
+})
