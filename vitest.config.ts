@@ -33,7 +33,8 @@ const long = [
 const nightly = ['server/test/limits/memory.test.ts']
 
 const leftOut = isNightly ? [] : isLong ? nightly : [...nightly, ...long]
-if (!isLong) console.log(`Left out: ${leftOut.join(' ')}\nPLANT_STORE_LONG_TESTS=1 runs them, as .ci/run does.`)
+if (!isLong && process.env['VITEST'])
+  console.log(`Left out: ${leftOut.join(' ')}\nPLANT_STORE_LONG_TESTS=1 runs them, as .ci/run does.`)
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']
