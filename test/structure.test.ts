@@ -26,7 +26,7 @@ describe('docs/architecture.md', () => {
   })
 })
 
-describe.each([...packages.map((name) => `${name}/src`), 'prisma/prisma-cli'])('%s', (folder) => {
+describe.each([...packages.map((name) => `${name}/src`), 'prisma/prisma-cli', 'client/generator'])('%s', (folder) => {
   const files = filesIn(folder)
   const imports = new Map(files.filter((file) => file.endsWith('.ts')).map((file) => [file, importsOf(file)]))
 
