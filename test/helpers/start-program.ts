@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { bound } from './bound.ts'
 import { until } from './until.ts'
 
-const STARTUP_TIMEOUT = 60_000
-
 /** A program that runs in the background. */
 export interface Program extends AsyncDisposable {
   pid: number
+  /** Resolves with the exit code. */
+  closed: Promise<number | null>
   /** Returns everything printed so far. */
   output(): string
   /** Ends it, and all that it has started. Returns its exit code. */
@@ -18,16 +18,17 @@ export interface Program extends AsyncDisposable {
  * Starts a program and waits until it is ready; throws with its output if it ends before. It ends with this process.
  *
  * @param ready what it prints then, or whether it responds
+ * @param options those of `spawn`, and how long that may take, in milliseconds (default: 60,000)
  */
 export async function startProgram(
   command: readonly string[],
   ready: RegExp | (() => Promise<boolean>),
-  options: SpawnOptionsWithoutStdio = {},
+  { timeout = 60_000, ...options }: SpawnOptionsWithoutStdio = {},
 ): Promise<Program> {
   const [program, ...parameters] = bound(command)
   // A group of its own, which ends with all its processes.
   const child = spawn(program, parameters, { ...options, detached: true })
-  const closed = once(child, 'close') as Promise<[number | null]>
+  const closed = once(child, 'close').then(([code]) => code as number | null)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -36,18 +37,18 @@ export async function startProgram(
   }
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     if (child.exitCode === null && child.pid) process.kill(-child.pid, signal)
-    const [code] = await closed
-    return code
+    return await closed
   }
   const isReady = async () => (ready instanceof RegExp ? ready.test(output) : await ready().catch(() => false))
   try {
-    await until(async () => child.exitCode !== null || (await isReady()), STARTUP_TIMEOUT)
+    await until(async () => child.exitCode !== null || (await isReady()), timeout)
     if (child.exitCode !== null) throw new Error(`exit code ${child.exitCode}`)
   } catch (cause) {
     await stop('SIGKILL')
     throw new Error(`${command.join(' ')} does not start:\n${output}`, { cause })
   }
-  return { pid: Number(child.pid), output: () => output, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+  const dispose = async () => void (await stop())
+  return { pid: Number(child.pid), closed, output: () => output, stop, [Symbol.asyncDispose]: dispose }
 }
 
 /** Whether something responds to requests of a URL, with a status that counts. */
