@@ -5,6 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isLong } from './helpers/long-tests.ts'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
@@ -50,30 +51,33 @@ test('the TypeScript snippet runs as written', async () => {
   expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 POST .*id: is taken by another plant/)
 })
 
-test('the commands that install the SDK in an app elsewhere work as written, without a network', async () => {
-  const [commands = ''] = blocks('sh').filter((code) => code.includes('pack-client'))
-  const parent = temporaryFolder()
-  const app = path.join(parent, 'your-app')
-  mkdirSync(app)
-  writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "commonjs" }')
-  symlinkSync(root, path.join(parent, 'plant-store'))
-  const file = path.join(root, 'plant-store-client.tgz')
-  const before = existsSync(file) ? readFileSync(file) : undefined
-  try {
-    // As in a folder next to the app.
-    const offline = environment({ npm_config_offline: 'true' })
-    await run('sh', ['-e', '-c', commands.replace('cd ..', 'cd "$1"'), 'sh', parent], { cwd: root, env: offline })
-  } finally {
-    if (before) writeFileSync(file, before)
-    else rmSync(file, { force: true })
-  }
-  const [snippet = ''] = blocks('ts')
-  const { token } = await server.createToken({ account: 'elsewhere' })
-  writeFileSync(path.join(app, 'plants.mjs'), snippet.replaceAll('http://127.0.0.1:3000', server.url))
-  const [, command = ''] = /Save this as `plants.mjs` .*run `(.+)` there/.exec(readme) ?? []
-  const { stdout } = await run('sh', ['-e', '-c', command], { cwd: app, env: environment({ TOKEN: token }) })
-  expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 /)
-})
+test.runIf(isLong)(
+  'the commands that install the SDK in an app elsewhere work as written, without a network',
+  async () => {
+    const [commands = ''] = blocks('sh').filter((code) => code.includes('pack-client'))
+    const parent = temporaryFolder()
+    const app = path.join(parent, 'your-app')
+    mkdirSync(app)
+    writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "commonjs" }')
+    symlinkSync(root, path.join(parent, 'plant-store'))
+    const file = path.join(root, 'plant-store-client.tgz')
+    const before = existsSync(file) ? readFileSync(file) : undefined
+    try {
+      // As in a folder next to the app.
+      const offline = environment({ npm_config_offline: 'true' })
+      await run('sh', ['-e', '-c', commands.replace('cd ..', 'cd "$1"'), 'sh', parent], { cwd: root, env: offline })
+    } finally {
+      if (before) writeFileSync(file, before)
+      else rmSync(file, { force: true })
+    }
+    const [snippet = ''] = blocks('ts')
+    const { token } = await server.createToken({ account: 'elsewhere' })
+    writeFileSync(path.join(app, 'plants.mjs'), snippet.replaceAll('http://127.0.0.1:3000', server.url))
+    const [, command = ''] = /Save this as `plants.mjs` .*run `(.+)` there/.exec(readme) ?? []
+    const { stdout } = await run('sh', ['-e', '-c', command], { cwd: app, env: environment({ TOKEN: token }) })
+    expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 /)
+  },
+)
 
 test('every script that a page names exists', () => {
   const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
