@@ -1,12 +1,15 @@
 /** Builds packages that only tsc compiles: their `dist`, from which the server of the workspace runs as well. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { rewriteImportsOfTypes } from './rewrite-imports-of-types.mjs'
 
-const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+/** The compiler, as a script for Node.js. */
+export const compiler = path.join(
+  path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+  'bin/tsc',
+)
 const root = fileURLToPath(new URL('../', import.meta.url))
 /** The packages that are built this way, each after those that it depends on. */
 const packages = ['contract', 'prisma', 'server'].map((name) => path.join(root, name))
@@ -31,6 +34,22 @@ function removeLeftovers(folder) {
       rmSync(path.join(directory, name + ending), { force: true })
     }
   }
+}
+
+/** Rewrites `.ts` imports in .d.ts files to `.js`; tsc does so only in .js files. Returns whether any file has changed. */
+export function rewriteImportsOfTypes(directory) {
+  let hasChanged = false
+  for (const name of readdirSync(directory, { recursive: true })) {
+    if (!name.endsWith('.d.ts')) continue
+    const file = path.join(directory, name)
+    const text = readFileSync(file, 'utf8')
+    const rewritten = text.replace(/(from '\.[^']*)\.ts'/g, "$1.js'")
+    // An unchanged file keeps its time, so that tsc does not build what depends on it again.
+    if (rewritten === text) continue
+    writeFileSync(file, rewritten)
+    hasChanged = true
+  }
+  return hasChanged
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) compilePackage(process.cwd())

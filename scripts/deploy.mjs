@@ -41,11 +41,7 @@ const unused = [
 
 function deploy(folder) {
   if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
-  const { status } = spawnSync('npm', ['run', '--silent', 'setup'], {
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  })
-  if (status !== 0) process.exit(1)
+  run('npm', ['run', '--silent', 'setup'], 'inherit')
   // Another user than the one who installs runs it.
   process.umask(0o022)
   const draft = makeDraft(folder)
@@ -68,59 +64,52 @@ function makeDraft(folder) {
 
 /** Installs the server and what it depends on, in the versions of the lockfile. */
 function install(folder) {
-  const pnpm = fileURLToPath(new URL('pnpm.mjs', import.meta.url))
   // Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store;
   // hoisted, since pnpm's own layout names our packages after the folder of this repository.
-  const settings = { 'inject-workspace-packages': true, 'package-import-method': 'copy', 'node-linker': 'hoisted' }
-  const options = Object.entries(settings).map(([name, value]) => `--config.${name}=${value}`)
+  const settings = ['inject-workspace-packages=true', 'package-import-method=copy', 'node-linker=hoisted']
+  const options = [...settings.map((setting) => `--config.${setting}`), '--prefer-offline']
   // `pm`: pnpm's own command, not the script of this name.
-  const parameters = [
-    pnpm,
-    'pm',
-    '--filter',
-    '@plant-store/server',
-    ...options,
-    '--prefer-offline',
-    'deploy',
-    '--prod',
-    folder,
-  ]
-  const { status, stdout, stderr } = spawnSync('node', parameters, {
-    cwd: fileURLToPath(new URL('../', import.meta.url)),
-    encoding: 'utf8',
-  })
-  if (status !== 0) fail(`${stdout}${stderr}Installing the server in ${folder} failed.`)
+  const command = ['pm', '--filter', '@plant-store/server', ...options, 'deploy', '--prod', folder]
+  run('node', ['scripts/pnpm.mjs', ...command])
 }
 
 /** Names our packages by their version in a package.json, where pnpm has put paths of this machine. */
 function removePaths(file) {
   const manifest = JSON.parse(readFileSync(file, 'utf8'))
   for (const name of Object.keys(manifest.dependencies)) {
-    if (name.startsWith('@plant-store/')) manifest.dependencies[name] = manifest.version
+    if (!name.startsWith('@plant-store/')) continue
+    const installed = path.join(path.dirname(file), 'node_modules', name, 'package.json')
+    manifest.dependencies[name] = JSON.parse(readFileSync(installed, 'utf8')).version
   }
   writeFileSync(file, `${JSON.stringify(manifest, undefined, 2)}\n`)
 }
 
-/** Removes the unused files of a deployed tree. */
+/** Removes the unused files of a deployed tree, and the folders that are empty then. */
 function prune(root) {
-  for (const entry of readdirSync(root, { withFileTypes: true, recursive: true })) {
-    const file = path.join(entry.parentPath, entry.name)
-    if (!entry.isDirectory() && unused.some(({ files }) => files.test(pathInPackage(file)))) rmSync(file)
-  }
-  removeEmptyFolders(root)
-
-  function pathInPackage(file) {
+  const pathInPackage = (file) => {
     const segments = path.relative(root, file).split(path.sep)
     const start = segments.lastIndexOf('node_modules')
     return (start < 0 ? ['@plant-store', 'server', ...segments] : segments.slice(start + 1)).join('/')
   }
+  const entries = readdirSync(root, { withFileTypes: true, recursive: true })
+  const paths = entries.map((entry) => ({
+    isFolder: entry.isDirectory(),
+    name: path.join(entry.parentPath, entry.name),
+  }))
+  // What is in a folder comes before it.
+  for (const { isFolder, name } of paths.sort((one, other) => other.name.length - one.name.length)) {
+    if (isFolder && readdirSync(name).length === 0) rmdirSync(name)
+    if (!isFolder && unused.some(({ files }) => files.test(pathInPackage(name)))) rmSync(name)
+  }
 }
 
-function removeEmptyFolders(folder) {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeEmptyFolders(path.join(folder, entry.name))
-  }
-  if (readdirSync(folder).length === 0) rmdirSync(folder)
+/** Runs a program at the root of the repository. Ends this process with what it printed if it fails. */
+function run(program, parameters, stdio = 'pipe') {
+  const cwd = fileURLToPath(new URL('../', import.meta.url))
+  // On Windows npm is a script, which only a shell runs.
+  const shell = process.platform === 'win32' && program === 'npm'
+  const { status, stdout, stderr } = spawnSync(program, parameters, { cwd, stdio, shell, encoding: 'utf8' })
+  if (status !== 0) fail(`${stdout ?? ''}${stderr ?? ''}${program} ${parameters.join(' ')} failed.`)
 }
 
 function fail(message) {

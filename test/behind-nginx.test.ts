@@ -1,49 +1,11 @@
-/** Runs docs/production/nginx.conf with a real nginx. */
+/** Runs docs/production/nginx.conf with a real nginx. test/production-guide.test.ts restarts the server behind it. */
 import { expect, test } from 'vitest'
 import { freePort } from './helpers/free-port.ts'
 import { isInstalled, readGuide } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
-import { openSocket } from './helpers/server/passed-socket.ts'
 import { startServerProcess } from './helpers/server/run-command.ts'
-import { startWriting } from './helpers/server/start-writing.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { until } from './helpers/until.ts'
-
-const folder = temporaryFolder()
-
-test('behind nginx, restarts fail no request while another process holds the socket open', {
-  timeout: 300_000,
-}, async ({ skip }) => {
-  if (!isInstalled('nginx')) {
-    console.log('Restarts behind nginx are not tested: nginx is not installed.')
-    skip()
-  }
-  const socket = openSocket()
-  const environment = {
-    DATABASE_URL: `file:${folder}/restarts.db`,
-    SHUTDOWN_DELAY: '200ms',
-    KEEP_ALIVE_TIMEOUT: '75s',
-  }
-  const start = () => startServerProcess(environment, [socket.descriptor])
-  let server = await start()
-  const token = /pst_\w+/.exec(server.output())?.[0]
-  const port = await freePort()
-  const nginx = await startNginx(inFrontOf(socket.url), port)
-  const writing = startWriting({ url: `http://127.0.0.1:${port}`, token: String(token), writers: 8 })
-  try {
-    for (let restarts = 0; restarts < 3; restarts++) {
-      const before = writing.responses.length
-      await until(() => writing.responses.length > before + 30, 60_000)
-      expect(await server.end()).toBe(0)
-      server = await start()
-    }
-  } finally {
-    await writing.stop()
-    await nginx.stop()
-    await server.end()
-  }
-  expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
-})
 
 test('behind nginx: bodies of any framing, long lists, errors, the address of the client, its request id', async ({
   skip,
@@ -53,14 +15,17 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     skip()
   }
   const server = await startServerProcess({
-    DATABASE_URL: `file:${folder}/behind.db`,
+    DATABASE_URL: `file:${temporaryFolder()}/behind.db`,
     TRUST_PROXY: '127.0.0.1',
     AUTH_FAILURE_LIMIT: '1/1m',
     BODY_LIMIT: '100kb',
     ACCESS_LOG: 'on',
   })
   const port = await freePort()
-  const nginx = await startNginx(inFrontOf(server.url), port)
+  const nginx = await startNginx(
+    readGuide('nginx.conf').replace('server 127.0.0.1:3000;', `server ${new URL(server.url).host};`),
+    port,
+  )
   try {
     const url = `http://127.0.0.1:${port}`
     const headers = {
@@ -88,8 +53,3 @@ test('behind nginx: bodies of any framing, long lists, errors, the address of th
     await server.end()
   }
 })
-
-/** Returns the guide's configuration of nginx in front of a server. */
-function inFrontOf(url: string): string {
-  return readGuide('nginx.conf').replace('server 127.0.0.1:3000;', `server ${new URL(url).host};`)
-}

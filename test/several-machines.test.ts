@@ -114,7 +114,7 @@ test('the commands that move from SQLite bring its plants and tokens', { timeout
   const old = await startTestServer({ databaseUrl: `file:${file}` })
   expect((await old.post('{"id":1,"name":"plant 1"}')).status).toBe(200)
   await old.close()
-  await shell(commands[1] ?? '')
+  await shell(commands.at(-1) ?? '')
   await runSql(owner, rights)
 
   await using moved = await startTestServer({ databaseUrl: server })

@@ -1,12 +1,10 @@
 /** Builds the package with nothing but tsc: `dist/esm` and `dist/cjs`, each with its types and maps. */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import path from 'node:path'
-import { rewriteImportsOfTypes } from '../../scripts/rewrite-imports-of-types.mjs'
+import { compiler, rewriteImportsOfTypes } from '../../scripts/build-package.mjs'
 
 const folder = path.join(import.meta.dirname, '..')
-const compiler = path.join(path.dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
 
 process.chdir(folder)
 rmSync('dist', { recursive: true, force: true })
