@@ -21,20 +21,20 @@ const long = [
   'server/test/tracing/*.test.ts',
   'test/{behind-nginx,postgresql-backup,production-guide,prometheus,several-machines}.test.ts',
   'test/container/{deploy,image}.test.ts',
-  // Pages in a browser.
-  'prisma/test/command-line/studio.test.ts',
+  // Pages in a browser, and the Prisma command line.
+  'prisma/test/prisma-cli/*.test.ts',
+  'prisma/test/command-line/*.test.ts',
   'server/test/docs/page.test.ts',
-  // Failures of every kind; durability.test.ts and soak.test.ts stay, as one crash and one hostile minute cut to seconds.
-  'server/test/limits/{hostile-clients,load}.test.ts',
-  'server/test/storage/{postgresql-crashes,postgresql-failures,several-servers,storage-failures}.test.ts',
+  // Failures of every kind; durability.test.ts stays as the one crash, and server/test/limits as the hostile clients.
+  'server/test/commands/unready-database.test.ts',
+  'server/test/storage/{faulty-disk,moved-files,postgresql-*,several-servers,storage-failures}.test.ts',
+  'server/test/telemetry/slow-log-reader.test.ts',
 ]
 
 /** With the nightly tests only, `PLANT_STORE_NIGHTLY_TESTS=1`. */
 const nightly = ['server/test/limits/memory.test.ts']
 
 const leftOut = isNightly ? [] : isLong ? nightly : [...nightly, ...long]
-if (!isLong && process.env['VITEST'])
-  console.log(`Left out: ${leftOut.join(' ')}\nPLANT_STORE_LONG_TESTS=1 runs them, as .ci/run does.`)
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']

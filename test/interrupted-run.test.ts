@@ -26,7 +26,7 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const args = ['--conditions=@plant-store/source', '--input-type=module', '--eval', RUN]
     const { stdout } = (await promisify(execFile)(process.execPath, args).catch((error) => error)) as { stdout: string }
-    const folders = stdout.trim().split(' ')
+    const folders = String(stdout.trim().split('\n').at(-1)).split(' ')
     expect(folders).toHaveLength(3)
     await until(() => !folders.some(existsSync), 30_000)
     const { stdout: processes } = await promisify(execFile)('ps', ['-A', '-o', 'args'])

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { isLong } from '../long-tests.ts'
 
 const MEMORY = '/dev/shm'
 
@@ -20,6 +21,8 @@ done
  * when it ends, also if it is interrupted or killed.
  */
 export default function setup(): (() => Promise<void>) | undefined {
+  if (!isLong)
+    console.log('PLANT_STORE_LONG_TESTS=1 adds what vitest.config.ts leaves out: guides, packages, failures ...')
   if (process.platform === 'win32') return undefined
   const folders = [tmpdir(), ...(existsSync(MEMORY) ? [MEMORY] : [])].map((parent) => {
     const folder = mkdtempSync(path.join(parent, 'plant-store-run-'))
