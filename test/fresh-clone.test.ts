@@ -75,7 +75,7 @@ describe.each([
   test.skipIf(!machine)('npm test passes on both engines, and leaves nothing that git would see', async () => {
     // CI runs all tests in a clean checkout.
     const options = { cwd: clone, env, maxBuffer: 2 ** 26 }
-    const { stdout } = await run('npm', ['test', '--', 'contract/test', 'server/test/plants/creating'], options)
+    const { stdout } = await run('npm', ['test', '--', 'contract/test', 'server/test/plants/concurrency'], options)
     expect(stdout).toMatch(/Tests .*passed/)
     expect((await run('git', ['status', '--porcelain'], { cwd: clone })).stdout).toBe('')
   })

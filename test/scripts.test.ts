@@ -13,6 +13,7 @@ import {
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -164,3 +165,29 @@ function createRepository() {
     write: (file: string, text: string) => writeFileSync(path.join(folder, file), text),
   })
 }
+
+describe('the workflows', () => {
+  interface Job {
+    environment?: string
+    permissions?: Record<string, string>
+    steps: { uses?: string; run?: string }[]
+  }
+  const jobs = ['ci', 'release'].flatMap((name) => {
+    const { permissions, jobs } = parse(readFileSync(`${root}.github/workflows/${name}.yml`, 'utf8'))
+    return Object.entries<Job>(jobs).map(([job, value]) => ({ name: `${name} ${job}`, permissions, ...value }))
+  })
+
+  test('use actions by their commit', () => {
+    const actions = jobs.flatMap(({ steps }) => steps.flatMap(({ uses = [] }) => uses))
+    expect(actions.length).toBeGreaterThan(4)
+    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([])
+  })
+
+  test('can write and prove an origin only in the approved job that runs no dependency', () => {
+    const trusted = jobs.filter(({ permissions }) => JSON.stringify(permissions) !== '{"contents":"read"}')
+    expect(trusted.map(({ name, environment }) => [name, environment])).toEqual([['release publish', 'release']])
+    expect(trusted[0]?.steps.flatMap((step) => step.run ?? [])).toEqual([
+      'node scripts/release.mjs --from "$RUNNER_TEMP/packages"',
+    ])
+  })
+})
