@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -12,7 +14,6 @@ const pnpm = fileURLToPath(new URL('../../scripts/pnpm.mjs', import.meta.url))
 /** An app outside the workspace, with a packed package installed. */
 export interface Consumer {
   folder: string
-  tarball: string
   /** Where the package is installed. */
   installed: string
 }
@@ -35,16 +36,17 @@ export async function installPackage(
   { parent, dependencies = [] }: ConsumerOptions = {},
 ): Promise<Consumer> {
   const folder = temporaryFolder(parent)
-  const pack = () => run(process.execPath, [pnpm, 'pack', '--pack-destination', folder], source)
-  // It builds the package, which would remove files that another process packs.
-  await exclusively(path.join(source, 'node_modules/.pack.lock'), pack)
-  const { name, version } = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8'))
-  const tarball = path.join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  const name: string = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8')).name
+  const tarball = path.join(tmpdir(), `${name.replace('/', '-')}.tgz`)
+  // Once for all test files of a run: packing builds the package, and removes files that another process packs.
+  await exclusively(path.join(source, 'node_modules/.pack.lock'), async () => {
+    if (!existsSync(tarball)) await run(process.execPath, [pnpm, 'pack', '--out', tarball], source)
+  })
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   const copies = await Promise.all(dependencies.map((dependency) => copyPackage(source, dependency, folder)))
   const options = ['--offline', '--install-links', '--ignore-scripts', '--no-audit', '--no-fund']
   await run('npm', ['install', ...options, tarball, ...copies], folder)
-  return { folder, tarball, installed: path.join(folder, 'node_modules', name) }
+  return { folder, installed: path.join(folder, 'node_modules', name) }
 }
 
 /** Copies a dependency, because npm does not pack the hard links of pnpm. */
