@@ -23,7 +23,6 @@ const long = [
   'test/container/{deploy,image}.test.ts',
   // Pages in a browser, and the Prisma command line.
   'prisma/test/prisma-cli/*.test.ts',
-  'prisma/test/command-line/*.test.ts',
   'server/test/docs/page.test.ts',
   // Failures of every kind; durability.test.ts stays as the one crash, and server/test/limits as the hostile clients.
   'server/test/commands/unready-database.test.ts',
