@@ -2,23 +2,19 @@ import {
   AbortError,
   type FailedCall,
   PlantStoreError,
-  RequestError,
   type ResponseHead,
   TimeoutError,
+  TokenError,
+  UsageError,
 } from './errors.ts'
 import type { FetchInit, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type Attempt, observe } from './hooks.ts'
+import { type Attempt, logHooks, observe } from './hooks.ts'
 import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
-import { readRetryAfter, redactToken, retryDelay, toFetchError } from './retry.ts'
+import { readRetryAfter, reasonOf, redactToken, retryDelay, toFetchError } from './retry.ts'
 import { type Route, readData } from './wire/read.ts'
-import { defaultHeaders, type RequestInput, readHeaders, writeHeaders, writePath } from './wire/request.ts'
+import { defaultHeaders, readHeaders, withoutNull, writeHeaders, writePath } from './wire/request.ts'
 import { reject } from './wire/write.ts'
-
-/** The arguments of an operation, each only if the operation has it. */
-export interface Arguments extends RequestInput {
-  readonly options?: CallOptions | undefined
-}
 
 /** A call of an operation, ready to send. */
 export interface Call {
@@ -31,17 +27,29 @@ export interface Call {
   readonly settings: Settings
 }
 
+/** The parameters of operations, in their order, each only if the operation has it. Options follow. */
+const PARAMETERS = ['pathParameters', 'body', 'query', 'headers'] as const
+
 /**
  * Prepares a call of an operation.
  *
- * @throws RequestError if an argument is invalid
+ * @param parameters what the operation was called with
+ * @throws UsageError if one of them is invalid
  */
-export function prepareCall(operation: OperationName, { options, ...input }: Arguments, client: Settings): Call {
+export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
   const route = routes[operation]
   try {
-    const settings = options == null ? client : readCallOptions(options, client)
+    const names = PARAMETERS.filter((name) => route[name])
+    const input = Object.fromEntries(names.map((name, index) => [name, parameters[index]]))
+    const [options, ...others] = parameters.slice(names.length)
+    if (others.length) reject('options', 'must be the last argument')
+    const settings = options == null ? client : readCallOptions(options as CallOptions, client)
     const url = client.baseUrl + writePath(route, input)
-    return { operation, route, settings, url, body: route.body?.(input.body, ''), headers: writeHeaders(route, input) }
+    return {
+      ...{ operation, route, settings, url },
+      body: route.body?.(input['body'], ''),
+      headers: writeHeaders(route, input),
+    }
   } catch (error) {
     throw withCall(error, { method: route.method, url: client.baseUrl + route.path, attempts: 0 })
   }
@@ -51,7 +59,7 @@ export function prepareCall(operation: OperationName, { options, ...input }: Arg
 function withCall(error: unknown, call: FailedCall): PlantStoreError {
   if (error instanceof PlantStoreError && error.url) return error
   const { message = String(error), cause } = Object(error)
-  return new RequestError(message, call, cause ? { cause } : {})
+  return new UsageError(message, call, cause ? { cause } : {})
 }
 
 /** The response of a successful call. */
@@ -75,28 +83,36 @@ interface CountedCall extends FailedCall {
  */
 export async function sendCall(prepared: Call): Promise<CallResponse> {
   const { operation, route, url, body, headers: parameters, settings } = prepared
-  const { timeout, retries, token: source, signal: signals, hooks, logger } = settings
-  const fetch = settings.fetch ?? globalThis.fetch ?? reject('fetch', 'set the option or globalThis.fetch')
+  const { timeout, retries, token: source, signal: signals, logger } = settings
+  const hooks = settings.hooks.concat(logHooks(logger, settings.logLevel ?? (logger && 'warn')))
+  const { fetch = globalThis.fetch ?? reject('fetch', 'set the option or globalThis.fetch') } = settings
   const { method } = route
-  // Undefined until an attempt gets the token.
-  let authorization = source ? undefined : settings.headers['authorization']
+  const { authorization: own, ...headers } = withoutNull({
+    ...defaultHeaders(body),
+    ...settings.headers,
+    ...parameters,
+  })
+  // Undefined until an attempt gets the token. With the token `false`, it is the header of the app.
+  let authorization = own
+  // What the last request was sent with: a hook may have set it.
+  let sent = own
   // The service responded 401 to an earlier token.
   let rejected = false
   let retried = 0
-  const redact = (text: string): string => redactToken(text, authorization)
+  // How many requests were sent.
+  let attempts = 0
+  const redact = (text: string): string => redactToken(text, sent)
   for (let number = 1; ; number++) {
-    const { authorization: _, ...headers } = { ...defaultHeaders(body), ...settings.headers, ...parameters }
-    const attempt = { operation, method, url, number, headers }
-    const call = { method, url, attempts: number - 1 }
+    const attempt = { operation, method, url, number, headers: { ...headers } }
+    const call = { method, url, attempts }
     try {
       return await send(attempt, call)
     } catch (thrown) {
       const error = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
       const delay = nextDelay(error)
-      for (const hook of hooks) observe(() => hook?.error?.(attempt, error, delay))
+      for (const hook of hooks) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
       if (delay === 0) continue
-      observe(() => logger?.warn(`${error.message}; retrying in ${Math.ceil(delay)} ms`))
       const deadline = startDeadline(delay, signals, call)
       await deadline.reached.finally(deadline.dispose)
     }
@@ -109,9 +125,10 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
     try {
       const received = await Promise.race([deadline.reached, exchange()])
       if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call, { kind: 'timeout' })
-      const response = { head: received.head, call, redact }
-      // Without a listener, reporting would cost every call two promises.
-      if (hooks.length || logger) report(response.head)
+      const { head } = received
+      const duration = performance.now() - start
+      for (const hook of hooks) observe(() => hook.response?.(attempt, { ...head, duration }))
+      const response = { head, call, redact }
       return { ...response, data: readData(received, route, response) }
     } finally {
       deadline.dispose()
@@ -119,21 +136,25 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
 
     async function exchange(): Promise<{ head: ResponseHead; text: string }> {
       deadline.signal.throwIfAborted()
-      if (source && !authorization) {
-        const found = typeof source === 'string' ? source : await callback('token', () => source({ rejected }))
+      if (source !== false && !authorization) {
+        const isFunction = typeof source === 'function'
+        const token = isFunction ? await callback('token', () => source({ rejected })) : source
         // A later attempt may be in flight by now.
         deadline.signal.throwIfAborted()
-        checkToken(found)
-        authorization = `Bearer ${found}`
+        checkToken(isFunction ? token : (token ?? ''), isFunction ? 'the function returned' : 'is')
+        authorization = `Bearer ${token}`
       }
-      for (const hook of hooks) await callback('hooks.request', () => hook?.request?.(attempt))
-      const headers = hooks.length ? readHeaders(attempt.headers) : attempt.headers
+      for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
+      const { authorization: added, ...rest } = hooks.length
+        ? withoutNull(readHeaders(attempt.headers))
+        : attempt.headers
+      if (added && authorization) reject('token', 'must be false if hooks add Authorization')
+      sent = authorization ?? added
       deadline.signal.throwIfAborted()
-      // This attempt counts from the moment it is sent.
-      call.attempts = attempt.number
+      call.attempts = ++attempts
       const response = await fetch(url, {
         method,
-        headers: authorization ? { ...headers, authorization } : headers,
+        headers: sent ? { ...rest, authorization: sent } : rest,
         body,
         // Following a redirect would pass on the token, and turn a POST into a GET.
         redirect: 'manual',
@@ -141,23 +162,20 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
       } as object as FetchInit)
       const { status, headers: received } = response
       const requestId = redact(received.get('x-request-id') ?? '') || undefined
-      const head = {
-        status,
-        headers: received,
-        requestId,
-        retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
-      }
-      return { head, text: await response.text() }
+      const retryAfterMs = readRetryAfter(received.get('retry-after') ?? '')
+      return { head: { status, headers: received, requestId, retryAfterMs }, text: await response.text() }
     }
 
-    function report(head: ResponseHead): void {
-      const duration = performance.now() - start
-      for (const hook of hooks) observe(() => hook?.response?.(attempt, { ...head, duration }))
-      observe(() =>
-        logger?.debug(
-          `${method} ${url}: ${head.status} in ${duration.toFixed(1)} ms, request ${head.requestId ?? '-'}`,
-        ),
-      )
+    /** Runs a callback of the app, so that its error is not taken for a network error. */
+    async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+      try {
+        return await run()
+      } catch (cause) {
+        const reason = `${name}: the function failed${redact(reasonOf(cause))}`
+        throw name === 'token'
+          ? new TokenError(reason, call, { cause, kind: name })
+          : new UsageError(reason, call, { cause })
+      }
     }
   }
 
@@ -173,20 +191,11 @@ export async function sendCall(prepared: Call): Promise<CallResponse> {
   }
 }
 
-/** Runs a callback of the app, so that its error is not taken for a network error. */
-async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-  try {
-    return await run()
-  } catch (cause) {
-    throw new RequestError(`${name}: the function failed`, undefined, { cause })
-  }
-}
-
 /** The longest delay of a timer in milliseconds, 24 days. A longer time sets no limit. */
 const MAX_TIMER = 2 ** 31 - 1
 
 /** Ends work when its time is up or a signal is aborted. */
-export interface Deadline {
+interface Deadline {
   /** Aborted when the work must end. */
   readonly signal: Signal
   /** Resolves when the time is up, and rejects with an `AbortError` when a signal is aborted. */
@@ -199,7 +208,7 @@ export interface Deadline {
  * @param time in milliseconds; `Infinity` for no limit
  * @param call the call that an `AbortError` belongs to
  */
-function startDeadline(time: number, signals: readonly Signal[], call: FailedCall | PlantStoreError): Deadline {
+function startDeadline(time: number, signals: readonly Signal[], call: FailedCall): Deadline {
   const controller = new AbortController()
   let settle: [resolve: () => void, reject: (error: unknown) => void]
   const reached = new Promise<void>((...functions) => {
@@ -210,7 +219,7 @@ function startDeadline(time: number, signals: readonly Signal[], call: FailedCal
     const aborted = signals.find((signal) => signal.aborted)
     if (aborted) end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: aborted.reason }))
   }
-  for (const signal of signals) signal.addEventListener('abort', abort)
+  const removals = signals.map((signal) => onAbort(signal, abort))
   abort()
   return { signal: controller.signal, reached, dispose }
 
@@ -222,6 +231,31 @@ function startDeadline(time: number, signals: readonly Signal[], call: FailedCal
 
   function dispose(): void {
     clearTimeout(timer)
-    for (const signal of signals) signal.removeEventListener('abort', abort)
+    for (const remove of removals) remove()
+  }
+}
+
+/** The functions that wait for a signal. */
+class Waiting extends Set<() => void> {
+  // An arrow function, so that it can be added as a listener, and removed.
+  readonly listener = (): void => {
+    for (const callback of [...this]) callback()
+  }
+}
+
+/** Node.js warns of more than ten listeners of a signal, so all calls share one. It is removed with the last call. */
+const waiting = new WeakMap<Signal, Waiting>()
+
+/** Calls a function when a signal is aborted. Returns a function that must be called when the work is done. */
+function onAbort(signal: Signal, callback: () => void): () => void {
+  const callbacks = waiting.get(signal) ?? new Waiting()
+  waiting.set(signal, callbacks.add(callback))
+  // Adding the same listener again has no effect.
+  signal.addEventListener('abort', callbacks.listener)
+  return () => {
+    callbacks.delete(callback)
+    if (callbacks.size > 0) return
+    signal.removeEventListener('abort', callbacks.listener)
+    waiting.delete(signal)
   }
 }

@@ -1,4 +1,4 @@
-import { type Arguments, type CallResponse, prepareCall, sendCall } from './call.ts'
+import { type CallResponse, prepareCall, sendCall } from './call.ts'
 import type { Operations } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
@@ -49,7 +49,7 @@ type Functions = Partial<Record<OperationName, (...parameters: unknown[]) => unk
 /**
  * Creates a client of the plant store. It sends nothing until an operation is called, and holds no connection.
  *
- * @throws {RequestError} An option is invalid: the message names it.
+ * @throws {UsageError} An option is invalid: the message names it.
  *
  * @example
  * const client = createPlantStoreClient({ baseUrl: 'https://example.com', token: 'pst_...' })
@@ -67,7 +67,7 @@ function createClient(settings: Settings): PlantStoreClient {
   const iterate: Functions = {}
   for (const operation of Object.keys(routes) as OperationName[]) {
     const call = async (parameters: unknown[]): Promise<CallResponse> =>
-      sendCall(prepareCall(operation, readArguments(operation, parameters), settings))
+      sendCall(prepareCall(operation, parameters, settings))
     direct[operation] = async (...parameters) => (await call(parameters)).data
     safe[operation] = async (...parameters) => {
       try {
@@ -84,21 +84,8 @@ function createClient(settings: Settings): PlantStoreClient {
       const result = { data, status, headers, requestId, attempts: sent.attempts }
       return paged ? { ...result, nextCursor: nextPage(response)?.searchParams.get('cursor') ?? undefined } : result
     }
-    if (paged) {
-      iterate[operation] = (...parameters) => iteratePages(operation, readArguments(operation, parameters), settings)
-    }
+    if (paged) iterate[operation] = (...parameters) => iteratePages(operation, parameters, settings)
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
-}
-
-/** Reads the parameters of an operation: path, body, query, headers, options, each only if the operation has it. */
-function readArguments(operation: OperationName, parameters: unknown[]): Arguments {
-  const route = routes[operation]
-  const [...rest] = parameters
-  const input: Record<string, unknown> = {}
-  for (const name of ['pathParameters', 'body', 'query', 'headers'] as const) {
-    if (route[name]) input[name] = rest.shift()
-  }
-  return { ...input, options: rest[0] as CallOptions | undefined }
 }

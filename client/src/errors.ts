@@ -3,7 +3,15 @@ import type { ResponseHeaders } from './fetch.ts'
 import type { ErrorBody } from './generated/types.ts'
 
 /** Tells errors apart: switch on it. */
-export type ErrorKind = 'api' | 'undeclared' | 'connection' | 'timeout' | 'aborted' | 'malformed-response' | 'request'
+export type ErrorKind =
+  | 'api'
+  | 'undeclared'
+  | 'connection'
+  | 'timeout'
+  | 'aborted'
+  | 'malformed-response'
+  | 'token'
+  | 'usage'
 
 /** The call that an error belongs to. */
 export interface FailedCall {
@@ -68,7 +76,7 @@ export class PlantStoreError extends Error {
     const { method, url, attempts = 0 }: Partial<PlantStoreError> = call ?? {}
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
-    Object.assign(this, { kind: 'request', method, url, attempts, detail: reason, retryable: false, ...fields })
+    Object.assign(this, { kind: 'usage', method, url, attempts, detail: reason, retryable: false, ...fields })
     // Not enumerable, because a header may have a secret: `console.log`, `{ ...error }` and `toJSON` leave it out.
     if (headers) Object.defineProperty(this, 'headers', { value: headers })
   }
@@ -132,10 +140,16 @@ export class MalformedResponseError extends PlantStoreError {
   declare readonly requestId: string | undefined
   /** The `Retry-After` of the response in milliseconds, if it has one. */
   declare readonly retryAfterMs: number | undefined
+  /** The first 200 characters of a response that is not JSON, such as the page of a proxy. */
+  declare readonly text: string | undefined
 
   /** @internal */
-  constructor(reason: string, head: ResponseHead, call: FailedCall) {
-    super(`responded ${head.status} ${reason}`, call, { ...head, kind: 'malformed-response' })
+  constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
+    super(`responded ${head.status} ${reason}${text ? `: ${text}` : ''}`, call, {
+      ...head,
+      kind: 'malformed-response',
+      text,
+    })
   }
 }
 
@@ -159,12 +173,17 @@ export class AbortError extends PlantStoreError {
   }
 }
 
+/** The `token` function failed. Its error is the `cause`. Nothing was sent. */
+export class TokenError extends PlantStoreError {
+  declare readonly kind: 'token'
+}
+
 /**
- * A value or an option is invalid, or a function of the app failed: the message names it, and the `cause` is the
- * function's error. Nothing was sent, unless `fetch` is that function.
+ * A value or an option is invalid, or a hook or `fetch` has a bug: the message names it, and the `cause` is the function's
+ * error. Nothing was sent, unless `fetch` is that function.
  */
-export class RequestError extends PlantStoreError {
-  declare readonly kind: 'request'
+export class UsageError extends PlantStoreError {
+  declare readonly kind: 'usage'
 }
 
 /** An `ApiError` with a status that the contract declares for the operation. */
@@ -179,7 +198,8 @@ export type TransportError =
   | TimeoutError
   | AbortError
   | MalformedResponseError
-  | RequestError
+  | TokenError
+  | UsageError
 
 // On the prototypes, so that errors have no fields for it. A name is written here, because a minifier renames classes.
 for (const [name, { prototype }] of Object.entries({
@@ -189,7 +209,8 @@ for (const [name, { prototype }] of Object.entries({
   ConnectionError,
   TimeoutError,
   AbortError,
-  RequestError,
+  TokenError,
+  UsageError,
 })) {
   Object.defineProperties(prototype, { name: { value: name }, [brandOf(name)]: { value: true } })
 }

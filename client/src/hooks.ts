@@ -1,6 +1,7 @@
 import type { PlantStoreError } from './errors.ts'
 import type { ResponseHeaders } from './fetch.ts'
 import type { OperationName } from './generated/routes.ts'
+import { isObject, isPlain, reject, requireKnown } from './wire/write.ts'
 
 /** One request of a call. All hooks of an attempt get the same object, so it can be the key of a map. */
 export interface Attempt {
@@ -11,7 +12,7 @@ export interface Attempt {
   readonly url: string
   /** 1 for the first attempt of a call, 2 for the next. */
   readonly number: number
-  /** The request headers, names in lower case, without the `authorization` of the options. The `request` hook may add some. */
+  /** The request headers, names in lower case, without `authorization`. The `request` hook may add some. */
   readonly headers: Record<string, string>
 }
 
@@ -40,7 +41,10 @@ export interface AttemptResponse {
  * })
  */
 export interface Hooks {
-  /** Runs before a request is sent, and may be async. If it throws, nothing is sent and the call fails. */
+  /**
+   * Runs before a request is sent, and may be async. If it throws, nothing is sent and the call fails. It may add the header
+   * `authorization` only with `token: false`.
+   */
   request?: ((attempt: Attempt) => unknown) | undefined
   /** Runs after a complete response, of any status. Its errors are ignored. */
   response?: ((attempt: Attempt, response: AttemptResponse) => unknown) | undefined
@@ -51,10 +55,55 @@ export interface Hooks {
   error?: ((attempt: Attempt, error: PlantStoreError, retryDelay: number | undefined) => unknown) | undefined
 }
 
-/** A logger such as `console`, pino or winston. */
+/** What is logged: `warn` each retry, `info` also each response, `debug` also each request, `off` nothing. */
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** A logger such as `console`, pino or winston. It needs the functions of its level. */
 export interface Logger {
-  debug(line: string): void
   warn(line: string): void
+  info(line: string): void
+  debug(line: string): void
+}
+
+const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
+
+/**
+ * Creates the hooks that log.
+ *
+ * @throws UsageError if the level is unknown, or the logger lacks a function of it
+ */
+export function logHooks(logger: Logger = console, logLevel: LogLevel = 'off'): Hooks[] {
+  const level = LOG_LEVELS.indexOf(logLevel)
+  if (level < 0) reject('logLevel', `must be one of ${LOG_LEVELS.join(', ')}`)
+  if (level === 0) return []
+  const name = LOG_LEVELS.slice(1, level + 1).find((each) => !Object(logger)[each])
+  if (name) reject('logger', `must have a function ${name}`)
+  return [
+    {
+      request: ({ method, url, number }) =>
+        level > 2 && observe(() => logger.debug(`${method} ${url}: sending attempt ${number}`)),
+      response: ({ method, url }, { status, duration, requestId = '-' }) =>
+        level > 1 && logger.info(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
+      error: (_, { message }, delay) => delay && logger.warn(`${message}; retrying in ${Math.ceil(delay)} ms`),
+    },
+  ]
+}
+
+const HOOKS = ['request', 'response', 'error'] as const
+
+/**
+ * Lists hooks. An instance of a class may have other fields.
+ *
+ * @throws UsageError if a hook is unknown or not a function
+ */
+export function listHooks(hooks: Hooks | readonly (Hooks | undefined)[]): readonly Hooks[] {
+  const list = ([hooks].flat() as readonly (Hooks | undefined)[]).filter((each) => each !== undefined)
+  for (const each of list) {
+    const fail = (name: string): never => reject(`hooks.${name}`, `is not a function for ${HOOKS.join(', ')}`)
+    if (!isObject(each) || isPlain(each)) requireKnown(each, HOOKS, 'hooks', fail)
+    for (const name of HOOKS) if (typeof (each[name] ?? fail) !== 'function') fail(name)
+  }
+  return list
 }
 
 /** Runs a callback that only observes a call: its errors are ignored. */

@@ -7,10 +7,11 @@ export {
   type ErrorKind,
   MalformedResponseError,
   PlantStoreError,
-  RequestError,
   TimeoutError,
+  TokenError,
   type TransportError,
   type UndeclaredError,
+  UsageError,
 } from './errors.ts'
 export type { Fetch, FetchInit, FetchResponse, ResponseHeaders, Signal } from './fetch.ts'
 export { type ErrorName, errorCodes } from './generated/error-codes.ts'
@@ -18,8 +19,8 @@ export { type ErrorName, errorCodes } from './generated/error-codes.ts'
 export type * from './generated/operations.ts'
 export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
-export type { Attempt, AttemptResponse, Hooks, Logger } from './hooks.ts'
-export type { CallOptions, ClientOptions, TokenRequest, TokenSource } from './options.ts'
+export type { Attempt, AttemptResponse, Hooks, Logger, LogLevel } from './hooks.ts'
+export type { CallOptions, ClientOptions, HeadersOption, TokenRequest, TokenSource } from './options.ts'
 export type {
   IterateOperations,
   RawOperations,

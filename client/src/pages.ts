@@ -1,21 +1,21 @@
-import { type Arguments, type CallResponse, prepareCall, sendCall } from './call.ts'
+import { type CallResponse, prepareCall, sendCall } from './call.ts'
 import { MalformedResponseError } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
 import type { Settings } from './options.ts'
-import { nextLink, parseUrl } from './wire/link.ts'
+import { nextLink, parseUrl } from './wire/request.ts'
 
 const DEFAULT_PAGE_SIZE = 100
 
 /** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
 export async function* iteratePages(
   operation: OperationName,
-  input: Arguments,
+  parameters: readonly unknown[],
   settings: Settings,
 ): AsyncGenerator<unknown, void, undefined> {
-  const given: { readonly limit?: number } = Object(input.query)
-  const query = { ...given, limit: given.limit ?? DEFAULT_PAGE_SIZE }
-  const call = prepareCall(operation, { ...input, query }, settings)
-  for (let page = await sendCall(call); ; ) {
+  const call = prepareCall(operation, parameters, settings)
+  const separator = call.url.includes('?') ? '&' : '?'
+  const url = /[?&]limit=/.test(call.url) ? call.url : `${call.url}${separator}limit=${DEFAULT_PAGE_SIZE}`
+  for (let page = await sendCall({ ...call, url }); ; ) {
     yield* page.data as unknown[]
     const next = nextPage(page)
     if (!next) return

@@ -1,5 +1,6 @@
 import type { FetchResponse } from '../fetch.ts'
-import { reject } from '../wire/write.ts'
+import { readHeaders } from '../wire/request.ts'
+import { reject, requireKnown } from '../wire/write.ts'
 import type { Fault } from './types.ts'
 
 /** A response of the fake, before a fault is applied. */
@@ -9,33 +10,37 @@ export interface FakeResponse {
   readonly body: string
 }
 
-const FAULTS = ['delay', 'connectionError', 'status', 'body', 'headers', 'cutBodyAfter']
 /** The statuses of responses without content, with which `new Response` rejects a body. */
 const NO_CONTENT = [204, 205, 304]
 
 /**
- * Checks that every name is known: what a test asks for is done, or is an error.
+ * Requires that every name is known: what a test asks for is done, or is an error.
  *
- * @throws RequestError if a name is unknown
+ * @throws UsageError if a name is unknown
  */
-export function checkNames(given: object, known: readonly string[]): void {
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name)) reject(name, `is not an option; use ${known.join(', ')}`)
-  }
+export function requireNames(given: object, known: readonly string[]): void {
+  requireKnown(given, known, 'options', (name) => reject(name, `is not an option; use ${known.join(', ')}`))
 }
 
 /**
  * Checks a fault.
  *
- * @throws RequestError if it has an unknown name or an invalid value
+ * @throws UsageError if it has an unknown name, an invalid value or one that has no effect
  */
 export function checkFault(fault: Fault, times: number): void {
-  checkNames(fault, FAULTS)
-  const { status = 200, delay = 0, cutBodyAfter = 0 } = fault
+  requireNames(fault, ['delay', 'connectionError', 'status', 'body', 'headers', 'cutBodyAfter'])
+  const { status = 200, delay = 0, cutBodyAfter = 0, body = '', headers = {}, connectionError } = fault
   if (!Number.isInteger(times) || times < 1) reject('times', 'must be a positive integer')
   if (!Number.isInteger(status) || status < 200 || status > 599) reject('status', 'must be an integer from 200 to 599')
   if (!(delay >= 0)) reject('delay', 'must be a non-negative number')
   if (!Number.isInteger(cutBodyAfter) || cutBodyAfter < 0) reject('cutBodyAfter', 'must be a non-negative integer')
+  if (typeof body !== 'string') reject('body', 'must be a string')
+  readHeaders(headers)
+  if (connectionError !== undefined && connectionError !== true) reject('connectionError', 'must be true')
+  const { delay: _, connectionError: __, ...response } = fault
+  if (connectionError && Object.values(response).some((value) => value !== undefined)) {
+    reject('connectionError', 'has no response; remove status, body, headers and cutBodyAfter')
+  }
 }
 
 /** What `fetch` gets. */
@@ -47,24 +52,11 @@ export interface ReceivedRequest {
   readonly signal: AbortSignal | undefined
 }
 
-/** Reads the arguments of `fetch`: those of the client, and any others where the runtime has `Request`. */
-export async function readRequest(url: string, options: RequestInit = {}): Promise<ReceivedRequest> {
-  const { signal, ...init } = options
-  if (typeof Request === 'function') {
-    // Without the signal, because a Request of Node.js rejects the AbortSignal of jsdom. MSW passes a Request as options,
-    // which has no properties of its own.
-    const request = new Request(options instanceof Request ? options : url, init)
-    const { method, headers } = request
-    return { method, url: request.url, headers, body: await request.text(), signal: signal ?? request.signal }
-  }
-  const { method = 'GET', headers = {}, body } = init
-  return {
-    method,
-    url,
-    headers: new Headers(headers as Record<string, string>),
-    body: String(body ?? ''),
-    signal: signal ?? undefined,
-  }
+/** Reads the arguments of `fetch`: those of the client, or a `Request` as the options, as Mock Service Worker passes it. */
+export async function readRequest(url: string, init: RequestInit = {}): Promise<ReceivedRequest> {
+  const { method = 'GET', headers, signal } = init
+  const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(init.body ?? '')
+  return { method, url: new URL(url).href, headers: new Headers(headers), body, signal: signal ?? undefined }
 }
 
 /** Waits for the delay of a fault. Rejects, like `fetch`, if the request is aborted. */

@@ -1,3 +1,186 @@
-export { type ApiErrorOptions, createApiError } from './create-api-error.ts'
-export { createFakePlantStore, type FakePlantStore, type FakePlantStoreOptions } from './fake-plant-store.ts'
+import { ApiError } from '../errors.ts'
+import type { Fetch, FetchResponse } from '../fetch.ts'
+import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
+import { type OperationName, routes } from '../generated/routes.ts'
+import type { NewPlant } from '../generated/types.ts'
+import { type ClientOptions, readBaseUrl } from '../options.ts'
+import { readRetryAfter, retryDelay } from '../retry.ts'
+import { readHeaders, withoutNull } from '../wire/request.ts'
+import { reject } from '../wire/write.ts'
+import { checkFault, readRequest, requireNames, toResponse, wait } from './fetch.ts'
+import { errorResponse, type FakeState, handle, jsonResponse, Rejection, respond } from './respond.ts'
+import type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
+
 export type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
+
+/** The options of the fake. */
+export interface FakePlantStoreOptions {
+  /** Default: `http://plant-store.test`. */
+  readonly baseUrl?: string | undefined
+  /** The maximum size of a request body in bytes. Default: 1048576. */
+  readonly bodyLimit?: number | undefined
+}
+
+/**
+ * A plant store in memory. It can be the options of a client, `createPlantStoreClient(store)`, or a part of them:
+ * `createPlantStoreClient({ ...store, retries: 0 })`, where only the options are spread.
+ */
+export interface FakePlantStore {
+  readonly baseUrl: string
+  /** A token of the account `default`, with both scopes. */
+  readonly token: string
+  /** Responds like the service, without a network. */
+  readonly fetch: Fetch
+  /** The requests so far, in order. */
+  readonly requests: readonly FakeRequest[]
+
+  /** Creates another token. */
+  createToken(token?: FakeToken): string
+  /** Revokes a token. */
+  revokeToken(token: string): void
+
+  /**
+   * Adds plants to an account without a request, checked as the service does. Default: the account `default`.
+   *
+   * @throws {UsageError} A plant is invalid.
+   * @throws {ApiError} An id is taken by another plant, or a plant is too large.
+   */
+  add(plants: readonly NewPlant[], account?: string): void
+  /** Returns the plants of an account, in order of creation. Default: the account `default`. */
+  plants(account?: string): readonly StoredPlant[]
+
+  /**
+   * Makes the next requests fail.
+   *
+   * @param times the number of requests. Default: 1.
+   * @throws {UsageError} A field of the fault is unknown or invalid.
+   *
+   * @example
+   * store.failNext({ status: 503, headers: { 'retry-after': '1' } }, 2)
+   * store.failNext({ cutBodyAfter: 5 })
+   * store.failNext({ delay: 60_000 })
+   */
+  failNext(fault: Fault, times?: number): void
+}
+
+/**
+ * Creates a plant store in memory, for the tests of an app. It responds like the service to what a client sends.
+ *
+ * @throws {UsageError} An option is unknown or invalid.
+ *
+ * @example
+ * const store = createFakePlantStore()
+ * const client = createPlantStoreClient(store)
+ * await client.createPlant({ id: 1, name: 'Ficus' })
+ * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
+ */
+export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
+  requireNames(options, ['baseUrl', 'bodyLimit'])
+  const { baseUrl = 'http://plant-store.test', bodyLimit = 2 ** 20 } = options
+  if (!Number.isInteger(bodyLimit) || bodyLimit < 1) reject('bodyLimit', 'must be a positive integer')
+  const basePath = new URL(readBaseUrl(baseUrl)).pathname.replace(/\/$/, '')
+  const state: FakeState = { bodyLimit, basePath, tokens: new Map(), accounts: new Map() }
+  const requests: FakeRequest[] = []
+  const faults: Fault[] = []
+
+  const fetch = async (target: string, init?: RequestInit): Promise<FetchResponse> => {
+    const fault = faults.shift() ?? {}
+    const request = await readRequest(target, init)
+    const { method, url, body, signal } = request
+    const { authorization: _, ...headers } = Object.fromEntries(request.headers)
+    requests.push({ method, url, headers, body })
+    await wait(fault, signal)
+    if (fault.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
+    const { status } = fault
+    if (status === undefined) return toResponse(respond(request, state), fault)
+    const error = { error: status * 100, message: 'A test requested this error.' }
+    return toResponse(jsonResponse(status, error, {}), fault)
+  }
+
+  function createToken(token: FakeToken = {}): string {
+    requireNames(token, ['account', 'scopes', 'expiresAt'])
+    const { scopes = [], expiresAt } = token
+    for (const scope of scopes) if (!['read', 'write'].includes(scope)) reject('scopes', 'must be read or write')
+    if (expiresAt !== undefined && !(expiresAt instanceof Date)) reject('expiresAt', 'must be a Date')
+    const text = `fake-token-${state.tokens.size + 1}`
+    state.tokens.set(text, token)
+    return text
+  }
+
+  function add(plants: readonly NewPlant[], account = 'default'): void {
+    for (const plant of plants) {
+      const body = routes.createPlant.body?.(plant, '') ?? ''
+      try {
+        handle('createPlant', { path: {}, query: new URLSearchParams(), headers: new Headers(), body }, account, state)
+      } catch (error) {
+        throw error instanceof Rejection ? createApiError({ name: error.reason, message: error.message }) : error
+      }
+    }
+  }
+
+  function failNext(fault: Fault, times = 1): void {
+    checkFault(fault, times)
+    faults.push(...Array<Fault>(times).fill(fault))
+  }
+
+  const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch: fetch as Fetch }
+  const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
+    requests,
+    createToken,
+    revokeToken: (token) => void state.tokens.set(token, { ...state.tokens.get(token), expiresAt: new Date(0) }),
+    add,
+    plants: (account = 'default') =>
+      [...(state.accounts.get(account)?.plants.values() ?? [])].map(({ plant }) => plant),
+    failNext,
+  }
+  // Not enumerable, so that the store, and a spread of it, has the options of a client and nothing else.
+  const hidden = Object.entries(others).map(([name, value]) => [name, { value }])
+  return Object.defineProperties(clientOptions, Object.fromEntries(hidden)) as FakePlantStore
+}
+
+/** What an error of {@link createApiError} has. */
+export interface ApiErrorOptions {
+  /** The name of the error in `errorCodes`, which decides about the status and the code. */
+  readonly name: ErrorName
+  /** The text of the service. Default: the reason in the error catalogue. */
+  readonly message?: string | undefined
+  /** Additional response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The operation that failed. Default: the first one that declares the status. */
+  readonly operation?: OperationName | undefined
+  /** Default: a random id. */
+  readonly requestId?: string | undefined
+}
+
+/**
+ * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
+ * the client.
+ *
+ * @throws {UsageError} An option is invalid: the message names it.
+ *
+ * @example
+ * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
+ */
+export function createApiError(options: ApiErrorOptions): ApiError {
+  requireNames(options, ['name', 'message', 'headers', 'operation', 'requestId'])
+  const { name, message, headers = {}, requestId } = options
+  if (!Object.hasOwn(errorCodes, name)) reject('name', 'is not an error of the catalogue; use a name in errorCodes')
+  const { status, ...response } = errorResponse(name, message, {
+    ...(requestId !== undefined && { 'x-request-id': requestId }),
+    ...withoutNull(readHeaders(headers)),
+  })
+  const received = new Headers(response.headers)
+  const head = {
+    status,
+    headers: received,
+    requestId: received.get('x-request-id') ?? undefined,
+    retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
+  }
+  const declares = (each: OperationName): boolean => routes[each].declaredErrors.includes(status)
+  const { operation = (Object.keys(routes) as OperationName[]).find(declares) ?? 'getPlants' } = options
+  if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')
+  const { method, path, canRetry } = routes[operation]
+  const call = { method, url: `http://plant-store.test${path}`, attempts: 1 }
+  const error = new ApiError(declares(operation) ? 'api' : 'undeclared', JSON.parse(response.body), head, call)
+  return Object.assign(error, { retryable: retryDelay(error, 0, canRetry) !== undefined })
+}

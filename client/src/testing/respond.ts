@@ -1,4 +1,4 @@
-import { RequestError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import { readObject } from '../wire/read.ts'
@@ -89,7 +89,14 @@ const handlers: Record<OperationName, Handler> = {
 }
 
 /** Responds to a request as the service does, with its order of checks: path, method, token, scope, body. */
-export function respond({ method, url, headers, body }: ReceivedRequest, state: FakeState): FakeResponse {
+export function respond(request: ReceivedRequest, state: FakeState): FakeResponse {
+  const response = tryToRespond(request, state)
+  // The id of the client is returned, where it is valid.
+  const id = request.headers.get('x-request-id') ?? ''
+  return /^[\w.-]{1,64}$/.test(id) ? { ...response, headers: { ...response.headers, 'x-request-id': id } } : response
+}
+
+function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: FakeState): FakeResponse {
   try {
     const { pathname, searchParams: query } = new URL(url)
     const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
@@ -162,14 +169,15 @@ function authenticate(authorization: string, scope: 'read' | 'write', { tokens }
   })
 }
 
-/** Reads a plant. It is valid if the client could send it, and written by the client it has no unknown fields. */
+/** Reads a plant. The service ignores unknown fields; the rest is valid if the client could send it. */
 function readPlant(body: string): StoredPlant {
   const read = readObject(exactly({ id: 'int64' }))
   try {
-    return read(routes.createPlant.body?.(read(body), '') ?? '') as StoredPlant
+    const { id, name, tag } = read(body) as Record<string, unknown>
+    return read(routes.createPlant.body?.({ id, name, tag }, '') ?? '') as StoredPlant
   } catch (error) {
     if (error instanceof SyntaxError) throw new Rejection('malformedJson')
-    throw new Rejection('invalidBody', error instanceof RequestError ? error.message : undefined)
+    throw new Rejection('invalidBody', error instanceof UsageError ? error.message : undefined)
   }
 }
 

@@ -19,13 +19,13 @@ const readIf =
   }
 
 /** Creates a reader of a JSON object. Its fields are not checked, so that a later service may add some. */
-export const readObject = readIf(isObject)
+export const readObject = /* @__PURE__ */ readIf(isObject)
 
 /** Creates a reader of a JSON array. */
-export const readList = readIf(Array.isArray)
+export const readList = /* @__PURE__ */ readIf(Array.isArray)
 
 /** Creates a reader of any JSON. */
-export const readAny = readIf(() => true)
+export const readAny = /* @__PURE__ */ readIf(() => true)
 
 /** Reads a response without content. */
 export const readNothing: Reader = () => undefined
@@ -80,17 +80,24 @@ export function readData(
     const body = { error: Number(data['error']), message: redact(data['message']) }
     throw new ApiError(kind, body, head, call)
   }
-  throw new MalformedResponseError(explain(head, data, redact), head, call)
+  const [reason, page] = explain(head, data, redact)
+  const start = page && redact(text).replace(/\s+/g, ' ').trim().slice(0, 200)
+  throw new MalformedResponseError(reason, head, call, start || undefined)
 }
 
-function explain({ status, headers }: ResponseHead, data: unknown, redact: (text: string) => string): string {
+/** Returns what is wrong with a response, and whether its text shows more: that of JSON may be the data of somebody. */
+function explain(
+  { status, headers }: ResponseHead,
+  data: unknown,
+  redact: (text: string) => string,
+): [reason: string, isPage?: boolean] {
   if (status < 200 || (status >= 300 && status < 400)) {
     const target = headers.get('location')
-    return `with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`
+    return [`with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`]
   }
   const contentType = headers.get('content-type') ?? 'no content type'
-  if (!contentType.includes('json')) return `with ${redact(contentType)} instead of JSON`
-  return data === undefined ? 'with truncated or malformed JSON' : 'with JSON of an unexpected shape'
+  if (!contentType.includes('json')) return [`with ${redact(contentType)} instead of JSON`, data === undefined]
+  return [data === undefined ? 'with truncated or malformed JSON' : 'with JSON of an unexpected shape']
 }
 
 function parseJson(text: string): unknown {

@@ -12,7 +12,7 @@ export interface RequestInput {
 /**
  * Writes the path and query of a request.
  *
- * @throws RequestError if a value is invalid
+ * @throws UsageError if a value is invalid
  */
 export function writePath({ path, pathParameters, query }: Route, input: RequestInput): string {
   const segments = new Map(pathParameters?.(input.pathParameters, 'path', true))
@@ -31,7 +31,7 @@ export function writePath({ path, pathParameters, query }: Route, input: Request
 /**
  * Writes the header parameters of a request.
  *
- * @throws RequestError if a value is invalid
+ * @throws UsageError if a value is invalid
  */
 export function writeHeaders({ headers }: Route, input: RequestInput): Record<string, string> {
   return Object.fromEntries(headers?.(input.headers ?? {}, 'headers', true) ?? []) as Record<string, string>
@@ -39,19 +39,6 @@ export function writeHeaders({ headers }: Route, input: RequestInput): Record<st
 
 /** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
 const VERSION = '1.0.0'
-
-/**
- * Normalizes header names to lower case.
- *
- * @throws RequestError if a header is invalid. The runtime's own error would show the value, which may be a secret.
- */
-export function readHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  try {
-    return Object.fromEntries(new Headers(headers))
-  } catch {
-    return reject('headers', 'contains an invalid name or value, or the runtime lacks Headers')
-  }
-}
 
 /**
  * Returns the headers that every request has. In a browser there is no `user-agent`, because an extra header needs the
@@ -65,5 +52,52 @@ export function defaultHeaders(body: string | undefined): Record<string, string>
     accept: 'application/json',
     ...(!runtime.startsWith('Mozilla/') && { 'user-agent': `plant-store-client/${VERSION} (${runtime})` }),
     ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+}
+
+/** Headers by their names in lower case; `null` removes one. */
+export type HeaderFields = Readonly<Record<string, string | null>>
+
+/**
+ * Reads headers: an object, `Headers`, or pairs.
+ *
+ * @throws UsageError if a header is invalid. The runtime's own error would show the value, which may be a secret.
+ */
+export function readHeaders(headers: unknown): HeaderFields {
+  if (!headers || typeof headers !== 'object') reject('headers', 'must be an object, Headers or pairs')
+  const fields: Record<string, string | null> = {}
+  for (const pair of Symbol.iterator in headers ? (headers as Iterable<unknown[]>) : Object.entries(headers)) {
+    const [name, value] = pair
+    if (value === undefined) continue
+    if (value !== null && typeof value !== 'string') reject(`headers.${name}`, 'must be a string')
+    try {
+      // It rejects what is not a pair, too.
+      for (const [key, text] of new Headers([value === null ? [name, ''] : pair] as [string, string][])) {
+        // A name that is repeated is a list.
+        fields[key] = value && fields[key] ? `${fields[key]}, ${text}` : value && text
+      }
+    } catch {
+      reject('headers', 'has an invalid name or value, or the runtime lacks Headers')
+    }
+  }
+  return fields
+}
+
+/** Removes the headers that are `null`. */
+export function withoutNull(headers: HeaderFields): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null)) as Record<string, string>
+}
+
+/** Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none. */
+export function nextLink(header: string | null): string | undefined {
+  return /<([^>]*)>[^<]*;\s*rel\s*=\s*(?:next(?![^\s;,])|"(?:[^"]*\s)?next[\s"])/i.exec(header ?? '')?.[1]
+}
+
+/** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */
+export function parseUrl(url: string, base?: string): URL | undefined {
+  try {
+    return new URL(url, base)
+  } catch {
+    return undefined
   }
 }

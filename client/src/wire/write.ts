@@ -3,19 +3,19 @@
  * of a form, so that a bundle has only those that the contract needs. `JSON.stringify` throws on bigints, and Node.js 20 and
  * Safari lack `JSON.rawJSON`.
  */
-import { RequestError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 
 /**
  * Writes a value as text: JSON in a body, plain text in a path, query or header.
  *
  * @param field the path of the value, for error messages; empty for the body itself
- * @throws RequestError if the value is invalid or cannot be sent exactly
+ * @throws UsageError if the value is invalid or cannot be sent exactly
  */
 export type Writer = (value: unknown, field: string) => string
 
 /** Rejects a value. */
 export function reject(field: string, reason: string): never {
-  throw new RequestError(`${field || 'body'}: ${reason}`)
+  throw new UsageError(`${field || 'body'}: ${reason}`)
 }
 
 export const text: Writer = (value, field) => {
@@ -60,7 +60,7 @@ export type Fields = Readonly<Record<string, (value: unknown, field: string) => 
  *
  * @param field the path of the object, for error messages; empty for the body itself
  * @param areParameters whether the values are parameters of this place, of which an unknown one is an error
- * @throws RequestError if a value is missing or invalid
+ * @throws UsageError if a value is missing or invalid
  */
 export type FieldsWriter = (
   value: unknown,
@@ -72,25 +72,59 @@ export type FieldsWriter = (
 export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
   const known = { ...required, ...optional }
   const writers = Object.entries(known)
+  const names = Object.keys(known)
   return (value, field, areParameters) => {
-    if (!isObject(value)) return reject(field, 'must be an object')
-    for (const name of areParameters ? Object.keys(value) : []) {
-      if (value[name] !== undefined && !Object.hasOwn(known, name))
-        reject(name, `is not a parameter; options are the argument after the ${field}`)
-    }
-    const texts: [string, FieldText][] = []
-    for (const [name, write] of writers) {
-      const place = field && !areParameters ? `${field}.${name}` : name
-      if (value[name] !== undefined) texts.push([name, write(value[name], place)])
-      else if (!Object.hasOwn(optional, name)) reject(place, 'is required')
-    }
-    return texts
+    const placeOf = (name: string): string => (field && !areParameters ? `${field}.${name}` : name)
+    requireKnown(value, names, field, (name) =>
+      reject(
+        placeOf(name),
+        areParameters ? `is not a parameter; options are the argument after the ${field}` : 'is not a field; remove it',
+      ),
+    )
+    return writers.flatMap(([name, write]): [string, FieldText][] => {
+      if (value[name] !== undefined) return [[name, write(value[name], placeOf(name))]]
+      return Object.hasOwn(optional, name) ? [] : reject(placeOf(name), 'is required')
+    })
   }
 }
 
 /** Tells an object from other values. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Requires an object of which nothing would be ignored: it is of no other kind, such as a `Map` or a `URLSearchParams`, and
+ * every name with a value is known. The names of an instance are its fields and the getters of its classes.
+ *
+ * @param rejectName is called with an unknown name
+ * @throws UsageError if a name is unknown
+ */
+export function requireKnown(
+  value: unknown,
+  known: readonly string[],
+  field: string,
+  rejectName: (name: string) => never,
+): asserts value is Readonly<Record<string, unknown>> {
+  if (!isObject(value)) return reject(field, 'must be an object')
+  const names = Object.keys(value)
+  for (let owner = prototypeOf(value); owner && prototypeOf(owner); owner = prototypeOf(owner)) {
+    if (!known.some((name) => name in value)) {
+      reject(field, `must be a plain object, not ${Object(value['constructor']).name}`)
+    }
+    names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
+  }
+  for (const name of names) if (value[name] !== undefined && !known.includes(name)) rejectName(name)
+}
+
+/** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
+export function isPlain(value: object): boolean {
+  const prototype = prototypeOf(value)
+  return prototype === null || prototypeOf(prototype) === null
+}
+
+function prototypeOf(value: object): object | null {
+  return Object.getPrototypeOf(value)
 }
 
 /** Writes text for a header: what HTTP carries unchanged (RFC 9110 section 5.5). */
@@ -120,7 +154,7 @@ export const list =
         `[${[...value].map((item, index) => write(item, `${field || 'body'}[${index}]`))}]`
       : reject(field, 'must be an array')
 
-/** Creates a writer of an object, without the fields that have no writer. */
+/** Creates a writer of an object. */
 export const object = (required: Fields, optional?: Fields): Writer => {
   const write = fields(required, optional)
   return (value, field) => `{${write(value, field).map(([name, text]) => `${JSON.stringify(name)}:${text}`)}}`

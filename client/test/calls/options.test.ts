@@ -1,4 +1,4 @@
-/** The options of a client and of a call: effects, precedence and validation. */
+/** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored. */
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
@@ -7,244 +7,425 @@ import {
   type CallOptions,
   type ClientOptions,
   createPlantStoreClient,
-  RequestError,
+  type Fetch,
+  type FetchInit,
+  type Hooks,
+  UsageError,
 } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-const listNothing = () => startTinyServer((response) => sendJson(response, 200, []))
 
-afterEach(() => vi.unstubAllEnvs())
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.unstubAllGlobals()
+})
 
-const BASE_URL =
-  'baseUrl: set the option or PLANT_STORE_URL to an HTTP URL or, in a browser, a path without credentials, query and ' +
-  'fragment'
-const TOKEN = 'token: set the option or PLANT_STORE_TOKEN to visible ASCII text'
+/** A service that responds with an empty list and records what it gets. */
+function recorder(baseUrl = 'http://localhost') {
+  const sent: { url: string; headers: Record<string, string> }[] = []
+  const fetch: Fetch = async (url: string, init: FetchInit) => {
+    sent.push({ url, headers: init.headers as Record<string, string> })
+    return Response.json([])
+  }
+  const options = { baseUrl, token: 'pst_test', fetch }
+  return { options, sent, tokens: () => sent.map(({ headers }) => headers['authorization']) }
+}
 
-function rejectionOf(options: ClientOptions): string {
+function rejectionOf(options: unknown): string {
   try {
-    createPlantStoreClient(options)
+    createPlantStoreClient(options as ClientOptions)
   } catch (error) {
-    expect(error).toBeInstanceOf(RequestError)
-    return (error as RequestError).message
+    expect(error).toBeInstanceOf(UsageError)
+    return (error as UsageError).message
   }
   return 'not rejected'
 }
 
-describe('baseUrl', () => {
-  test.each(['', '/', '//', '/shop', '/shop/', '/a/b%20c'])('may have the path "%s"', async (path) => {
-    await using server = await listNothing()
-    await createPlantStoreClient({ baseUrl: server.url + path, token: 'pst_test' }).getPlants({ limit: 5 })
-    expect(server.requests.map(({ url }) => url)).toEqual([`${path.replace(/\/+$/, '')}/plants?limit=5`])
+/** Returns the details of the errors of every kind of call with these options. */
+async function detailsOf(options: unknown): Promise<Set<string>> {
+  const { options: valid, sent } = recorder()
+  const client = createPlantStoreClient(valid)
+  const invalid = options as CallOptions
+  const errors = [
+    await failureOf(client.getPlants({}, invalid), UsageError),
+    await failureOf(client.createPlant({ id: 1, name: 'Ficus' }, invalid), UsageError),
+    await failureOf(client.raw.getPlants({}, invalid), UsageError),
+    await failureOf(client.iterate.getPlants({}, invalid).next(), UsageError),
+    (await client.safe.getPlants({}, invalid)).error,
+    await failureOf((async () => client.withOptions(invalid).getPlants())(), UsageError),
+  ]
+  expect(sent).toEqual([])
+  return new Set(errors.map((error) => String(error?.detail)))
+}
+
+/** An option that does not exist, with the one that it resembles. */
+const MISTAKES: Record<string, string> = {
+  ...{ maxRetries: 'retries', retry: 'retries', retryCount: 'retries', numRetries: 'retries', apiKey: 'token' },
+  ...{ api_key: 'token', accessToken: 'token', auth: 'token', bearerToken: 'token', clientSecret: 'token' },
+  ...{ timeoutMs: 'timeout', requestTimeout: 'timeout', abortSignal: 'signal', cancelSignal: 'signal' },
+  ...{ header: 'headers', defaultHeaders: 'headers', customFetch: 'fetch', fetcher: 'fetch', fetchOptions: 'fetch' },
+  ...{ hook: 'hooks', log: 'logger', loglevel: 'logger' },
+}
+const CLIENT_MISTAKES: Record<string, string> = Object.fromEntries(
+  ['baseURL', 'base_url', 'basePath', 'url', 'apiUrl', 'serverURL', 'uri', 'endpoint', 'host'].map((name) => [
+    name,
+    'baseUrl',
+  ]),
+)
+
+describe('an option that does not exist', () => {
+  test.each(Object.entries({ ...MISTAKES, ...CLIENT_MISTAKES }))('%s of a client means %s', (name, nearest) => {
+    const message = `${name}: is not an option; did you mean ${nearest}?`
+    expect(rejectionOf({ ...createFakePlantStore(), [name]: 1 })).toBe(message)
+    // Before the error that an option is missing.
+    expect(rejectionOf({ [name]: 'https://example.com' })).toBe(message)
   })
 
-  test.each([
-    'plants.example.com',
-    '/plants',
-    'ftp://example.com',
-    'javascript:alert(1)',
-    'https://me:secret@example.com',
-    'https://secret@example.com',
-    'https://example.com/?a=secret',
-    'https://example.com/?',
-    'https://example.com/#a',
-  ])('%j is rejected', (baseUrl) => {
-    const message = rejectionOf({ baseUrl, token: 'pst_test' })
-    expect(message).toBe(BASE_URL)
-    expect(message).not.toContain('secret')
+  test.each<readonly [string, string]>([
+    ...Object.entries(MISTAKES).map(([name, nearest]) => [name, `; did you mean ${nearest}?`] as const),
+    ...['cache', 'query', 'limit', 'baseUrl', 'url'].map((name) => [name, ''] as const),
+    ['idempotencyKey', '; every call is already safe to repeat'],
+  ])('%s of a call is an error%s', async (name, hint) => {
+    expect(await detailsOf({ [name]: 1 })).toEqual(new Set([`${name}: is not an option${hint}`]))
   })
 
-  test.each(['https://example.com/@scope', 'HTTPS://EXAMPLE.COM', 'http://[::1]:8080/a@b'])(
-    '%j is valid',
-    (baseUrl) => {
-      expect(rejectionOf({ baseUrl, token: 'pst_test' })).toBe('not rejected')
-    },
-  )
-})
-
-describe('token', () => {
-  test.each(['', ' ', 'two words', 'line\nbreak', 'tök', 'a\0b'])('%j is rejected, and not shown', (token) => {
-    const message = rejectionOf({ baseUrl: 'http://localhost', token })
-    expect(message).toBe(TOKEN)
-    if (token.trim()) expect(message).not.toContain(token)
+  class WithField {
+    readonly retries = 1
+    readonly tiemout = 5
+  }
+  class WithGetter {
+    get retries() {
+      return 1
+    }
+    get tiemout() {
+      return 5
+    }
+  }
+  test.each<[string, unknown, string]>([
+    ['a field of a class', new WithField(), 'tiemout: is not an option'],
+    ['a getter of a class', new WithGetter(), 'tiemout: is not an option'],
+    ['a getter of its base class', new (class extends WithGetter {})(), 'tiemout: is not an option'],
+    ['an inherited field', Object.create({ retries: 1, tiemout: 5 }), 'tiemout: is not an option'],
+    ['no prototype', Object.assign(Object.create(null), { tiemout: 5 }), 'tiemout: is not an option'],
+    ['false', false, 'options: must be an object'],
+    ['text', 'pst_test', 'options: must be an object'],
+    ['a list', [], 'options: must be an object'],
+    ['a function', () => ({}), 'options: must be an object'],
+    ['a signal', new AbortController().signal, 'options: must be a plain object, not AbortSignal'],
+    ['Headers', new Headers({ a: 'b' }), 'options: must be a plain object, not Headers'],
+    ['a Map', new Map([['timeout', 5]]), 'options: must be a plain object, not Map'],
+    ['a Request', new Request('http://localhost'), expect.stringMatching(/is not an option/)],
+  ])('%s is an error', async (_, options, detail) => {
+    expect(await detailsOf(options)).toEqual(new Set([detail]))
+    expect(rejectionOf(options)).toEqual(detail)
   })
 
-  test('is sent as a bearer token', async () => {
-    await using server = await listNothing()
-    await createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' }).getPlants()
-    expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_test')
-  })
-
-  test('may be a function, which runs once per call', async () => {
-    await using server = await listNothing()
-    const token = vi.fn(async () => `pst_${token.mock.calls.length}`)
-    const client = createPlantStoreClient({ baseUrl: server.url, token })
-    expect(token).not.toHaveBeenCalled()
-    await client.getPlants()
-    await client.getPlants()
-    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer pst_1', 'Bearer pst_2'])
-    expect(token).toHaveBeenCalledWith({ rejected: false })
-  })
-
-  test('of a call overrides that of the client', async () => {
-    await using server = await listNothing()
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
-    await client.getPlants({}, { token: () => 'pst_call' })
-    expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_call')
-  })
-
-  test.each([
-    ['returns undefined', () => undefined as unknown as string, TOKEN],
-    ['returns an empty string', () => '', TOKEN],
-    ['throws', () => Promise.reject(new Error('vault is sealed')), 'token: the function failed'],
-  ])('function that %s fails the call, and nothing is sent', async (_, token, reason) => {
-    await using server = await listNothing()
-    const client = createPlantStoreClient({ baseUrl: server.url, token })
-    const error = await failureOf(client.getPlants(), RequestError)
-    expect(error).toMatchObject({ message: `GET ${server.url}/plants: ${reason}`, attempts: 0 })
-    expect(server.requests).toHaveLength(0)
-  })
-
-  test('that is missing fails the call, and the error says where to set it', async () => {
-    vi.stubEnv('PLANT_STORE_TOKEN', undefined)
-    const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), RequestError)
-    expect(error.message).toContain(TOKEN)
-  })
-})
-
-describe('the token `false`', () => {
-  test('sends no authorization header, for the client and for a call', async () => {
-    await using server = await listNothing()
+  test('is accepted if it is undefined or a method', async () => {
+    const { options, sent } = recorder()
+    class Configuration {
+      readonly region = undefined
+      readonly baseUrl = options.baseUrl
+      readonly fetch = options.fetch
+      get token() {
+        return 'pst_inherited'
+      }
+      describe() {}
+    }
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    await createPlantStoreClient({ baseUrl: server.url, token: false }).getPlants()
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
+    await createPlantStoreClient(new Configuration()).getPlants()
+    expect(sent[0]?.headers).toMatchObject({ authorization: 'Bearer pst_inherited' })
+    const store = createFakePlantStore()
+    for (const valid of [store, { ...store }, { ...store, retries: 0, constructor: undefined }]) {
+      expect(await createPlantStoreClient(valid).getPlants()).toEqual([])
+    }
+  })
+
+  test('every option may be undefined, but for token and baseUrl', async () => {
+    const unset = { timeout: undefined, retries: undefined, signal: undefined, headers: undefined, fetch: undefined }
+    const others = { hooks: undefined, logger: undefined, logLevel: undefined }
+    const client = createPlantStoreClient({ ...createFakePlantStore(), ...others })
+    expect(await client.getPlants({}, { ...unset, ...others, fetch: createFakePlantStore().fetch })).toEqual([])
+  })
+})
+
+const signal = 'signal: must be an AbortSignal'
+const missing = undefined as unknown as string
+const token = (reason: string) => `token: ${reason}`
+const ALONE = '; set the option or PLANT_STORE_TOKEN to the token alone'
+const SPACE = `text with a space or a line break${ALONE}`
+
+const INVALID_HEADERS = 'headers: has an invalid name or value, or the runtime lacks Headers'
+
+describe('an invalid option', () => {
+  test.each<[unknown, string]>([
+    [{ timeout: 0 }, 'timeout: must be a positive number'],
+    [{ timeout: -1 }, 'timeout: must be a positive number'],
+    [{ timeout: Number.NaN }, 'timeout: must be a positive number'],
+    [{ timeout: '5' }, 'timeout: must be a positive number'],
+    [{ timeout: null }, 'timeout: must be a positive number'],
+    [{ retries: -1 }, 'retries: must be a non-negative integer'],
+    [{ retries: 1.5 }, 'retries: must be a non-negative integer'],
+    [{ retries: Number.POSITIVE_INFINITY }, 'retries: must be a non-negative integer'],
+    [{ signal: new AbortController() }, signal],
+    [{ signal: null }, signal],
+    [{ logger: null }, 'logger: must have a function warn'],
+    [{ logger: { info() {} } }, 'logger: must have a function warn'],
+    [{ logger: { warn() {}, debug() {} }, logLevel: 'info' }, 'logger: must have a function info'],
+    [{ logLevel: 'verbose' }, 'logLevel: must be one of off, warn, info, debug'],
+    [{ logLevel: null }, 'logLevel: must be one of off, warn, info, debug'],
+    [{ hooks: null }, 'hooks: must be an object'],
+    [{ hooks: [null] }, 'hooks: must be an object'],
+    [{ hooks: () => {} }, 'hooks: must be an object'],
+    [{ hooks: { request: 'x' } }, 'hooks.request: is not a function for request, response, error'],
+    [{ hooks: [{ onRequest() {} }] }, 'hooks.onRequest: is not a function for request, response, error'],
+    [{ token: missing }, token('is undefined; omit the option to use the default')],
+    [{ ...{ retries: 0, token: missing } }, token('is undefined; omit the option to use the default')],
+    [{ get token() { return missing } }, token('is undefined; omit the option to use the default')], // biome-ignore format: one line
+    [{ token: null }, token(`is null${ALONE}`)],
+    [{ token: 5 }, token(`is number${ALONE}`)],
+    [{ token: true }, token(`is boolean${ALONE}`)],
+    [{ token: '' }, token(`is missing${ALONE}`)],
+    [{ token: ' ' }, token(`is ${SPACE}`)],
+    [{ token: 'Bearer pst_secret' }, token(`is ${SPACE}`)],
+    [{ token: 'pst_secret\n' }, token(`is ${SPACE}`)],
+    [{ token: 'töken' }, token(`is not visible ASCII${ALONE}`)],
+    [{ token: 'a\0b' }, token(`is not visible ASCII${ALONE}`)],
+    [{ headers: null }, 'headers: must be an object, Headers or pairs'],
+    [{ headers: 'x-key: secret' }, 'headers: must be an object, Headers or pairs'],
+    [{ headers: ['x-key: secret'] }, INVALID_HEADERS],
+    [{ headers: [['x-key', 'secret', 'x']] }, INVALID_HEADERS],
+    [{ headers: { 'x-key': { secret: 1 } } }, 'headers.x-key: must be a string'],
+    [{ headers: { 'X-Key': 5 } }, 'headers.X-Key: must be a string'],
+    [{ headers: { 'x-key': ['secret'] } }, 'headers.x-key: must be a string'],
+    [{ headers: { 'x-key': 'a\nsecret' } }, INVALID_HEADERS],
+    [{ headers: { 'x-key': 'a\0secret' } }, INVALID_HEADERS],
+    [{ headers: { 'x-key': 'secret 🌱' } }, INVALID_HEADERS],
+    [{ headers: { 'x key: secret': 'a' } }, INVALID_HEADERS],
+  ])('%o of a client and of a call is an error, and no value is shown', async (options, detail) => {
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    expect(await detailsOf(options)).toEqual(new Set([detail]))
+    expect(rejectionOf(Object.assign(options as object, { baseUrl: 'http://localhost' }))).toBe(detail)
+    expect(detail).not.toContain('secret')
+  })
+})
+
+describe('other arguments of a call', () => {
+  const hint = 'options are the argument after the query'
+  test.each<[string, unknown, string]>([
+    ['options', { signal: new AbortController().signal }, `signal: is not a parameter; ${hint}`],
+    ['a wrong name', { page: 1 }, `page: is not a parameter; ${hint}`],
+    ['URLSearchParams', new URLSearchParams('limit=5'), 'query: must be a plain object, not URLSearchParams'],
+    ['a signal', new AbortController().signal, 'query: must be a plain object, not AbortSignal'],
+    ['FormData', new FormData(), 'query: must be a plain object, not FormData'],
+    ['text', 'limit=5', 'query: must be an object'],
+    ['a field of the wrong type', { limit: '5' }, 'limit: must be an integer'],
+    ['a cursor that no text can be', { cursor: '\0' }, 'cursor: must not contain U+0000 or a lone surrogate'],
+  ])('a query that is %s is an error', async (_, query, detail) => {
+    const { options, sent } = recorder()
+    const client = createPlantStoreClient(options)
+    for (const call of [
+      client.getPlants,
+      client.raw.getPlants,
+      (given: never) => client.iterate.getPlants(given).next(),
+    ]) {
+      expect((await failureOf(call(query as never), UsageError)).detail).toBe(detail)
+    }
+    expect(sent).toEqual([])
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a misspelled field', { id: 1, name: 'Ficus', tags: 'fig' }, 'tags: is not a field; remove it'],
+    ['options', { id: 1, name: 'Ficus', timeout: 5 }, 'timeout: is not a field; remove it'],
+    ['a function', { id: 1, name: 'Ficus', toJSON() {} }, 'toJSON: is not a field; remove it'],
+    ['a Map', new Map(), 'body: must be a plain object, not Map'],
+  ])('a body with %s is an error', async (_, body, detail) => {
+    const { options, sent } = recorder()
+    const client = createPlantStoreClient(options)
+    expect((await failureOf(client.createPlant(body as never), UsageError)).detail).toBe(detail)
+    expect(sent).toEqual([])
+  })
+
+  test('one too many is an error, and an unknown field that is undefined is not', async () => {
+    const { options, sent } = recorder()
+    const { getPlants, createPlant } = createPlantStoreClient(options)
+    const calls = [[getPlants, {}, {}, {}], [createPlant, { id: 1, name: '' }, {}, {}]] as const // biome-ignore format: one line
+    for (const [call, ...given] of calls) {
+      const { detail } = await failureOf((call as (...all: unknown[]) => Promise<unknown>)(...given), UsageError)
+      expect(detail).toBe('options: must be the last argument')
+    }
+    expect(sent).toEqual([])
+    await getPlants({ limit: 1, page: undefined } as object, { timeout: undefined, tiemout: undefined } as object)
+  })
+})
+
+const BASE_URL = 'baseUrl: '
+
+describe('baseUrl', () => {
+  test.each(['', '/', '//', '/shop', '/shop/', '/a/b%20c', '/@scope'])('may have the path "%s"', async (path) => {
+    const { options, sent } = recorder(`HTTP://LOCALHOST:8080${path}`)
+    await createPlantStoreClient(options).getPlants({ limit: 5 })
+    expect(sent.map(({ url }) => url)).toEqual([`http://localhost:8080${path.replace(/\/+$/, '')}/plants?limit=5`])
+  })
+
+  test.each<[unknown, string]>([
+    ['', 'is missing; set the option or PLANT_STORE_URL'],
+    [undefined, 'is undefined; omit the option to use the default'],
+    [null, 'is missing; set the option or PLANT_STORE_URL'],
+    ['plants.example.com', 'must have a scheme, such as https://'],
+    ['localhost:3000', 'must have a scheme, such as https://'],
+    ['example.com:3000/api', 'must have a scheme, such as https://'],
+    ['//example.com', 'must have a scheme, such as https://'],
+    ['api', 'must have a scheme, such as https://'],
+    ['./api', 'must have a scheme, such as https://'],
+    ['?a', 'must have a scheme, such as https://'],
+    ['/plants', 'must be a complete URL outside of a browser'],
+    ['http://[', 'must be an HTTP URL'],
+    ['https://', 'must be an HTTP URL'],
+    ['ftp://example.com', 'must be an HTTP URL'],
+    ['javascript:alert(1)', 'must be an HTTP URL'],
+    ['https://me:secret@example.com', 'must not have credentials; use the option token'],
+    ['https://secret@example.com', 'must not have credentials; use the option token'],
+    ['https://example.com/?a=secret', 'must not have a query or a fragment'],
+    ['https://example.com/?', 'must not have a query or a fragment'],
+    ['https://example.com/#secret', 'must not have a query or a fragment'],
+  ])('%j is an error, although the environment has one', (baseUrl, reason) => {
+    vi.stubEnv('PLANT_STORE_URL', 'http://localhost:1')
+    expect(rejectionOf({ baseUrl, token: 'pst_test' })).toBe(BASE_URL + reason)
+  })
+
+  test.each([
+    ['/', 'http://localhost:8080/plants'],
+    ['/api', 'http://localhost:8080/api/plants'],
+    ['/api/v1/', 'http://localhost:8080/api/v1/plants'],
+  ])('%s is a path of the origin of the page', async (baseUrl, url) => {
+    vi.stubGlobal('location', new URL('http://localhost:8080/shop/page?a=1#b'))
+    const { options, sent } = recorder(baseUrl)
+    await createPlantStoreClient(options).getPlants()
+    expect(sent[0]?.url).toBe(url)
+  })
+
+  test('never leaves the origin of the page, if it is a path', async () => {
+    vi.stubGlobal('location', new URL('https://page.example/shop'))
+    const parts = ['/', '\\', '\t', '\n', '\0', ' ', '@', ':', '.', '%2f', '?', '#', 'a', '／']
+    const paths = parts.flatMap((a) => parts.flatMap((b) => parts.map((c) => `/${a}${b}${c}evil.com/api`)))
+    const origins: string[] = []
+    for (const baseUrl of [...paths, 'api', '../api']) {
+      const { options, sent } = recorder(baseUrl)
+      const message = rejectionOf(options)
+      if (message !== 'not rejected') expect(message).toContain(BASE_URL)
+      else await createPlantStoreClient(options).getPlants()
+      origins.push(...sent.map(({ url }) => new URL(url).origin))
+    }
+    expect(origins.length).toBeGreaterThan(100)
+    expect(new Set(origins)).toEqual(new Set(['https://page.example']))
+  })
+})
+
+const CONFLICT = 'token: must be false if headers have Authorization'
+
+describe('who sends a call', () => {
+  const other = 'Bearer pst_other'
+  const names = ['Authorization', 'authorization', 'AUTHORIZATION']
+
+  test.each<[string, CallOptions['headers']]>([
+    ...names.map((name): [string, CallOptions['headers']] => [name, { [name]: other }]),
+    ['Headers', new Headers({ authorization: other })],
+    ['pairs', [['Authorization', other]]],
+    ['a Map', new Map([['Authorization', other]])],
+  ])('is never ambiguous: a header Authorization as %s beside a token is an error', async (_, headers) => {
+    expect(await detailsOf({ headers })).toEqual(new Set([CONFLICT]))
+    expect(await detailsOf({ headers, token: 'pst_call' })).toEqual(new Set([CONFLICT]))
+    expect(await detailsOf({ headers, token: () => 'pst_call' })).toEqual(new Set([CONFLICT]))
+    expect(rejectionOf({ baseUrl: 'http://localhost', headers, token: 'pst_test' })).toBe(CONFLICT)
+    expect(rejectionOf({ baseUrl: 'http://localhost', headers })).toBe(CONFLICT)
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    expect(rejectionOf({ baseUrl: 'http://localhost', headers })).toBe(CONFLICT)
+    const { options, tokens } = recorder()
+    const anonymous = createPlantStoreClient({ ...options, headers: headers ?? {}, token: false })
+    expect((await failureOf(anonymous.getPlants({}, { token: 'pst_call' }), UsageError)).detail).toBe(CONFLICT)
+    await anonymous.getPlants()
+    await anonymous.getPlants({}, { token: 'pst_call', headers: { authorization: null } })
+    await createPlantStoreClient(options).getPlants({}, { headers: headers ?? {}, token: false })
+    expect(tokens()).toEqual([other, 'Bearer pst_call', other])
+  })
+
+  test.each(names)('a hook that adds %s beside a token is an error, and without a token is used', async (name) => {
+    const { options, sent, tokens } = recorder()
+    const request = ({ headers }: Attempt) => {
+      headers[name] = other
+    }
+    const client = createPlantStoreClient({ ...options, hooks: { request } })
+    const { detail } = await failureOf(client.getPlants(), UsageError)
+    expect(detail).toBe('token: must be false if hooks add Authorization')
+    const basic = { token: false, headers: { Authorization: 'Basic YTpi' } } as const
+    expect((await failureOf(client.getPlants({}, basic), UsageError)).detail).toBe(detail)
+    expect(sent).toEqual([])
+    await client.getPlants({}, { token: false })
+    expect(tokens()).toEqual([other])
+  })
+
+  test('is the token of the call, of the client, or of the environment; false sends none', async () => {
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    const { options, tokens } = recorder()
+    const { token: _, ...withoutToken } = options
+    const client = createPlantStoreClient(options)
+    await createPlantStoreClient(withoutToken).getPlants()
+    await client.getPlants()
+    await client.getPlants({}, { token: () => 'pst_call' })
     await client.getPlants({}, { token: false })
     await client.withOptions({ token: false }).getPlants({}, { hooks: { request: () => {} } })
     await client.withOptions({ token: false }).getPlants({}, { token: 'pst_call' })
-    const sent = server.requests.map(({ headers }) => headers.authorization)
-    expect(sent).toEqual([undefined, undefined, undefined, 'Bearer pst_call'])
+    const [environment, test, call] = ['environment', 'test', 'call'].map((name) => `Bearer pst_${name}`)
+    expect(tokens()).toEqual([environment, test, call, undefined, undefined, call])
   })
 
-  test('sends the authorization header of the app, such as a proxy’s', async () => {
-    await using server = await listNothing()
-    const headers = { Authorization: 'Basic YTpi' }
-    await createPlantStoreClient({ baseUrl: server.url, token: false, headers }).getPlants()
-    expect(server.requests[0]?.headers.authorization).toBe('Basic YTpi')
-  })
-
-  test('leaves the authorization header to a hook', async () => {
-    await using server = await listNothing()
-    const request = ({ headers }: Attempt) => {
-      headers['Authorization'] = 'Basic YTpi'
-    }
-    await createPlantStoreClient({ baseUrl: server.url, token: false, hooks: { request } }).getPlants()
-    expect(server.requests[0]?.headers.authorization).toBe('Basic YTpi')
-  })
-
-  test('does not retry a 401', async () => {
+  test('does not get a 401 retried with the token false', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), token: false })
     const error = await failureOf(client.getPlants(), ApiError)
     expect(error).toMatchObject({ status: 401, attempts: 1, retryable: false })
   })
 
-  test('is not a result of a token function', async () => {
-    const token = (() => false) as unknown as () => string
-    const error = await failureOf(
-      createPlantStoreClient({ ...createFakePlantStore(), token }).getPlants(),
-      RequestError,
-    )
-    expect(error.message).toContain(TOKEN)
-  })
-})
-
-describe('a token or URL that is undefined', () => {
-  const missing = undefined as unknown as string
-  const explain = (name: string) => `${name}: is undefined; omit the option to use the default`
-  class Forwarded {
-    get token() {
-      return missing
-    }
-  }
-
-  test.each<[string, () => ClientOptions, string]>([
-    ['a token', () => ({ token: missing }), explain('token')],
-    ['a token in a spread', () => ({ ...{ retries: 0, token: missing } }), explain('token')],
-    ['an inherited token', () => new Forwarded(), explain('token')],
-    ['a null token', () => ({ token: null as unknown as string }), TOKEN],
-    ['a URL', () => ({ baseUrl: missing, token: 'pst_test' }), explain('baseUrl')],
-    ['a null URL', () => ({ baseUrl: null as unknown as string }), BASE_URL],
-    ['null options', () => null as unknown as ClientOptions, 'options: must be an object'],
-    ['string options', () => 'pst_test' as unknown as ClientOptions, 'options: must be an object'],
-  ])('%s is an error, although the environment has both', (_, options, reason) => {
-    vi.stubEnv('PLANT_STORE_URL', 'http://localhost:1')
-    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    expect(rejectionOf(options())).toContain(reason)
+  test('may be a function, which runs once per call', async () => {
+    const { options, tokens } = recorder()
+    const token = vi.fn(async () => `pst_${token.mock.calls.length}`)
+    const client = createPlantStoreClient({ ...options, token })
+    expect(token).not.toHaveBeenCalled()
+    await client.getPlants()
+    await client.getPlants()
+    expect(tokens()).toEqual(['Bearer pst_1', 'Bearer pst_2'])
+    expect(token).toHaveBeenCalledWith({ rejected: false })
   })
 
-  test.each<[string, () => CallOptions, string]>([
-    ['a token', () => ({ token: missing }), explain('token')],
-    ['a token in a spread', () => ({ ...{ retries: 0, token: missing } }), explain('token')],
-    ['an inherited token', () => new Forwarded(), explain('token')],
-    ['a null token', () => ({ token: null as unknown as string }), TOKEN],
-    ['an empty token', () => ({ token: '' }), TOKEN],
-    ['a function that returns undefined', () => ({ token: async () => missing }), TOKEN],
-    ['false options', () => false as unknown as CallOptions, 'options: must be an object'],
-  ])('%s is an error of every kind of call and of withOptions, and nothing is sent', async (_, options, reason) => {
-    await using server = await listNothing()
-    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_client' })
-    const errors = [
-      await failureOf(client.getPlants({}, options()), RequestError),
-      await failureOf(client.createPlant({ id: 1, name: 'Ficus' }, options()), RequestError),
-      await failureOf(client.raw.getPlants({}, options()), RequestError),
-      await failureOf(client.iterate.getPlants({}, options()).next(), RequestError),
-      (await client.safe.getPlants({}, options())).error,
-      await failureOf((async () => client.withOptions(options()).getPlants())(), RequestError),
-    ]
-    for (const error of errors)
-      expect(error).toMatchObject({ kind: 'request', message: expect.stringContaining(reason) })
-    expect(server.requests).toEqual([])
+  test.each<[unknown, string]>([
+    [undefined, `the function returned undefined${ALONE}`],
+    [null, `the function returned null${ALONE}`],
+    [false, `the function returned false${ALONE}`],
+    ['', `the function returned missing${ALONE}`],
+    ['two words', `the function returned ${SPACE}`],
+  ])('is an error if the function returns %j', async (returned, reason) => {
+    const { options, sent } = recorder()
+    const client = createPlantStoreClient({ ...options, token: () => returned as string })
+    expect(await failureOf(client.getPlants(), UsageError)).toMatchObject({ detail: `token: ${reason}`, attempts: 0 })
+    expect(sent).toEqual([])
   })
 
-  test('is an error of a client of the fake', () => {
-    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    expect(rejectionOf({ ...createFakePlantStore(), token: missing })).toBe(explain('token'))
+  test('that is missing fails the call, and the error says where to set it', async () => {
+    vi.stubEnv('PLANT_STORE_TOKEN', '')
+    const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), UsageError)
+    expect(error.detail).toBe(token(`is missing${ALONE}`))
   })
-})
-
-test('inherited options count', async () => {
-  await using server = await listNothing()
-  vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-  class Configuration {
-    get baseUrl() {
-      return server.url
-    }
-    get token() {
-      return 'pst_inherited'
-    }
-  }
-  await createPlantStoreClient(new Configuration()).getPlants()
-  expect(server.requests[0]?.headers.authorization).toBe('Bearer pst_inherited')
 })
 
 describe('the environment', () => {
-  test('provides the URL and the token that the options lack', async () => {
-    await using server = await listNothing()
-    vi.stubEnv('PLANT_STORE_URL', server.url)
-    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    await createPlantStoreClient().getPlants()
-    await createPlantStoreClient({ token: 'pst_option' }).getPlants()
-    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
-      'Bearer pst_environment',
-      'Bearer pst_option',
-    ])
-  })
-
-  test('variables that are empty count as unset', () => {
+  test('provides the URL, and variables that are empty count as unset', async () => {
+    const { options, sent } = recorder()
+    vi.stubEnv('PLANT_STORE_URL', 'http://localhost:8080')
+    await createPlantStoreClient({ token: options.token, fetch: options.fetch }).getPlants()
+    expect(sent[0]?.url).toBe('http://localhost:8080/plants')
     vi.stubEnv('PLANT_STORE_URL', '')
-    expect(rejectionOf({})).toBe(BASE_URL)
+    expect(rejectionOf({})).toContain(`${BASE_URL}is missing`)
   })
 
   test.each([
@@ -252,177 +433,96 @@ describe('the environment', () => {
     ['is not readable', Object.defineProperty({}, 'env', { get: () => expect.fail('read access is denied') })],
   ])('that %s does not throw', (_, process) => {
     vi.stubGlobal('process', process)
-    try {
-      expect(() => createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })).not.toThrow()
-      expect(rejectionOf({})).toContain(BASE_URL)
-    } finally {
-      vi.unstubAllGlobals()
-    }
+    expect(rejectionOf({ baseUrl: 'http://localhost', token: 'pst_test' })).toBe('not rejected')
+    expect(rejectionOf({})).toContain(`${BASE_URL}is missing`)
+    vi.unstubAllGlobals()
   })
 })
 
 describe('headers', () => {
-  test('of the call override those of the client, and both the SDK’s own, except authorization', async () => {
-    await using server = await listNothing()
-    const headers = { 'X-Client': 'client', 'X-Both': 'client', Authorization: 'Basic abc' }
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', headers })
-    await client.getPlants({}, { headers: { 'x-both': 'call', Accept: 'application/vnd.plants+json' } })
-    expect(server.requests[0]?.headers).toMatchObject({
-      'x-client': 'client',
-      'x-both': 'call',
-      accept: 'application/vnd.plants+json',
-      authorization: 'Bearer pst_test',
-    })
-  })
+  const client = { 'X-Client': 'client', 'X-Both': 'client', 'X-Removed': 'client' }
+  const call = {
+    'x-both': ' call\r\n',
+    Accept: 'text/plain',
+    'x-unset': undefined,
+    'x-removed': null,
+    'User-Agent': null,
+  }
 
-  test('that are invalid fail the call, and the value is not shown', async () => {
-    const client = createPlantStoreClient({ baseUrl: 'http://localhost:1', token: 'pst_test' })
-    const error = await failureOf(client.getPlants({}, { headers: { 'x-key': 'secret\nkey' } }), RequestError)
-    expect(error.message).toContain('headers: contains an invalid name or value')
-    expect(JSON.stringify([error, error.stack, String(error.cause)])).not.toContain('secret')
+  test.each<[string, CallOptions['headers']]>([
+    ['an object', call],
+    ['pairs', Object.entries(call)],
+    ['a Map', new Map(Object.entries(call)) as never],
+  ])(
+    'as %s: of the call override those of the client, and both the SDK’s own; null removes one',
+    async (_, headers) => {
+      const { options, sent } = recorder()
+      await createPlantStoreClient({ ...options, headers: client }).getPlants({}, { headers })
+      const authorization = 'Bearer pst_test'
+      expect(sent[0]?.headers).toEqual({ 'x-client': 'client', 'x-both': 'call', accept: 'text/plain', authorization })
+    },
+  )
+
+  test('as Headers, and a name that is repeated in pairs is a list', async () => {
+    const { options, sent } = recorder()
+    const pairs = [['x-a', '1'], ['X-A', '2']] as const // biome-ignore format: one line
+    await createPlantStoreClient({ ...options, headers: new Headers({ 'X-B': 'b' }) }).getPlants({}, { headers: pairs })
+    expect(sent[0]?.headers).toMatchObject({ 'x-a': '1, 2', 'x-b': 'b' })
   })
 
   test('declare a body as JSON', async () => {
-    await using server = await startTinyServer((response) => sendJson(response, 200, { name: 'Ficus' }))
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
-    await client.createPlant({ id: 1, name: 'Ficus' })
-    expect(server.requests[0]?.headers).toMatchObject({
-      accept: 'application/json',
-      'content-type': 'application/json',
-    })
-  })
-})
-
-test.each([
-  [{ timeout: 0 }, 'timeout: must be a positive number'],
-  [{ timeout: -1 }, 'timeout: must be'],
-  [{ timeout: Number.NaN }, 'timeout: must be'],
-  [{ timeout: '5' as unknown as number }, 'timeout: must be'],
-  [{ retries: -1 }, 'retries: must be a non-negative integer'],
-  [{ retries: 1.5 }, 'retries: must be'],
-  [{ retries: Number.POSITIVE_INFINITY }, 'retries: must be'],
-])('%o is rejected, for the client and for a call', async (options, reason) => {
-  const valid = { baseUrl: 'http://localhost:1', token: 'pst_test' }
-  expect(rejectionOf({ ...valid, ...options })).toContain(reason)
-  const error = await failureOf(createPlantStoreClient(valid).getPlants({}, options), RequestError)
-  expect(error.message).toContain(reason)
-})
-
-test('fetch can be replaced, for the client and for a call', async () => {
-  await using server = await listNothing()
-  const seen: string[] = []
-  const counting = (name: string) => (url: string, init: RequestInit) => {
-    seen.push(name)
-    return fetch(url, init)
-  }
-  const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', fetch: counting('client') })
-  await client.getPlants()
-  await client.getPlants({}, { fetch: counting('call') })
-  expect(seen).toEqual(['client', 'call'])
-})
-
-test('withOptions creates a client with other options and does not change the first', async () => {
-  await using server = await listNothing()
-  const first = createPlantStoreClient({ baseUrl: server.url, token: 'pst_first', headers: { 'x-a': '1' } })
-  const second = first.withOptions({ token: 'pst_second', headers: { 'x-b': '2' } })
-  await first.getPlants()
-  await second.getPlants()
-  expect(server.requests.map(({ headers }) => [headers.authorization, headers['x-a'], headers['x-b']])).toEqual([
-    ['Bearer pst_first', '1', undefined],
-    ['Bearer pst_second', '1', '2'],
-  ])
-})
-
-describe('the user agent', () => {
-  test('has the name and version of the package and the runtime', async () => {
-    await using server = await listNothing()
-    await createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' }).getPlants()
-    const { navigator } = globalThis as { navigator?: { userAgent: string } }
-    const runtime = navigator?.userAgent ?? 'Node.js'
-    expect(server.requests[0]?.headers['user-agent']).toBe(`plant-store-client/${manifest.version} (${runtime})`)
-  })
-
-  test('of the app takes precedence', async () => {
-    await using server = await listNothing()
-    const client = createPlantStoreClient({
-      baseUrl: server.url,
-      token: 'pst_test',
-      headers: { 'User-Agent': 'app/2' },
-    })
-    await client.getPlants()
-    expect(server.requests[0]?.headers['user-agent']).toBe('app/2')
+    const store = createFakePlantStore()
+    await createPlantStoreClient(store).createPlant({ id: 1, name: 'Ficus' })
+    expect(store.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
   })
 
   test.each([
     ['Node.js/24', `plant-store-client/${manifest.version} (Node.js/24)`],
     ['Cloudflare-Workers', `plant-store-client/${manifest.version} (Cloudflare-Workers)`],
     ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36', undefined],
-  ])('of the runtime %j is %j', async (userAgent, sent) => {
+  ])('have the user agent of the runtime %j: %j, or that of the app', async (userAgent, own) => {
     vi.stubGlobal('navigator', { userAgent })
-    const store = createFakePlantStore()
-    await createPlantStoreClient(store).getPlants()
-    expect(store.requests[0]?.headers['user-agent']).toBe(sent)
-    vi.unstubAllGlobals()
+    const { options, sent } = recorder()
+    await createPlantStoreClient(options).getPlants()
+    await createPlantStoreClient(options).getPlants({}, { headers: { 'User-Agent': 'app/2' } })
+    expect(sent.map(({ headers }) => headers['user-agent'])).toEqual([own, 'app/2'])
   })
 })
 
-describe('a path as the base URL', () => {
-  test.each([
-    ['/', 'http://localhost:8080/plants'],
-    ['/api', 'http://localhost:8080/api/plants'],
-    ['/api/v1/', 'http://localhost:8080/api/v1/plants'],
-  ])('%s is of the origin of the page', async (baseUrl, url) => {
-    vi.stubGlobal('location', new URL('http://localhost:8080/shop/page?a=1#b'))
-    const requested: string[] = []
-    const { fetch, token } = createFakePlantStore()
-    const counting: typeof fetch = async (target, init) => {
-      requested.push(target)
-      return await fetch(target, init)
+test.each([null, {}, 'fetch'])('a fetch that is %j fails the call', async (fetch) => {
+  const { options } = recorder()
+  const error = await failureOf(createPlantStoreClient(options).getPlants({}, { fetch: fetch as never }), UsageError)
+  expect(error.detail).toMatch(/^fetch: the function failed: .*is not a function/)
+})
+
+test('fetch of a call overrides that of the client', async () => {
+  const [client, call] = [recorder(), recorder()]
+  const { getPlants } = createPlantStoreClient(client.options)
+  await getPlants()
+  await getPlants({}, { fetch: call.options.fetch })
+  expect([client.sent.length, call.sent.length]).toEqual([1, 1])
+})
+
+test('withOptions creates a client with other options and does not change the first', async () => {
+  const { options, sent } = recorder()
+  const first = createPlantStoreClient({ ...options, headers: { 'x-a': '1' } })
+  const second = first.withOptions({ token: 'pst_second', headers: { 'x-b': '2' } })
+  await first.getPlants()
+  await second.getPlants()
+  expect(sent.map(({ headers }) => [headers['authorization'], headers['x-a'], headers['x-b']])).toEqual([
+    ['Bearer pst_test', '1', undefined],
+    ['Bearer pst_second', '1', '2'],
+  ])
+})
+
+test('hooks of a class may have other fields', async () => {
+  class Metrics implements Hooks {
+    readonly statuses: number[] = []
+    response(_: Attempt, { status }: { status: number }) {
+      this.statuses.push(status)
     }
-    await createPlantStoreClient({ baseUrl, token, fetch: counting }).safe.getPlants()
-    expect(requested).toEqual([url])
-    vi.unstubAllGlobals()
-  })
-
-  test.each([
-    'plants.example.com',
-    'api',
-    './api',
-    '../api',
-    '?a',
-    '/api?a',
-    '/api#a',
-    '//evil.com/api',
-    '/\\evil.com',
-    '/\t/evil.com',
-  ])('%j is rejected', (baseUrl) => {
-    vi.stubGlobal('location', new URL('http://localhost:8080/shop/page'))
-    expect(rejectionOf({ baseUrl, token: 'pst_test' })).toBe(BASE_URL)
-    vi.unstubAllGlobals()
-  })
-})
-
-test('a path never leaves the origin of the page', async () => {
-  vi.stubGlobal('location', new URL('https://page.example/shop'))
-  const parts = ['/', '\\', '\t', '\n', '\0', ' ', '@', ':', '.', '%2f', 'a', '／']
-  const paths = parts.flatMap((a) => parts.flatMap((b) => parts.map((c) => `/${a}${b}${c}evil.com/api`)))
-  const origins: string[] = []
-  const fetch = async (url: string) => {
-    origins.push(new URL(url).origin)
-    return Response.json([])
   }
-  for (const baseUrl of paths) {
-    const options = { baseUrl, token: 'pst_test', fetch }
-    const message = rejectionOf(options)
-    if (message === 'not rejected') await createPlantStoreClient(options).getPlants()
-    else expect(message).toBe(BASE_URL)
-  }
-  expect(origins.length).toBeGreaterThan(100)
-  expect(new Set(origins)).toEqual(new Set(['https://page.example']))
-  vi.unstubAllGlobals()
-})
-
-test('a timeout of more than 24 days sets no limit', async () => {
-  const client = createPlantStoreClient({ ...createFakePlantStore(), timeout: 2 ** 31 })
-  expect(await client.getPlants()).toEqual([])
+  const metrics = new Metrics()
+  await createPlantStoreClient({ ...createFakePlantStore(), hooks: metrics }).getPlants()
+  expect(metrics.statuses).toEqual([200])
 })

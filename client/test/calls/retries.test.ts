@@ -7,7 +7,7 @@ import {
   ConnectionError,
   createPlantStoreClient,
   MalformedResponseError,
-  RequestError,
+  UsageError,
 } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -85,7 +85,7 @@ describe('a retry follows', () => {
     const store = createFakePlantStore()
     const request = vi.fn(() => expect.fail('hook failed'))
     const client = createPlantStoreClient({ ...store, hooks: { request } })
-    expect(await failureOf(client.getPlants(), RequestError)).toMatchObject({ attempts: 0 })
+    expect(await failureOf(client.getPlants(), UsageError)).toMatchObject({ attempts: 0 })
     expect(request).toHaveBeenCalledOnce()
   })
 })

@@ -1,4 +1,5 @@
 /** Nothing hangs: every attempt has a timeout, and every call can be aborted. */
+import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
@@ -116,23 +117,23 @@ describe('signal', () => {
     await failureOf(client.getPlants(), TimeoutError)
   })
 
-  test('keeps no listeners of finished calls', async () => {
-    const { signal } = new AbortController()
-    let listeners = 0
-    const add = signal.addEventListener.bind(signal)
-    const remove = signal.removeEventListener.bind(signal)
-    signal.addEventListener = (...parameters: Parameters<typeof add>) => {
-      listeners++
-      add(...parameters)
+  test('has one listener for all calls in flight, and none after them', async () => {
+    const controller = new AbortController()
+    const { signal } = controller
+    const counts: number[] = []
+    const fetch = async () => {
+      counts.push(getEventListeners(signal, 'abort').length)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return Response.json([])
     }
-    signal.removeEventListener = (...parameters: Parameters<typeof remove>) => {
-      listeners--
-      remove(...parameters)
-    }
-    const store = createFakePlantStore()
-    store.failNext({ status: 503 })
-    await createPlantStoreClient({ ...store, signal }).getPlants()
-    expect(listeners).toBe(0)
+    const client = createPlantStoreClient({ ...createFakePlantStore(), fetch, signal })
+    await Promise.all(Array.from({ length: 20 }, () => client.getPlants({}, { signal })))
+    expect([counts.length, new Set(counts)]).toEqual([20, new Set([1])])
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    const calls = Array.from({ length: 20 }, () => client.safe.getPlants({}, { fetch: never }))
+    setTimeout(() => controller.abort('all'), 5)
+    for (const { error } of await Promise.all(calls)) expect(error).toMatchObject({ kind: 'aborted', reason: 'all' })
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
   })
 
   test('aborts a loop over pages', async () => {

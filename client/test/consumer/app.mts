@@ -16,9 +16,9 @@ import {
   type Plant,
   type PlantStoreClient,
   PlantStoreError,
-  RequestError,
   type Result,
   TimeoutError,
+  UsageError,
 } from '@plant-store/client'
 import { createApiError, createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
 
@@ -64,7 +64,7 @@ export function explain(error: unknown): string {
   if (error instanceof ConnectionError) return error.kind
   if (error instanceof AbortError) return String(error.reason)
   if (error instanceof MalformedResponseError) return error.headers.get('content-type') ?? 'none'
-  if (error instanceof RequestError) return error.message
+  if (error instanceof UsageError) return error.message
   return error instanceof PlantStoreError ? error.kind : 'another'
 }
 
@@ -77,7 +77,8 @@ export function advise(error: CreatePlantError): string {
     case 'timeout':
     case 'aborted':
     case 'malformed-response':
-    case 'request':
+    case 'token':
+    case 'usage':
       return error.message
     default:
       return error satisfies never

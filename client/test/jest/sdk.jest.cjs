@@ -1,5 +1,5 @@
 // The SDK and the fake in Jest, in the environment that the command line sets.
-const { ApiError, ConnectionError, createPlantStoreClient, RequestError, TimeoutError } = require('@plant-store/client')
+const { ApiError, ConnectionError, createPlantStoreClient, UsageError, TimeoutError } = require('@plant-store/client')
 const { createApiError, createFakePlantStore } = require('@plant-store/client/testing')
 
 const isJsdom = typeof window === 'object'
@@ -44,7 +44,7 @@ test('a path is a base URL if there is a page', async () => {
   const create = () => createPlantStoreClient({ baseUrl: '/api', token: false, fetch })
   if (isJsdom)
     expect((await create().safe.getPlants()).error).toMatchObject({ url: 'http://localhost/api/plants', status: 401 })
-  else expect(create).toThrow(RequestError)
+  else expect(create).toThrow(UsageError)
 })
 
 test('a real request is sent, or the error names what is missing', async () => {
@@ -52,7 +52,7 @@ test('a real request is sent, or the error names what is missing', async () => {
   const client = createPlantStoreClient({ baseUrl: SERVICE_URL, token: SERVICE_TOKEN })
   const { data, error } = await client.safe.getPlants()
   if (EXPECTED_FAILURE) {
-    expect(error).toBeInstanceOf(RequestError)
+    expect(error).toBeInstanceOf(UsageError)
     expect(error.message).toContain(EXPECTED_FAILURE)
   } else {
     expect(error).toBeUndefined()

@@ -175,7 +175,7 @@ test.each([
   ['updateBook', [{ id: 1 }, { copies: { north: 0.5 } }], 'copies.north: '],
   ['updateBook', [{ id: 1 }, { place: { kind: 'cellar' } }], 'place: '],
 ])('%s with an invalid value is not sent', async (operation, parameters, reason) => {
-  await expect(call(operation, ...parameters)).rejects.toMatchObject({ kind: 'request', attempts: 0 })
+  await expect(call(operation, ...parameters)).rejects.toMatchObject({ kind: 'usage', attempts: 0 })
   await expect(call(operation, ...parameters)).rejects.toThrow(reason)
 })
 test('what the server rejects is an error of the contract', async () => {

@@ -58,7 +58,8 @@ switch (error.kind) {
   case 'timeout':
   case 'aborted':
   case 'malformed-response':
-  case 'request':
+  case 'token':
+  case 'usage':
     break
   default:
     expectTypeOf(error).toBeNever()

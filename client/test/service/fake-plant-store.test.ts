@@ -9,8 +9,8 @@ import {
   MalformedResponseError,
   type NewPlant,
   PlantStoreError,
-  RequestError,
   TimeoutError,
+  UsageError,
 } from '../../src/index.ts'
 import { createApiError, createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -93,8 +93,8 @@ describe('add', () => {
   })
 
   test.each<[string, NewPlant, object]>([
-    ['a missing name', { id: 2 } as NewPlant, { kind: 'request', message: 'name: is required' }],
-    ['an unsafe id', { id: 2 ** 53, name: '' }, { kind: 'request', message: expect.stringMatching(/^id: /) }],
+    ['a missing name', { id: 2 } as NewPlant, { kind: 'usage', message: 'name: is required' }],
+    ['an unsafe id', { id: 2 ** 53, name: '' }, { kind: 'usage', message: expect.stringMatching(/^id: /) }],
     ['a taken id', { id: 1, name: 'Aloe' }, { kind: 'api', status: 400, code: 40003 }],
     ['a body that is too large', { id: 2, name: 'x'.repeat(200) }, { kind: 'api', status: 413, code: 41300 }],
   ])('rejects %s, as the client and the service do', (_, plant, failure) => {
@@ -198,6 +198,27 @@ test.each<[string, () => unknown, string]>([
     () => createFakePlantStore().failNext({ status: 50300 }),
     'status: must be an integer from',
   ],
+  [
+    'a fault that has no response',
+    () => createFakePlantStore().failNext({ connectionError: true, status: 503 }),
+    'connectionError: has no response; remove status',
+  ],
+  ['a fault, as its body', () => createFakePlantStore().failNext({ body: {} } as object), 'body: must be a string'],
+  [
+    'a fault of a class',
+    () =>
+      createFakePlantStore().failNext(
+        new (class {
+          stauts = 503
+          status = 503
+        })(),
+      ),
+    'stauts: is not an option',
+  ],
+  ['a token, as its scope', () => createFakePlantStore().createToken({ scopes: ['all' as never] }), 'scopes: must be'],
+  ['a token, as its expiry', () => createFakePlantStore().createToken({ expiresAt: 5 as never }), 'expiresAt: must be'],
+  ['the fake, as its limit', () => createFakePlantStore({ bodyLimit: 0 }), 'bodyLimit: must be a positive integer'],
+  ['the fake, as its URL', () => createFakePlantStore({ baseUrl: 'a.b' }), 'baseUrl: must have a scheme'],
   ['a fault, as its number', () => createFakePlantStore().failNext({}, 0), 'times: must be a positive integer'],
   ['an error', () => createApiError({ name: 'idTaken', code: 1 } as never), 'code: is not an option; use name, '],
   [
@@ -212,7 +233,7 @@ test.each<[string, () => unknown, string]>([
   ],
 ])('what is unknown in the options of %s is an error', (_, create, reason) => {
   const thrown = caught(create)
-  expect(thrown).toBeInstanceOf(RequestError)
+  expect(thrown).toBeInstanceOf(UsageError)
   expect(thrown).toMatchObject({ message: expect.stringContaining(reason) })
 })
 

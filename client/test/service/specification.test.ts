@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { query } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { ApiError, createPlantStoreClient, RequestError } from '../../src/index.ts'
+import { ApiError, createPlantStoreClient, UsageError } from '../../src/index.ts'
 import { newAccount } from '../helpers/new-account.ts'
 
 let server: TestServer
@@ -48,7 +48,7 @@ describe('2. Resources and their fields', () => {
       fc.asyncProperty(fc.oneof(near, int64), async (id) => {
         const created = client.createPlant({ id, name: `plant ${id}` })
         if (id < -(2n ** 63n) || id > 2n ** 63n - 1n) {
-          await expect(created).rejects.toBeInstanceOf(RequestError)
+          await expect(created).rejects.toBeInstanceOf(UsageError)
           return
         }
         await created

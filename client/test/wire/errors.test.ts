@@ -11,8 +11,9 @@ import {
   errorCodes,
   MalformedResponseError,
   PlantStoreError,
-  RequestError,
   TimeoutError,
+  TokenError,
+  UsageError,
 } from '../../src/index.ts'
 import { createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -36,12 +37,13 @@ async function errorsOf({ createPlantStoreClient }: typeof sdk): Promise<PlantSt
   store.failNext({ delay: 60_000 })
   await client.getPlants({}, { timeout: 50 }).catch(collect)
   await client.getPlants({}, { signal: AbortSignal.abort() }).catch(collect)
+  await client.getPlants({}, { token: () => Promise.reject(new Error('vault is sealed')) }).catch(collect)
   await client.getPlants({}, { token: '' }).catch(collect)
   return thrown as PlantStoreError[]
 }
 
-const classes = { ApiError, MalformedResponseError, ConnectionError, TimeoutError, AbortError, RequestError }
-const expectedKinds = ['api', 'malformed-response', 'connection', 'timeout', 'aborted', 'request']
+const classes = { ApiError, MalformedResponseError, ConnectionError, TimeoutError, AbortError, TokenError, UsageError }
+const expectedKinds = ['api', 'malformed-response', 'connection', 'timeout', 'aborted', 'token', 'usage']
 
 describe.each([
   ['this copy', sdk],
@@ -75,10 +77,10 @@ test.each([null, undefined, 0, 'ApiError', {}, new Error('no'), { name: 'ApiErro
 )
 
 test('a class that an app derives works with instanceof', () => {
-  class LeafError extends RequestError {}
-  const { error } = { error: new RequestError('no leaf') }
+  class LeafError extends UsageError {}
+  const { error } = { error: new UsageError('no leaf') }
   expect(new LeafError('no leaf')).toBeInstanceOf(LeafError)
-  expect(new LeafError('no leaf')).toBeInstanceOf(RequestError)
+  expect(new LeafError('no leaf')).toBeInstanceOf(UsageError)
   expect(error).not.toBeInstanceOf(LeafError)
 })
 
@@ -161,7 +163,7 @@ describe('detail', () => {
     const error = await failureOf(createPlantStoreClient({ ...store, retries: 1 }).getPlants(), ConnectionError)
     expect(error.detail).toBe('connection failed: connection refused')
     expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail} (attempt 2)`)
-    expect(new RequestError('no leaf').detail).toBe('no leaf')
+    expect(new UsageError('no leaf').detail).toBe('no leaf')
   })
 })
 
@@ -174,7 +176,8 @@ describe('retryable', () => {
       ['connection', true],
       ['timeout', true],
       ['aborted', false],
-      ['request', false],
+      ['token', true],
+      ['usage', false],
     ])
   })
 
@@ -211,6 +214,23 @@ describe('retryable', () => {
   })
 })
 
+test('a token function that fails is a TokenError with its reason and cause, and is retried', async () => {
+  const store = createFakePlantStore()
+  const cause = new Error('vault is sealed')
+  let failures = 1
+  const token = async () => (failures-- > 0 ? Promise.reject(cause) : store.token)
+  const client = createPlantStoreClient({ ...store, token, retries: 1 })
+  expect((await client.raw.getPlants()).attempts).toBe(1)
+  failures = 9
+  const error = await failureOf(client.getPlants(), TokenError)
+  expect(error).toMatchObject({
+    kind: 'token',
+    attempts: 0,
+    cause,
+    detail: 'token: the function failed: vault is sealed',
+  })
+})
+
 test('a ConnectionError has the original error as its cause', async () => {
   const store = createFakePlantStore()
   store.failNext({ connectionError: true })
@@ -228,18 +248,18 @@ describe('safe', () => {
   test('never throws', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
     const fetches: [() => Promise<Response>, string][] = [
-      [() => expect.fail('synchronously'), 'request'],
+      [() => expect.fail('synchronously'), 'usage'],
       [async () => Promise.reject('not an error'), 'connection'],
       [async () => Promise.reject(), 'connection'],
-      [async () => ({}) as Response, 'request'],
-      [async () => undefined as unknown as Response, 'request'],
+      [async () => ({}) as Response, 'usage'],
+      [async () => undefined as unknown as Response, 'usage'],
     ]
     for (const [fetch, kind] of fetches) {
       expect(await client.safe.getPlants({}, { fetch })).toMatchObject({ ok: false, error: { kind } })
     }
     const hostile = { get id(): number { throw new Error('no id') }, name: 'Ficus' } // biome-ignore format: one line
-    expect(await client.safe.createPlant(hostile)).toMatchObject({ ok: false, error: { kind: 'request' } })
-    expect(await client.safe.getPlants(1 as never)).toMatchObject({ ok: false, error: { kind: 'request' } })
+    expect(await client.safe.createPlant(hostile)).toMatchObject({ ok: false, error: { kind: 'usage' } })
+    expect(await client.safe.getPlants(1 as never)).toMatchObject({ ok: false, error: { kind: 'usage' } })
     expect(await client.safe.getPlants({}, null as never)).toMatchObject({ ok: true })
   })
 
@@ -259,18 +279,19 @@ describe('safe', () => {
           return error.code === errorCodes.idTaken ? 'choose another id' : error.message
         case 'connection':
         case 'timeout':
+        case 'token':
           return 'try again'
         case 'aborted':
           return String(error.reason)
         case 'malformed-response':
           return `status ${error.status}`
-        case 'request':
+        case 'usage':
           return 'fix the call'
         default:
           return error satisfies never
       }
     }
-    expect(advise(new RequestError('no') as CreatePlantError)).toBe('fix the call')
+    expect(advise(new UsageError('no') as CreatePlantError)).toBe('fix the call')
   })
 })
 

@@ -65,6 +65,18 @@ describe('a malformed response is a typed error that says what arrived', () => {
     expect(error.message).toContain(reason)
   })
 
+  test('the start of a page is in the error, without the token', async () => {
+    const page = `<h1>Bad\n Gateway</h1> ${TOKEN} ${'x'.repeat(300)}`
+    const error = await failureOn(respond(502, 'text/html', page))
+    expect(error.text).toBe(page.replace('\n', '').replace(TOKEN, '[token]').slice(0, 200))
+    expect(error.detail).toBe(`responded 502 with text/html instead of JSON: ${error.text}`)
+    const cut = await failureOn(respond(502, 'text/plain', `${'x'.repeat(195)}${TOKEN}`))
+    expect(cut.text).toBe(`${'x'.repeat(195)}[toke`)
+    for (const type of ['application/json', 'text/plain']) {
+      expect((await failureOn(respond(400, type, '["private"]'))).message).not.toContain('private')
+    }
+  })
+
   test('a list instead of an object', async () => {
     await using server = await startTinyServer((response) => sendJson(response, 200, []))
     const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN })
@@ -143,8 +155,9 @@ describe('the token is never exposed', () => {
     for (const token of [TOKEN, 'pst+very/secret==']) {
       await using server = await startTinyServer(handler)
       const lines: string[] = []
-      const logger = { debug: (line: string) => lines.push(line), warn: (line: string) => lines.push(line) }
-      const client = createPlantStoreClient({ baseUrl: server.url, token, retries: 1, logger })
+      const [debug, info, warn] = Array(3).fill((line: string) => lines.push(line))
+      const options = { logger: { debug, info, warn }, logLevel: 'debug' } as const
+      const client = createPlantStoreClient({ baseUrl: server.url, token, retries: 1, ...options })
       const error = await failureOf(client.raw.getPlants(), PlantStoreError)
       const shown = [String(error), error.stack, JSON.stringify(error), inspect(error), inspect({ ...error }), ...lines]
       expect(shown.join('\n')).not.toContain(token)
