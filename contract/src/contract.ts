@@ -1,7 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
 import { ErrorSchema, errorMessages } from './errors.ts'
-import { NewPlantSchema, PlantSchema } from './plants.ts'
+import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 
 const c = initContract()
 
@@ -51,7 +51,7 @@ const LimitSchema = z
     override: { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE },
   })
 
-const CursorSchema = z.string(DUPLICATE).optional().meta({
+const CursorSchema = textSchema(DUPLICATE.error).optional().meta({
   description: 'Where the page starts: an opaque value from the `Link` header of the previous page.',
 })
 

@@ -16,6 +16,7 @@ export {
 } from './errors.ts'
 export {
   Int64Schema,
+  Int64TextSchema,
   type NewPlant,
   NewPlantSchema,
   type Plant,

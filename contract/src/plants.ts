@@ -1,8 +1,6 @@
 import * as z from 'zod'
 
-const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
-const NOT_INT64 = `must be an integer between ${INT64_MIN} and ${INT64_MAX} (int64)`
+const NOT_INT64 = `must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`
 
 /**
  * Parses a 64-bit signed integer, exact over the whole range, from a safe integer `number` or a `bigint` to a `bigint`.
@@ -11,24 +9,38 @@ const NOT_INT64 = `must be an integer between ${INT64_MIN} and ${INT64_MAX} (int
 export const Int64Schema = z
   .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })
   .transform((value) => BigInt(value))
-  .refine((value) => value >= INT64_MIN && value <= INT64_MAX, { error: NOT_INT64 })
+  .refine((value) => BigInt.asIntN(64, value) === value, { error: NOT_INT64 })
+  .meta({ override: { type: 'integer', format: 'int64' } })
+
+/**
+ * Parses a 64-bit signed integer in a path or query, which are text, to a `bigint`. Each has one form only, so that `016`,
+ * `+16`, `0x10` and `-0` never name another resource.
+ */
+export const Int64TextSchema = z
+  .codec(z.string(NOT_INT64).regex(/^(0|-?[1-9]\d{0,18})$/, NOT_INT64), z.bigint(), { decode: BigInt, encode: String })
+  .refine((value) => BigInt.asIntN(64, value) === value, NOT_INT64)
   .meta({ override: { type: 'integer', format: 'int64' } })
 
 /** Has the same verdict with and without the `u` flag, which a validator may set or not: pairs of surrogates are text. */
 const TEXT_PATTERN = '^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'
 
+/** Creates a {@link TextSchema} with an error of its own for what is not text. */
+export function textSchema(error: string | z.core.$ZodErrorMap) {
+  return (
+    z
+      .string({ error })
+      // A regular expression that repeats a class overflows the stack on text of many megabytes.
+      .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not contain U+0000 or a lone surrogate')
+      // Clients need not check responses.
+      .meta({ inRequests: { pattern: TEXT_PATTERN } })
+  )
+}
+
 /**
  * Accepts any Unicode text, of any length. It rejects only what not every database stores exactly: U+0000 (PostgreSQL
  * rejects it, SQLite's functions stop at it) and lone surrogates, which have no UTF-8 form (RFC 8259 section 8.2).
  */
-export const TextSchema = z
-  .string({ error: (issue) => (issue.input === undefined ? 'is required' : 'must be a string') })
-  // A regular expression that repeats a class overflows the stack on text of many megabytes.
-  .refine((text) => text.isWellFormed() && !text.includes('\0'), {
-    error: 'must not contain U+0000 or a lone surrogate',
-  })
-  // Clients need not check responses.
-  .meta({ inRequests: { pattern: TEXT_PATTERN } })
+export const TextSchema = textSchema((issue) => (issue.input === undefined ? 'is required' : 'must be a string'))
 
 const plantFields = {
   name: TextSchema.meta({

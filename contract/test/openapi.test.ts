@@ -7,7 +7,7 @@ import { codePoint } from '../../test/helpers/code-points.ts'
 import { contract } from '../src/contract.ts'
 import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
-import { Int64Schema, NewPlantSchema, PlantSchema } from '../src/plants.ts'
+import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema } from '../src/plants.ts'
 
 /** The document as it is served. */
 const document = JSON.parse(JSON.stringify(createOpenApiDocument({ serverUrl: 'https://plants.example.com' })))
@@ -190,7 +190,7 @@ test('getPlants takes an optional limit, 1 to 1000, and an optional cursor', () 
 describe('an operation added to the contract', () => {
   const c = initContract()
   const added = { method: 'GET', path: '/beds', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
-  const old = z.string().meta({ deprecated: true, description: 'An old field.' })
+  const old = z.enum(['a']).meta({ deprecated: true, description: 'An old field.' })
   const bed = z.strictObject({ names: z.array(z.string()).min(1).max(3).readonly(), old: old.optional() })
   const bounds = z.object({ id: z.bigint().positive().max(10n).multipleOf(2n), count: z.int32(), ratio: z.float64() })
   const content = (schema: object) => ({ content: { 'application/json': { schema } } })
@@ -200,8 +200,8 @@ describe('an operation added to the contract', () => {
       'parameters, deprecated or required',
       {
         path: '/beds/:bed',
-        pathParams: z.object({ bed: z.coerce.bigint() }),
-        query: z.object({ old: old.optional(), list: z.preprocess((value) => [value].flat(), z.array(z.string())) }),
+        pathParams: z.object({ bed: Int64TextSchema }),
+        query: z.object({ old: old.optional(), list: z.preprocess((value) => [value].flat(), z.array(z.email())) }),
         headers: { 'if-match': z.string().optional() },
       },
       {
@@ -209,9 +209,9 @@ describe('an operation added to the contract', () => {
           { in: 'path', name: 'bed', required: true, schema: { type: 'integer', format: 'int64' } },
           {
             ...{ in: 'query', name: 'old', deprecated: true, description: 'An old field.' },
-            schema: { type: 'string', deprecated: true, description: 'An old field.' },
+            schema: { enum: ['a'], deprecated: true, description: 'An old field.' },
           },
-          { in: 'query', name: 'list', required: true, schema: { type: 'array', items: { type: 'string' } } },
+          { in: 'query', name: 'list', required: true, schema: { type: 'array', items: { format: 'email' } } },
           { in: 'header', name: 'if-match', schema: { type: 'string' } },
         ],
       },
@@ -229,7 +229,7 @@ describe('an operation added to the contract', () => {
           type: 'object',
           properties: {
             names: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3 },
-            old: { type: 'string', deprecated: true, description: 'An old field.' },
+            old: { enum: ['a'], deprecated: true, description: 'An old field.' },
           },
           required: ['names'],
           additionalProperties: false,

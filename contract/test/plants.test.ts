@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { codePoint } from '../../test/helpers/code-points.ts'
-import { NewPlantSchema, PlantSchema } from '../src/index.ts'
+import { Int64TextSchema, NewPlantSchema, PlantSchema } from '../src/index.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
@@ -52,6 +52,41 @@ test.each([[1.5], [2 ** 53], [Number.NaN], [1 / 0], ['1'], [''], [true], [null],
     expect(firstMessage({ id, name: 'Ficus' })).toBe(NOT_INT64)
   },
 )
+
+describe('an int64 in a path or query', () => {
+  test('has one form: that of String(bigint)', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), (id) => {
+        expect(Int64TextSchema.parse(String(id))).toBe(id)
+        expect(Int64TextSchema.encode(id)).toBe(String(id))
+      }),
+    )
+  })
+
+  const edges = [String(INT64_MAX + 1n), String(INT64_MIN - 1n), '9'.repeat(19), '1'.repeat(100)]
+  const forms = [
+    '',
+    ' ',
+    '0x10',
+    '0b1',
+    '+16',
+    ' 16',
+    '16 ',
+    '016',
+    '-0',
+    '00',
+    '1.0',
+    '1e2',
+    '١',
+    '1_000',
+    '16n',
+    'NaN',
+  ]
+  test.each([...edges, ...forms, ['16'], 16, 16n, null, undefined])('is not "%s"', (text) => {
+    const { error } = Int64TextSchema.safeParse(text)
+    expect(error?.issues.map(({ message }) => message)).toEqual([NOT_INT64])
+  })
+})
 
 test('a name and a tag are any Unicode text', () => {
   const text = fc.string({ unit: codePoint, maxLength: 100 })

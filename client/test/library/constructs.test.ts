@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import querystring from 'node:querystring'
-import { ErrorSchema, Int64Schema, PlantSchema } from '@plant-store/contract'
+import { ErrorSchema, Int64Schema, Int64TextSchema, PlantSchema, TextSchema } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -87,10 +87,8 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     "{ kind: 'id'; id: bigint } | None",
     json,
   ]),
-  ...[z.coerce.string(), Page, z.string().transform(Number), z.preprocess(String, z.string())].map(request('"1"')),
+  ...[Page, z.string().transform(Number), z.preprocess(String, z.string())].map(request('"1"')),
   ...[z.stringbool()].map(request('"yes"')),
-  [z.coerce.number(), 'number', '', '0.5'],
-  [z.coerce.bigint(), 'number | bigint', '', '9007199254740993'],
   [z.custom((value) => value === 'a').meta({ override: { type: 'string' } }), 'string', 'string', '"a"'],
 ]
 
@@ -106,28 +104,28 @@ function request(json: string) {
 
 /** Each parameter with its type, a value, and what is sent. */
 const parameters: [place: string, value: z.ZodType, type: string, given: unknown, sent: string | undefined][] = [
-  ['query', z.string(), 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
+  ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
   ['query', z.email().optional(), 'string | undefined', undefined, undefined],
   ['query', z.enum(['a', 'b']), "'a' | 'b'", 'b', '?value=b'],
-  ['query', z.coerce.number().int().default(2), 'number | undefined', 3, '?value=3'],
-  ['query', z.coerce.bigint(), 'number | bigint', 2n ** 53n + 1n, '?value=9007199254740993'],
+  ['query', z.enum(['2', '3']).default('2'), "'2' | '3' | undefined", '3', '?value=3'],
+  ['query', Int64TextSchema, 'number | bigint', 2n ** 53n + 1n, '?value=9007199254740993'],
   ['query', z.url().transform((url) => new URL(url)), 'string', 'http://a.b/', '?value=http%3A%2F%2Fa.b%2F'],
   ['query', z.stringbool(), 'string', 'yes', '?value=yes'],
   ['query', z.stringbool().meta({ override: { type: 'boolean' } }), 'boolean', false, '?value=false'],
   ['query', Page.meta({ override: { type: 'integer', format: 'int32' } }), 'number', 3, '?value=3'],
-  ['query', listOf(z.string()), 'readonly string[]', ['a', 'b'], '?value=a&value=b'],
-  ['query', listOf(z.coerce.bigint()).optional(), 'readonly (number | bigint)[] | undefined', [], undefined],
+  ['query', listOf(TextSchema), 'readonly string[]', ['a', 'b'], '?value=a&value=b'],
+  ['query', listOf(Int64TextSchema).optional(), 'readonly (number | bigint)[] | undefined', [], undefined],
   [
-    ...['query', z.preprocess(toList, z.array(z.string()).max(2).optional()).meta({ title: 'Names' })],
+    ...['query', z.preprocess(toList, z.array(TextSchema).max(2).optional()).meta({ title: 'Names' })],
     ...['readonly string[] | undefined', ['a'], '?value=a'],
   ] as never,
-  ['pathParams', z.string(), 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
+  ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
   ['pathParams', Letter, 'Letter', 'b', '/b'],
-  ['pathParams', z.coerce.bigint(), 'number | bigint', -1, '/-1'],
+  ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
   ['headers', z.string(), 'string', 'a b', 'a b'],
   ['headers', z.string().optional(), 'string | undefined', undefined, undefined],
   ['headers', z.enum(['a b', '!~']), "'a b' | '!~'", '!~', '!~'],
-  ['headers', z.coerce.bigint(), 'number | bigint', 2n ** 53n + 1n, '9007199254740993'],
+  ['headers', Int64TextSchema, 'number | bigint', 2n ** 53n + 1n, '9007199254740993'],
 ]
 
 /** Creates an operation with a value in one place. */
@@ -145,11 +143,11 @@ function routed(options: object): object {
   return Object(c.router({ getBed } as never, options)).getBed
 }
 
-const list = { limit: z.coerce.number().int().optional(), cursor: z.string().optional() }
+const list = { limit: Page.optional(), cursor: TextSchema.optional() }
 /** Each operation with what is in its SDK. */
 const operations: [operation: object, ...texts: string[]][] = [
   [{ headers: z.object({ 'x-size': z.string() }) }, 'headers: '],
-  [{ query: z.object({ size: z.string().optional() }) }, 'query?: '],
+  [{ query: z.object({ size: TextSchema.optional() }) }, 'query?: '],
   [{ method: 'POST', body: PlantSchema, responses: { 200: PlantSchema } }, '(body: Plant, options?', 'Promise<Plant>'],
   [{ method: 'POST', body: z.string(), contentType: 'application/json' }, '(body: string, options?: CallOptions)'],
   [{ method: 'POST', body: c.noBody() }, '(options?: CallOptions)'],
@@ -161,10 +159,7 @@ const operations: [operation: object, ...texts: string[]][] = [
   [
     {
       query: z.object({
-        size: z
-          .string()
-          .default('2')
-          .meta({ deprecated: true, examples: ['3'], title: 'Size' }),
+        size: TextSchema.default('2').meta({ deprecated: true, examples: ['3'], title: 'Size' }),
       }),
     },
     ...['@default "2"', '@example "3"', '@deprecated', 'Size'],
@@ -339,14 +334,17 @@ describe('rejected', () => {
   })
 
   const changed = 'is sent as the handler returns it, before zod changes it; use the schema of what is sent'
+  const coerce = 'z.coerce reads other values too'
+  const text = 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format'
+  const Text = z.string().refine((value) => value !== '\0')
   const notText = 'rejects text, which every parameter is'
   test.each<[place: string, reason: string, ...schemas: z.core.$ZodType[]]>([
-    ['request', 'z.date() is not supported', z.coerce.date()],
+    ['request', coerce, z.coerce.string(), z.coerce.number(), z.coerce.bigint(), z.coerce.boolean(), z.coerce.date()],
     ['request', bigint, z.int64(), z.bigint(), z.array(z.bigint().nullable())],
     ['request', 'the default is not a value that a client can send', z.stringbool().default(false), Page.default(3)],
-    ['request', 'JSON Schema would round 9007199254740993', Int64Schema.default(big), z.coerce.bigint().max(big)],
+    ['request', 'JSON Schema would round 9007199254740993', Int64Schema.default(big)],
     ['response', 'may be above int64', z.uint64()],
-    ['response', changed, Page, z.stringbool(), z.string().default('a'), z.string().prefault('a'), z.coerce.number()],
+    ['response', changed, Page, z.stringbool(), z.string().default('a'), z.string().prefault('a')],
     ['response', changed, z.preprocess(String, z.string()), z.string().pipe(z.string()), z.string().transform(Number)],
     ['response', 'z.transform() is not supported; use z.codec() or .pipe()', z.transform(Number)],
     [
@@ -358,21 +356,23 @@ describe('rejected', () => {
       ]),
     ],
     ['parameter', notText, z.number(), z.int(), z.int64(), z.boolean(), z.literal(['a', 1]), z.null(), z.object({})],
-    ['parameter', notText, Int64Schema, z.string().nullable(), z.union([z.string(), z.coerce.number()])],
+    ['parameter', notText, Int64Schema, z.string().nullable(), z.union([z.email(), z.uuid()])],
     [
       'parameter',
       notText,
       z.int64().meta({ override: { type: 'integer', format: 'int64' } }),
       z.number().pipe(z.int()),
     ],
-    ['parameter', 'reads "false" as true; use z.stringbool()', z.coerce.boolean()],
+    ['parameter', coerce, z.coerce.string(), z.coerce.number(), z.coerce.bigint().optional(), z.coerce.boolean()],
+    ['query', text, z.string(), z.string().min(1).optional(), listOf(z.string()), z.string().regex(/^[^x]*$/), Text],
+    ['pathParams', text, z.string(), z.string().brand('Tag'), z.string().transform(Number)],
     ['parameter', 'throws on the text "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
     ['parameter', 'throws on the text "a" (Encountered Promise', z.string().refine(async () => true)],
     ['parameter', 'rejects a single item; use z.preprocess(', z.array(z.string())],
     ['query', `[]: ${notText}`, listOf(z.number())],
     ['headers', 'rejects a single item', listOf(z.string())],
     ['pathParams', 'rejects a single item', listOf(z.string())],
-    ['pathParams', 'is optional; make it required, or add an operation', z.string().optional()],
+    ['pathParams', 'is optional; make it required, or add an operation', TextSchema.optional()],
     ['headers', 'a header cannot have the value', ...['🌱', ' a', 'a\t', 'a\nb', 'ü'].map((value) => z.enum([value]))],
   ])('in a %s: %s', (place, reason, ...schemas) => {
     for (const schema of schemas) {
@@ -386,7 +386,7 @@ describe('rejected', () => {
   const method = 'is not supported; use GET, POST, PUT, PATCH, DELETE'
   const metadata = 'metadata: must be an object with scope, tag, paged and idempotent only'
   const segments = 'must consist of segments that are text or :name; use query parameters'
-  const id = z.object({ id: z.string() })
+  const id = z.object({ id: TextSchema })
   const zod = 'is not a schema of zod 4, which c.type() and c.otherResponse() do not have; use z, or c.noBody()'
   const standard = { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: 1 }) } }
   test.each<[reason: string, ...changes: object[]]>([
@@ -464,7 +464,7 @@ describe('rejected', () => {
     ['readBed: another operation is GET /beds; change it', { getBed, readBed: getBed }],
     [
       'b: another operation has this path as /beds/{id}; use the same names of parameters',
-      { bed, b: { ...getBed, path: '/beds/:b', pathParams: z.object({ b: z.string() }) } },
+      { bed, b: { ...getBed, path: '/beds/:b', pathParams: z.object({ b: TextSchema }) } },
     ],
     [
       'count: bed before it takes its requests: GET /beds/:id also matches /beds/count; move count before bed',
@@ -472,7 +472,7 @@ describe('rejected', () => {
     ],
     [
       'rows: row before it takes its requests',
-      { row: { ...rows, path: '/beds/:id/:row', pathParams: id.extend({ row: z.string() }) }, rows },
+      { row: { ...rows, path: '/beds/:id/:row', pathParams: id.extend({ row: TextSchema }) }, rows },
     ],
     [
       'getBed: headers: ts-rest cannot merge the z.object() of a router and an operation; use records of schemas',
@@ -483,7 +483,7 @@ describe('rejected', () => {
   })
 
   test('no operations that a router can tell apart', () => {
-    const inner = { ...count, path: '/beds/count/:rows', pathParams: z.object({ rows: z.string() }) }
+    const inner = { ...count, path: '/beds/count/:rows', pathParams: z.object({ rows: TextSchema }) }
     for (const operations of [
       { count, bed },
       { bed, count: { ...count, method: 'DELETE' } },

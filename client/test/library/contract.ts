@@ -1,23 +1,24 @@
-import { ErrorSchema, type OperationMetadata } from '@plant-store/contract'
+import { ErrorSchema, Int64TextSchema, type OperationMetadata, TextSchema } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
 import {
   BookChangesSchema,
   BookSchema,
+  CountSchema,
   FlagSchema,
   FoundBooksSchema,
   GenreSchema,
-  IdTextSchema,
   LoanSchema,
   listOf,
   NewBookSchema,
   NewLoanSchema,
+  PriceTextSchema,
   StatisticsSchema,
 } from './schemas.ts'
 
 const c = initContract()
 
-const bookPath = z.object({ id: IdTextSchema })
+const bookPath = z.object({ id: Int64TextSchema.meta({ description: 'Identification number.' }) })
 const read: OperationMetadata = { scope: 'read' }
 const write: OperationMetadata = { scope: 'write' }
 
@@ -42,18 +43,13 @@ export const library = c.router(
       path: '/books',
       description: 'Finds books.',
       query: z.object({
-        words: z.string().meta({ description: 'Words of the title.' }),
+        words: TextSchema.meta({ description: 'Words of the title.' }),
         genres: listOf(GenreSchema).optional(),
-        authors: listOf(z.string()).optional(),
-        ids: listOf(IdTextSchema).optional(),
+        authors: listOf(TextSchema).optional(),
+        ids: listOf(Int64TextSchema).optional(),
         available: FlagSchema.optional(),
-        minPages: z.coerce
-          .number()
-          .int()
-          .min(1)
-          .max(2 ** 31 - 1)
-          .optional(),
-        maxPrice: z.coerce.number().optional().meta({ description: 'Use `minPages`.', deprecated: true }),
+        minPages: CountSchema.optional(),
+        maxPrice: PriceTextSchema.optional().meta({ description: 'Use `minPages`.', deprecated: true }),
         order: z.enum(['title', 'price']),
       }),
       responses: { 200: FoundBooksSchema },
@@ -92,7 +88,7 @@ export const library = c.router(
       path: '/loans',
       description: 'Lends a book to a member. Every request lends it once more.',
       body: NewLoanSchema,
-      headers: { 'x-desk': z.coerce.number().int().min(0).max(99).optional() },
+      headers: { 'x-desk': CountSchema.optional() },
       responses: { 201: LoanSchema, 404: ErrorSchema },
       metadata: { ...write, idempotent: false },
     },
@@ -101,9 +97,9 @@ export const library = c.router(
       path: '/loans',
       description: 'Returns the loans, in order of creation.',
       query: z.object({
-        limit: z.coerce.number().int().min(1).max(100).optional(),
-        cursor: z.string().optional(),
-        member: z.string().optional(),
+        limit: CountSchema.optional(),
+        cursor: TextSchema.optional(),
+        member: TextSchema.optional(),
       }),
       responses: { 200: z.array(LoanSchema) },
       metadata: { ...read, paged: true },

@@ -4,13 +4,15 @@ import * as z from 'zod'
 /** An int64 in a request body. */
 const IdSchema = Int64Schema.meta({ description: 'Identification number.' })
 
-/** An int64 in a path or a query, which are text. */
-export const IdTextSchema = z
-  .codec(z.string().regex(/^-?\d{1,19}$/), z.int64(), { decode: BigInt, encode: String })
-  .meta({
-    description: 'Identification number.',
-    override: { type: 'integer', format: 'int64' },
-  })
+/** A small positive integer in a query or a header, which are text. */
+export const CountSchema = z
+  .codec(z.string().regex(/^\d{1,9}$/), z.int().min(1).max(100_000), { decode: Number, encode: String })
+  .meta({ override: { type: 'integer', format: 'int32' } })
+
+/** A number in a query. */
+export const PriceTextSchema = z
+  .codec(z.string().regex(/^\d+(\.\d+)?(e\+\d+)?$/), z.number(), { decode: Number, encode: String })
+  .meta({ override: { type: 'number' } })
 
 /** A boolean in a query. */
 export const FlagSchema = z

@@ -1,4 +1,5 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -106,6 +107,15 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
       await one.createPlant({ id: 1, name: 'Ficus' })
       await other.createPlant({ id: 1, name: 'Monstera' })
       expect([await one.getPlants(), await other.getPlants()]).toEqual([[{ name: 'Ficus' }], [{ name: 'Monstera' }]])
+    })
+
+    // Longer than a row of an index in PostgreSQL, and not compressible to less: an index on the text would reject it.
+    test('keeps long text in every text field', async () => {
+      const client = await service.newAccount()
+      const [name, tag] = [randomBytes(9_000).toString('base64'), randomBytes(9_000).toString('base64')]
+      const plants: NewPlant[] = [{ id: 1, name }, { id: 2, name: '', tag }, { id: 3, name, tag }] // biome-ignore format: one line
+      for (const plant of plants) await client.createPlant(plant)
+      expect(await client.getPlants()).toEqual([{ name }, { name: '', tag }, { name, tag }])
     })
 
     test('keeps text code point for code point', async () => {

@@ -58,7 +58,7 @@ function describeParameter(kind: Parameter['in'], name: string, value: unknown, 
   const field = requireSchema(value, place)
   requireFieldName(name, place)
   const schema = describe(field, place)
-  requireNoThrow(field, place)
+  requireSafe(kind, field, place)
   const { deprecated, description } = schema
   return {
     in: kind,
@@ -79,14 +79,21 @@ export function requireSchema(value: unknown, place: Place): z.ZodType {
   )
 }
 
-/** Parses text as a server does, which responds with a 500 if the schema throws. */
-function requireNoThrow(parameter: z.ZodType, place: Place): void {
-  try {
-    z.safeParse(parameter, 'a')
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    const fix = 'check the text first, for example with z.url() or .regex(), and what is asynchronous in the handler'
-    reject(place, `throws on the text "a" (${message}), which is a 500; ${fix}`)
+/** Parses texts as a server does, which responds with a 500 if the schema throws, or if a database rejects what it accepts. */
+function requireSafe(kind: Parameter['in'], parameter: z.ZodType, place: Place): void {
+  const accepts = (text: string): boolean => {
+    try {
+      return z.safeParse(parameter, text).success
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      const fix = 'check the text first, for example with z.url() or .regex(), and what is asynchronous in the handler'
+      return reject(place, `throws on the text "a" (${message}), which is a 500; ${fix}`)
+    }
+  }
+  // HTTP has none of these in a header.
+  const isStored = ['a', '\0', '\ud800'].map(accepts).slice(1)
+  if (kind !== 'header' && isStored.includes(true)) {
+    reject(place, 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format')
   }
 }
 

@@ -66,7 +66,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   void: 'use .optional(), or c.noBody()',
 }
 const NOT_TEXT =
-  'rejects text, which every parameter is; use z.string(), z.enum(), z.coerce, z.stringbool() or z.codec()'
+  'rejects text, which every parameter is; use TextSchema, z.enum(), Int64TextSchema, z.stringbool() or z.codec()'
 const NUMBER_FORMATS: Readonly<Record<string, string>> = { int32: 'int32', float32: 'float', float64: 'double' }
 const ANNOTATIONS = /^(?:title|description|deprecated|readOnly|writeOnly|\$comment|x-.*)$/
 
@@ -135,20 +135,22 @@ function refer(id: string, schema: z.core.$ZodType, json: JsonSchema, place: Pla
 
 /** Rejects a schema that reads something else than what is sent. */
 function requireSameOnBothSides({ _zod: { def } }: z.core.$ZodTypes, place: Place): void {
-  const coerces = 'coerce' in def && def.coerce === true
-  if (place.direction === 'response' && (['default', 'pipe', 'prefault'].includes(def.type) || coerces)) {
+  if ('coerce' in def && def.coerce) {
+    reject(place, 'z.coerce reads other values too, such as "0x10", " 1" and ""; use Int64TextSchema, or z.codec()')
+  }
+  if (place.direction === 'response' && ['default', 'pipe', 'prefault'].includes(def.type)) {
     reject(place, 'is sent as the handler returns it, before zod changes it; use the schema of what is sent')
   }
-  if (place.direction === 'request' && def.type === 'bigint' && !coerces) {
+  if (place.direction === 'request' && def.type === 'bigint') {
     reject(place, 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema')
   }
   if (place.direction !== 'parameter') return
   if (def.type === 'array' && !place.isList) {
     reject(place, 'rejects a single item; use z.preprocess((value) => [value].flat(), z.array(...)) in a query')
   }
-  if (['object', 'record', 'union', 'nullable', 'null'].includes(def.type)) reject(place, NOT_TEXT)
-  if (def.type === 'boolean') reject(place, coerces ? 'reads "false" as true; use z.stringbool()' : NOT_TEXT)
-  if ((def.type === 'number' || def.type === 'bigint') && !coerces) reject(place, NOT_TEXT)
+  if (['object', 'record', 'union', 'nullable', 'null', 'boolean', 'number', 'bigint'].includes(def.type)) {
+    reject(place, NOT_TEXT)
+  }
 }
 
 function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
