@@ -192,7 +192,7 @@ describe('an operation added to the contract', () => {
   const added = { method: 'GET', path: '/beds', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
   const old = z.enum(['a']).meta({ deprecated: true, description: 'An old field.' })
   const bed = z.strictObject({ names: z.array(z.string()).min(1).max(3).readonly(), old: old.optional() })
-  const bounds = z.object({ id: z.bigint().positive().max(10n).multipleOf(2n), count: z.int32(), ratio: z.float64() })
+  const bounds = z.object({ id: z.int64(), count: z.int32(), ratio: z.float64() })
   const content = (schema: object) => ({ content: { 'application/json': { schema } } })
 
   test.each<[string, object, object]>([
@@ -248,13 +248,13 @@ describe('an operation added to the contract', () => {
       },
     ],
     [
-      'bounds and formats of numbers',
+      'formats of numbers',
       { responses: { 200: bounds } },
       {
         responses: {
           200: content({
             properties: {
-              id: { type: 'integer', format: 'int64', exclusiveMinimum: 0, maximum: 10, multipleOf: 2 },
+              id: { type: 'integer', format: 'int64' },
               count: { type: 'integer', format: 'int32' },
               ratio: { type: 'number', format: 'double' },
             },

@@ -27,19 +27,18 @@ const Kinds = [
 
 /** Each value with its types in a request and a response, of which an empty one is rejected, and its JSON. */
 const values: [value: z.ZodType, request: string, response: string, json: string][] = [
-  ...[z.string(), z.string().min(1).regex(/^F/).startsWith('F').trim(), z.string().catch('F')].map(text('"Ficus"')),
-  ...[z.string().brand('A'), z.string().refine((name) => name !== 'b'), z.lazy(() => z.string())].map(text('"a"')),
+  ...[z.string(), z.string().min(1).regex(/^F/).startsWith('F').trim()].map(text('"Ficus"')),
+  ...[z.string().brand('A'), z.string().refine((name) => name !== 'b')].map(text('"a"')),
   ...[z.email()].map(text('"ada@example.com"')),
   ...[z.uuid(), z.guid()].map(text('"6f2d5a0e-3f0b-4c57-8f5e-0d7a6d1f2b3c"')),
   ...[z.iso.datetime()].map(text('"2026-11-22T12:30:00Z"')),
   ...[z.url()].map(text('"https://example.com"')),
   ...[z.base64(), z.base64url(), z.nanoid().or(z.hex())].map(text('"ab12"')),
-  ...[z.templateLiteral(['bed ', z.int()])].map(text('"bed 4"')),
   ...[z.number(), z.number().min(0).multipleOf(0.5), z.float64()].map(same('number', '0.5')),
   ...[z.int(), z.int32(), z.uint32(), z.int().positive(), z.int().gt(0).lt(9)].map(same('number', '3')),
   [Int64Schema.meta({ description: 'An id.' }), 'number | bigint', 'bigint', '9007199254740993'],
   [Int64Schema.nullable(), 'number | bigint | null', 'bigint | null', '-9223372036854775808'],
-  [z.bigint().max(10n), '', 'bigint', '-9007199254740993'],
+  [z.bigint(), '', 'bigint', '-9007199254740993'],
   [z.int64(), '', 'bigint', '9223372036854775807'],
   ...[z.boolean()].map(same('boolean', 'true')),
   ...[z.null()].map(same('null', 'null')),
@@ -49,9 +48,7 @@ const values: [value: z.ZodType, request: string, response: string, json: string
   ...[z.enum({ Low: 0, High: 1, Other: 'other' })].map(same("0 | 1 | 'other'", '1')),
   ...[z.string().optional(), z.exactOptional(z.string())].map(same('string | undefined', '')),
   ...[z.string().nullish(), z.string().nullable().optional()].map(same('string | null | undefined', 'null')),
-  ...[z.nonoptional(z.string().optional())].map(text('"a"')),
   [z.string().default('a'), 'string | undefined', '', ''],
-  [z.string().prefault('a'), 'string | undefined', '', '"b"'],
   [z.array(z.string()), 'readonly string[]', 'string[]', '["a",""]'],
   [
     z.array(Int64Schema.nullable()).readonly(),
@@ -69,12 +66,6 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     '{ [name: string]: bigint }',
     '{"any name":9007199254740993}',
   ],
-  ...[z.record(z.enum(['a', 'b']), z.int()), z.record(Letter, z.int())].map(
-    same('{ a: number; b: number }', '{"a":1,"b":2}'),
-  ),
-  ...[z.partialRecord(z.enum(['a', 'b']), z.int())].map(
-    same('{ a?: number | undefined; b?: number | undefined }', '{"b":2}'),
-  ),
   [z.union([Int64Schema, z.string()]), 'number | bigint | string', 'bigint | string', '9007199254740993'],
   [z.union([Int64Schema, z.string()]), 'number | bigint | string', 'bigint | string', '"9007199254740993"'],
   ...[z.xor([z.string(), z.boolean()])].map(same('string | boolean', 'false')),
@@ -278,7 +269,13 @@ test('a value that fits no alternative is rejected with the reason of each', asy
 })
 
 describe('rejected', () => {
-  const Tree: z.ZodType = z.object({ children: z.lazy(() => z.array(Tree)) }).meta({ id: 'Tree' })
+  const Tree = z
+    .object({
+      get children(): z.ZodArray<z.ZodType> {
+        return z.array(Tree)
+      },
+    })
+    .meta({ id: 'Tree' })
   const [one, other] = ['a', 'b'].map((name) => z.object({ [name]: z.string() }).meta({ id: 'Row' }))
   const big = 2n ** 53n + 1n
   const apart = 'the alternatives of a union must differ in their JSON type'
@@ -290,12 +287,18 @@ describe('rejected', () => {
   test.each<[reason: string, ...schemas: z.core.$ZodType[]]>([
     ['z.unknown() is not supported; describe the value, whose integers could be rounded', z.unknown()],
     ['z.any() is not supported', z.any(), z.array(z.any()), z.record(z.string(), z.any())],
-    ['contains itself, which is not supported; refer to the inner one by its id', Tree, z.json()],
+    ['contains itself, which is not supported; refer to the inner one by its id', Tree],
+    ['z.lazy() is not supported; use another schema', z.lazy(() => z.string()), z.json()],
+    ['z.catch() is not supported', z.string().catch('F')],
+    ['z.prefault() is not supported', z.string().prefault('a')],
+    ['z.nonoptional() is not supported', z.nonoptional(z.string().optional())],
+    ['z.template_literal() is not supported', z.templateLiteral(['bed ', z.int()])],
     ['z.never() is not supported; omit the field', z.never()],
     ['z.tuple() is not supported; use an object', z.tuple([z.string()], z.int())],
     ['z.intersection() is not supported', z.intersection(z.object({}), z.object({ a: z.string() }))],
     ['an object with other fields than', z.looseObject({}), z.object({}).catchall(z.int())],
     ['the names of a record are', z.looseRecord(z.string(), z.int()), z.record(z.int(), z.string())],
+    ['the names of a record are', z.record(Letter, z.int()), z.partialRecord(z.enum(['a']), z.int())],
     [anyName, ...['__proto__', 'constructor', '*', '[]'].map((name) => z.object({ [name]: z.string() }))],
     ['another schema has the id Row; use one schema, or rename one', z.object({ one, other })],
     ['another schema has the id Error', z.object({}).meta({ id: 'Error' })],
@@ -344,7 +347,7 @@ describe('rejected', () => {
     ['request', 'the default is not a value that a client can send', z.stringbool().default(false), Page.default(3)],
     ['request', 'JSON Schema would round 9007199254740993', Int64Schema.default(big)],
     ['response', 'may be above int64', z.uint64()],
-    ['response', changed, Page, z.stringbool(), z.string().default('a'), z.string().prefault('a')],
+    ['response', changed, Page, z.stringbool(), z.string().default('a')],
     ['response', changed, z.preprocess(String, z.string()), z.string().pipe(z.string()), z.string().transform(Number)],
     ['response', 'z.transform() is not supported; use z.codec() or .pipe()', z.transform(Number)],
     [

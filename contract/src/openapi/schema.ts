@@ -47,23 +47,16 @@ export interface Place {
 
 const ADVICE: Readonly<Record<string, string>> = {
   any: 'describe the value, whose integers could be rounded',
+  unknown: 'describe the value, whose integers could be rounded',
   custom: 'use another schema with .refine()',
   date: 'use z.iso.datetime()',
-  file: 'use z.base64()',
-  function: 'remove it',
   intersection: 'use one object with all fields, for example with .extend()',
   map: 'use z.record()',
-  nan: 'use z.number()',
   never: 'omit the field',
-  promise: 'use the schema of its value',
   set: 'use z.array()',
-  success: 'use the schema itself',
-  symbol: 'use z.string()',
   transform: 'use z.codec() or .pipe()',
   tuple: 'use an object',
   undefined: 'use .optional(), or c.noBody()',
-  unknown: 'describe the value, whose integers could be rounded',
-  void: 'use .optional(), or c.noBody()',
 }
 const NOT_TEXT =
   'rejects text, which every parameter is; use TextSchema, z.enum(), Int64TextSchema, z.stringbool() or z.codec()'
@@ -112,10 +105,8 @@ export function requirePresent(schema: z.core.$ZodType, place: Place, advice: st
 /** Whether a field or parameter may be absent. Unlike zod's own `optin`, it is exact for `z.preprocess()`. */
 export function isOptional(schema: z.core.$ZodType): boolean {
   const { def } = schema._zod as z.core.$ZodTypes['_zod']
-  if (['optional', 'default', 'prefault'].includes(def.type)) return true
-  if (def.type === 'nonoptional') return false
+  if (['optional', 'default'].includes(def.type)) return true
   if (def.type === 'pipe') return isOptional(sentBy(def))
-  if (def.type === 'lazy') return isOptional(def.getter())
   return 'innerType' in def && isOptional(def.innerType)
 }
 
@@ -138,7 +129,7 @@ function requireSameOnBothSides({ _zod: { def } }: z.core.$ZodTypes, place: Plac
   if ('coerce' in def && def.coerce) {
     reject(place, 'z.coerce reads other values too, such as "0x10", " 1" and ""; use Int64TextSchema, or z.codec()')
   }
-  if (place.direction === 'response' && ['default', 'pipe', 'prefault'].includes(def.type)) {
+  if (place.direction === 'response' && ['default', 'pipe'].includes(def.type)) {
     reject(place, 'is sent as the handler returns it, before zod changes it; use the schema of what is sent')
   }
   if (place.direction === 'request' && def.type === 'bigint') {
@@ -157,7 +148,6 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
   const { def } = schema._zod
   switch (def.type) {
     case 'string':
-    case 'template_literal':
       return describeText(schema, place)
     case 'boolean':
     case 'null':
@@ -180,16 +170,11 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
     case 'nullable':
       return { anyOf: [describe(def.innerType, place), { type: 'null' }] }
     case 'default':
-    case 'prefault':
       return describeDefault(def, place)
     case 'pipe':
       return describePipe(def, place)
-    case 'lazy':
-      return describe(def.getter(), place)
     case 'optional':
-    case 'nonoptional':
     case 'readonly':
-    case 'catch':
       return describe(def.innerType, place)
     default:
       return reject(place, `z.${def.type}() is not supported; ${ADVICE[def.type] ?? 'use another schema'}`)
@@ -202,13 +187,11 @@ function leaf(schema: z.core.$ZodType): JsonSchema {
   return json as JsonSchema
 }
 
-function describeText(schema: z.core.$ZodType, place: Place): JsonSchema {
-  const definitions = [schema._zod.def, ...(schema._zod.def.checks ?? []).map((check) => check._zod.def)]
-  for (const definition of definitions) {
-    const flag =
-      'pattern' in definition && definition.pattern instanceof RegExp && /[imsvy]/.exec(definition.pattern.flags)
-    if (flag)
-      reject(place, `JSON Schema has no regular expression flags; write the pattern without the flag ${flag[0]}`)
+function describeText(schema: z.core.$ZodTypes, place: Place): JsonSchema {
+  for (const { def } of [schema._zod, ...(schema._zod.def.checks ?? []).map((check) => check._zod)]) {
+    const flags = 'pattern' in def && def.pattern instanceof RegExp ? def.pattern.flags : ''
+    const [flag] = /[imsvy]/.exec(flags) ?? []
+    if (flag) reject(place, `JSON Schema has no regular expression flags; write the pattern without the flag ${flag}`)
   }
   return leaf(schema)
 }
@@ -218,18 +201,11 @@ function numberFormat(schema: z.core.$ZodType): JsonSchema {
   return format ? { format } : {}
 }
 
-/** Describes a bigint with its bounds, which zod leaves out. */
 function describeInt64(schema: z.core.$ZodTypes, place: Place): JsonSchema {
   if (schema instanceof z.ZodBigIntFormat && schema._zod.def.format === 'uint64') {
     reject(place, 'may be above int64, which would be rounded; use z.int() or z.int64()')
   }
-  const bounds = (schema._zod.def.checks ?? []).flatMap((check) => {
-    const { check: name, value, inclusive } = check._zod.def as { check: string; value?: unknown; inclusive?: boolean }
-    if (name === 'greater_than') return [[inclusive ? 'minimum' : 'exclusiveMinimum', toJson(value, place)]]
-    if (name === 'less_than') return [[inclusive ? 'maximum' : 'exclusiveMaximum', toJson(value, place)]]
-    return name === 'multiple_of' ? [['multipleOf', toJson(value, place)]] : []
-  })
-  return { type: 'integer', format: 'int64', ...Object.fromEntries(bounds) }
+  return { type: 'integer', format: 'int64' }
 }
 
 function describeValues(schema: z.core.$ZodTypes, place: Place): JsonSchema {
@@ -256,10 +232,7 @@ function describeObject({ shape, catchall }: z.core.$ZodObjectDef, place: Place)
   if (catchall && !isClosed) {
     reject(place, 'an object with other fields than the named ones is not supported; add a field that is a z.record()')
   }
-  return describeFields(Object.entries(shape), isClosed, place)
-}
-
-function describeFields(fields: [string, z.core.$ZodType][], isClosed: boolean, place: Place): JsonSchema {
+  const fields = Object.entries(shape)
   const properties = fields.map(([name, field]) => {
     const own = at(place, `.${name}`)
     requireFieldName(name, own)
@@ -280,31 +253,21 @@ export function requireFieldName(name: string, place: Place): void {
   if (name in Object.prototype || name === '*' || name === '[]') reject(place, 'this name is not supported; rename it')
 }
 
-/** Describes an object whose field names are data. Where they are those of an enum, it is an object with these fields. */
-function describeRecord(def: z.core.$ZodRecordDef & { partial?: boolean }, place: Place): JsonSchema {
-  const { keyType, valueType, partial = false } = def
-  const keys = resolve(describe(keyType, at(place, ': its names')), place.components)
-  const names = keys.enum ?? (keys.const === undefined ? undefined : [keys.const])
-  if (names) {
-    const value = partial ? z.optional(valueType) : valueType
-    return describeFields(
-      names.map((name) => [String(name), value]),
-      true,
-      place,
-    )
-  }
-  if (keys.type !== 'string' || def.mode === 'loose') {
-    reject(place, 'the names of a record are any text, or a z.enum(); use one of them with z.record()')
+/** Describes an object whose field names are data. */
+function describeRecord({ keyType, valueType, mode }: z.core.$ZodRecordDef, place: Place): JsonSchema {
+  const keys = describe(keyType, at(place, ': its names'))
+  if (keys.type !== 'string' || keys.enum || 'const' in keys || mode === 'loose') {
+    reject(place, 'the names of a record are any text; use z.object() for known names')
   }
   requirePresent(valueType, at(place, '.*'), 'use .nullable()')
   const values = describe(valueType, at(place, '.*'))
   return { type: 'object', propertyNames: keys, additionalProperties: values }
 }
 
-function describeDefault(def: z.core.$ZodDefaultDef | z.core.$ZodPrefaultDef, place: Place): JsonSchema {
+function describeDefault(def: z.core.$ZodDefaultDef, place: Place): JsonSchema {
   const value = toJson(def.defaultValue, place)
   if (!z.safeParse(def.innerType, value).success) {
-    reject(place, 'the default is not a value that a client can send; use .prefault() with one')
+    reject(place, 'the default is not a value that a client can send; use .optional(), and the default in the handler')
   }
   return { ...describe(def.innerType, place), default: value }
 }
