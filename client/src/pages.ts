@@ -4,7 +4,7 @@ import type { OperationName } from './generated/routes.ts'
 import type { Settings } from './options.ts'
 import { nextLink, parseUrl } from './wire/request.ts'
 
-const DEFAULT_PAGE_SIZE = 100
+const DEFAULT_PAGE_SIZE = '100'
 
 /** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
 export async function* iteratePages(
@@ -13,9 +13,9 @@ export async function* iteratePages(
   settings: Settings,
 ): AsyncGenerator<unknown, void, undefined> {
   const call = prepareCall(operation, parameters, settings)
-  const separator = call.url.includes('?') ? '&' : '?'
-  const url = /[?&]limit=/.test(call.url) ? call.url : `${call.url}${separator}limit=${DEFAULT_PAGE_SIZE}`
-  for (let page = await sendCall({ ...call, url }); ; ) {
+  const first = new URL(call.url)
+  if (!first.searchParams.has('limit')) first.searchParams.set('limit', DEFAULT_PAGE_SIZE)
+  for (let page = await sendCall({ ...call, url: first.href }); ; ) {
     yield* page.data as unknown[]
     const next = nextPage(page)
     if (!next) return

@@ -110,7 +110,9 @@ export function requireKnown(
   const names = Object.keys(value)
   for (let owner = prototypeOf(value); owner && prototypeOf(owner); owner = prototypeOf(owner)) {
     if (!known.some((name) => name in value)) {
-      reject(field, `must be a plain object, not ${Object(value['constructor']).name}`)
+      const kind = String(Object(value['constructor']).name)
+      const example = known.find((name) => kind.toLowerCase().includes(name)) ?? known[0] ?? ''
+      reject(field, `must be an object such as { ${example} }, not ${kind}`)
     }
     names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
   }

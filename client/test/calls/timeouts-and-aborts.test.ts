@@ -1,6 +1,7 @@
 /** Nothing hangs: every attempt has a timeout, and every call can be aborted. */
 import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
+import { until } from '../../../test/helpers/until.ts'
 import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -76,8 +77,10 @@ describe('signal', () => {
     const controller = new AbortController()
     const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', signal: controller.signal })
     const reason = new Error('page left')
-    setTimeout(() => controller.abort(reason), 50)
-    const error = await failureOf(client.getPlants(), AbortError)
+    const failed = failureOf(client.getPlants(), AbortError)
+    await until(() => server.requests.length === 1)
+    controller.abort(reason)
+    const error = await failed
     expect(error).toMatchObject({ kind: 'aborted', name: 'AbortError', reason, cause: reason, attempts: 1 })
     expect(server.requests).toHaveLength(1)
   })
