@@ -38,3 +38,6 @@ export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer
       addEventListener(type: 'abort', listener: () => void): void
       removeEventListener(type: 'abort', listener: () => void): void
     }
+
+/** Headers by their names in lower case; `null` removes one. */
+export type HeaderFields = Readonly<Record<string, string | null>>

@@ -1,6 +1,6 @@
-import type { Fetch, ResponseHeaders, Signal } from './fetch.ts'
+import type { Fetch, HeaderFields, ResponseHeaders, Signal } from './fetch.ts'
 import { type Hooks, type Logger, type LogLevel, listHooks, logHooks } from './hooks.ts'
-import { type HeaderFields, parseUrl, readHeaders } from './wire/request.ts'
+import { parseUrl, readHeaders } from './wire/request.ts'
 import { reject, requireKnown } from './wire/write.ts'
 
 /** A token, or a function that returns one. */

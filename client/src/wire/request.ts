@@ -1,3 +1,4 @@
+import type { HeaderFields } from '../fetch.ts'
 import type { Route } from './read.ts'
 import { reject } from './write.ts'
 
@@ -54,9 +55,6 @@ export function defaultHeaders(body: string | undefined): Record<string, string>
     ...(body !== undefined && { 'content-type': 'application/json' }),
   }
 }
-
-/** Headers by their names in lower case; `null` removes one. */
-export type HeaderFields = Readonly<Record<string, string | null>>
 
 /**
  * Reads headers: an object, `Headers`, or pairs.
