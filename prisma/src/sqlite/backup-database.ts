@@ -1,18 +1,13 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { BackupOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
-import { OPEN_PATIENCE } from '../shared/retry.ts'
-import { select } from '../shared/sql.ts'
 import { checkLocks } from './connection/check-locks.ts'
-import { withConnection } from './connection/connect.ts'
 import { belongsTo, databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
-import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
-import { type Copy, sync } from './task/copy-file.ts'
-import { runTask } from './task/run-task.ts'
+import { type Copy, sync } from './process/copy-file.ts'
+import { withProcess } from './process/start-process.ts'
 
 /** How often progress is reported, in milliseconds. */
 const REPORT_INTERVAL = 100
@@ -81,38 +76,24 @@ function create(name: string, unless: string): void {
 }
 
 /** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is reported. */
-async function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions): Promise<void> {
+function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions): Promise<void> {
   checkLocks(copy.copy)
-  const size = await measure(copy.file, signal)
-  const reportCopied = () => {
-    const bytes = statSync(copy.draft).size
-    onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
-  }
-  await reportWhile(reportCopied, () => runTask('copyFile', copy, signal))
-  await reportWhile(
-    () => onProgress({ phase: 'checking' }),
-    () => runTask('checkCopy', copy, signal),
-  )
+  return withProcess(async ({ run }) => {
+    const size = await run('measureCopy', [copy.file], { signal })
+    const reportCopied = () => {
+      const bytes = statSync(copy.draft).size
+      onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
+    }
+    await reportWhile(reportCopied, () => run('copyFile', [copy], { signal }))
+    await reportWhile(
+      () => onProgress({ phase: 'checking' }),
+      () => run('checkCopy', [copy], { signal }),
+    )
+  })
 }
 
 async function reportWhile(report: () => void, run: () => Promise<void>): Promise<void> {
   report()
   const timer = setInterval(report, REPORT_INTERVAL)
   await run().finally(() => clearInterval(timer))
-}
-
-/** Returns the size of a database without its unused pages, in bytes: about that of the copy. */
-async function measure(file: string, signal: AbortSignal | undefined): Promise<number> {
-  const pragma = async (connection: SqlDriverAdapter, name: string) =>
-    Number((await select(connection, `PRAGMA ${name}`))[0]?.[name])
-  const run = (connection: SqlDriverAdapter) => async () =>
-    ((await pragma(connection, 'page_count')) - (await pragma(connection, 'freelist_count'))) *
-    (await pragma(connection, 'page_size'))
-  try {
-    return await withConnection(file, (connection) =>
-      retryWhileBusy(run(connection), { patience: OPEN_PATIENCE, signal }, file),
-    )
-  } catch (error) {
-    throw toDatabaseError(error, file)
-  }
 }

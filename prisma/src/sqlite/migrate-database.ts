@@ -11,8 +11,8 @@ import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { faultOf, missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { findPending, type MigrationTarget, migrateFile } from './task/migrate-file.ts'
-import { runTask } from './task/run-task.ts'
+import { findPending, type MigrationTarget, migrateFile } from './process/migrate-file.ts'
+import { withProcess } from './process/start-process.ts'
 
 /** Migrates a SQLite file, in a process of its own where `onPending` is given: SQLite would block the event loop. */
 export async function migrateDatabase(
@@ -59,7 +59,7 @@ async function migrateInProcess(
   const pending = await findPending(target, signal)
   if (pending.length === 0) return []
   onPending(pending.map(({ name }) => name))
-  return runTask('migrateFile', target, signal)
+  return withProcess(({ run }) => run('migrateFile', [target], { signal }))
 }
 
 /**

@@ -16,7 +16,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const file = databaseFile(url)
   if (!existsSync(file)) throw missingDatabase(file)
   try {
-    return createDatabase(await connectClient(file, options.signal), file, options)
+    return createDatabase(await connectClient(file, options.signal, options.patience), file, options)
   } catch (error) {
     options.signal?.throwIfAborted()
     throw toDatabaseError(error, file)

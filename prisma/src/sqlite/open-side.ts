@@ -4,6 +4,7 @@ import { createSql } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
 import { CONNECTION_SETTINGS } from './connection/connection-settings.ts'
 import { databaseFile } from './connection/database-file.ts'
+import { createFileGuard, findFiles, inodeOf } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { dialect, TIME_FORMAT } from './statements.ts'
 
@@ -25,27 +26,36 @@ const copyDialect: CopyDialect = {
 /** Pages in memory, in KiB: rows are read and written once, in order. By default there are 16 MB a connection. */
 const CACHE_SIZE = 'PRAGMA cache_size = -4000'
 
+// SQLite opens the log and its index at the first query.
+const READ_ONLY = 'PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
+
 /** Opens a SQLite file to copy from or to. */
 export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   const name = databaseFile(url)
-  const connection = await connect(name)
+  const inode = inodeOf(name)
+  const connection = connect(name)
   try {
-    const begin = role === 'source' ? 'PRAGMA query_only = ON' : `${CONNECTION_SETTINGS}; BEGIN IMMEDIATE`
+    const begin = role === 'source' ? READ_ONLY : `${CONNECTION_SETTINGS}; BEGIN IMMEDIATE`
     const run = () => connection.executeScript(`${CACHE_SIZE}; ${begin}`)
     await retryWhileBusy(run, { patience: OPEN_PATIENCE, signal }, name)
   } catch (error) {
     await connection.dispose()
     throw error
   }
+  const findMoved = createFileGuard(findFiles(name, inode))
   return {
     name,
     dialect: copyDialect,
     query: createSql(connection).query,
     async commit() {
-      const moved = connection.findMoved()
+      const moved = findMoved()
       if (moved) throw moved.error
       await connection.executeScript('COMMIT')
     },
-    close: () => connection.dispose(),
+    async close() {
+      // Closing it would write to the files of others, which Node.js does too where a process ends by itself.
+      if (findMoved()?.isReplaced) process.once('exit', () => process.exit())
+      else await connection.dispose()
+    },
   }
 }

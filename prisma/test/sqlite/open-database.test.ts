@@ -4,19 +4,20 @@ import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
-import { BUSY_TIMEOUT } from '../../src/sqlite/connection/connection-settings.ts'
-import { openClient, openNewClient } from '../helpers/open-client.ts'
+import { withProcess } from '../../src/sqlite/process/start-process.ts'
+import { openNewClient } from '../helpers/open-client.ts'
 import { runWhileLocked } from '../helpers/run-while-locked.ts'
 
-test('every connection has the settings that durability needs', async () => {
-  const first = await openNewClient()
-  for (const { prisma } of [first, await openClient(first.url)]) {
-    const pragma = (name: string) => prisma.$queryRawUnsafe(`SELECT * FROM pragma_${name}`)
-    expect(await pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }])
-    expect(await pragma('synchronous')).toEqual([{ synchronous: 2n }])
-    expect(await pragma('foreign_keys')).toEqual([{ foreign_keys: 1n }])
-    expect(await pragma('busy_timeout')).toEqual([{ timeout: BigInt(BUSY_TIMEOUT) }])
-  }
+test('what writes has the settings that durability needs, and what reads cannot write', async () => {
+  const { file, prisma } = await openNewClient()
+  await withProcess(async ({ run }) => {
+    await run('open', [file])
+    const sql = 'SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys'
+    expect(await run('queryRaw', [{ sql, args: [], argTypes: [] }])).toMatchObject({ rows: [['wal', 2, 1]] })
+    await run('close', [])
+  })
+  expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
+  await expect(prisma.$queryRawUnsafe('PRAGMA user_version = 7')).rejects.toThrow('readonly')
 })
 
 test('the write-ahead log shrinks after a reader that has held it open', async () => {
@@ -35,10 +36,6 @@ test('the write-ahead log shrinks after a reader that has held it open', async (
   // The first write moves the log back into the file, the second starts it again.
   for (let id = 6; id <= 7; id++) await insert(id, 'Monstera')
   expect((await state()).logSize).toBeLessThanOrEqual(64e6)
-})
-
-test('a busy database blocks the event loop only briefly', () => {
-  expect(BUSY_TIMEOUT).toBeLessThanOrEqual(100)
 })
 
 test('another process sees what is written immediately', async () => {

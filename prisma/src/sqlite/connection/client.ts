@@ -1,60 +1,169 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { access, constants, realpath, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { PrismaClient } from '../../generated/sqlite/client.ts'
-import { OPEN_PATIENCE } from '../../shared/retry.ts'
-import { createSql, type Sql } from '../../shared/sql.ts'
-import { type Connection, connect } from './connect.ts'
-import { BUSY_TIMEOUT, CONNECTION_SETTINGS, checkSettings, checkTriggers } from './connection-settings.ts'
+import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../../shared/retry.ts'
+import { createSql, type Sql, select } from '../../shared/sql.ts'
+import { createWriter, type Writer } from '../process/writer.ts'
+import { connect } from './connect.ts'
+import { explainUnavailable, faultOf } from './errors.ts'
+import { createFileGuard, type FileGuard } from './file-guard.ts'
 import { retryWhileBusy } from './retry-while-busy.ts'
-import { watchWrites } from './write-watch.ts'
 
 type Prisma = Omit<PrismaClient, '$transaction'>
 
-/** A connection to a SQLite file. Statements that belong together are written as one: transactions are rejected. */
+/** A SQLite file that is open. Statements that belong together are written as one: transactions are rejected. */
 export interface SqliteClient {
   readonly sql: Sql
-  /** Loads Prisma Client on the same connection, at its first use: it takes 0.2 s and 50 MB, and requests do not need it. */
+  /** Loads Prisma Client on the same connections, at its first use: it takes 0.2 s and 50 MB, and requests do not need it. */
   loadPrisma(): Promise<Prisma>
   /** Explains in a sentence why a write would fail now; undefined: it would not. Takes up to two seconds. */
   whyUnwritable(): Promise<string | undefined>
-  /** Closes the connection. The last one of a file writes the write-ahead log back into it. */
+  /** Closes it. The last connection of a file writes the write-ahead log back into it. */
   close(): Promise<void>
 }
 
+const READ = /^\s*(?:SELECT|PRAGMA)\b/i
+/** Short, so that writers which release the lock only briefly do not look like one that never does. In milliseconds. */
+const MAX_PAUSE = 5
+/** With less space, in bytes, a write is tried for real. */
+const LITTLE_SPACE = 16 * 2 ** 20
+
 /**
- * Connects to a SQLite file that exists, with the settings that durability needs.
+ * Opens a SQLite file that exists, with the settings that durability needs. This process reads it, and never writes to it,
+ * also not by closing it; a process of its own writes.
  *
  * @param signal aborts waiting for a file that another process has locked
+ * @param patience how long a statement waits for a disk that does not respond, in milliseconds
  */
-export async function connectClient(file: string, signal?: AbortSignal): Promise<SqliteClient> {
-  const connection = await connect(file, BUSY_TIMEOUT)
+export async function connectClient(
+  file: string,
+  signal?: AbortSignal,
+  patience: number = REQUEST_PATIENCE,
+): Promise<SqliteClient> {
+  const writer = createWriter(file, patience)
+  let reader: SqlDriverAdapter | undefined
   try {
     // Another process may be migrating, opening or recovering the file.
-    const options = { patience: OPEN_PATIENCE, signal }
-    await retryWhileBusy(() => connection.executeScript(CONNECTION_SETTINGS), options, file)
-    await retryWhileBusy(() => checkSettings(connection, file), options, file)
-    await retryWhileBusy(() => checkTriggers(connection, file), options, file)
-    return createClient(connection, file)
+    const files = await retryWhileBusy(() => writer.open(signal), { patience: OPEN_PATIENCE, signal }, file)
+    reader = connect(file, { readonly: true })
+    const findMoved = createFileGuard(files)
+    await retryWhileBusy(() => openFiles(reader as SqlDriverAdapter, findMoved), { patience: OPEN_PATIENCE, signal })
+    return createClient(file, writer, watchReads(reader, findMoved))
   } catch (error) {
-    await connection.dispose()
+    await reader?.dispose()
+    await writer.close()
     throw error
   }
 }
 
-function createClient(connection: Connection, file: string): SqliteClient {
-  const watch = watchWrites(connection, file)
-  const sql = createSql(watch.connection)
+/** SQLite opens the log and its index at the first query. They must be the files of the writer. */
+async function openFiles(reader: SqlDriverAdapter, findMoved: FileGuard): Promise<void> {
+  await select(reader, 'SELECT 1 FROM sqlite_schema')
+  const moved = findMoved()
+  if (moved) throw moved.error
+}
+
+/**
+ * Checks the files after each read, also one that fails: those that are only missing still have everything, but where one was replaced, another
+ * process may write what this one cannot see.
+ */
+function watchReads(reader: SqlDriverAdapter, findMoved: FileGuard): SqlDriverAdapter {
+  return {
+    ...reader,
+    queryRaw: (query) =>
+      reader.queryRaw(query).finally(() => {
+        const moved = findMoved()
+        if (moved?.isReplaced) throw moved.error
+      }),
+  }
+}
+
+/**
+ * A lock is probed with an empty transaction, which writes nothing. Where a statement has failed, or the disk looks full or
+ * read-only, one page is written for real: only that shows when the failure is over, since clients stop writing to a server
+ * that is not ready.
+ */
+function createClient(file: string, writer: Writer, reader: SqlDriverAdapter): SqliteClient {
+  /** Damage that was found, after which nothing is written until a restart. */
+  let damage: unknown
+  /** Whether the last statement failed for another reason than a lock. */
+  let failed = false
+  let locked = false
+  let lastWrite = 0
+
+  async function watch<Result>(run: () => Promise<Result>): Promise<Result> {
+    try {
+      return await run()
+    } catch (error) {
+      const fault = faultOf(error)
+      if (fault === 'damaged') damage ??= error
+      if (fault !== undefined && fault !== 'locked') failed = true
+      throw error
+    }
+  }
+
+  /** An empty transaction shows nothing of the disk unless it fails. */
+  function write<Result>(run: () => Promise<Result>, isEmpty = false): Promise<Result> {
+    return watch(async () => {
+      if (damage) throw damage
+      const result = await run()
+      if (!isEmpty) {
+        failed = false
+        lastWrite = performance.now()
+      }
+      return result
+    })
+  }
+
+  const connection: SqlDriverAdapter = {
+    ...reader,
+    queryRaw: (query: SqlQuery) =>
+      READ.test(query.sql) ? watch(() => reader.queryRaw(query)) : write(() => writer.run('queryRaw', [query])),
+    executeRaw: (query) => write(() => writer.run('executeRaw', [query])),
+    executeScript: (script) => write(() => writer.run('executeScript', [script])),
+    dispose: close,
+  }
+
+  async function tryWrite(): Promise<void> {
+    const begin = performance.now()
+    const isEmpty = !failed && !(await looksUnwritable(file))
+    const [header] = await select(reader, 'PRAGMA user_version')
+    const script = isEmpty ? 'BEGIN IMMEDIATE; ROLLBACK' : `PRAGMA user_version = ${Number(header?.['user_version'])}`
+    const attempt = async () => {
+      // This process writes too: then the database is writable.
+      if (lastWrite < begin) await write(() => writer.run('executeScript', [script]), isEmpty)
+    }
+    // Where it was locked the last time, one look is enough: only that it is free is news.
+    await retryWhileBusy(attempt, { patience: locked ? 0 : REQUEST_PATIENCE, maxPause: MAX_PAUSE })
+  }
+
+  async function close(): Promise<void> {
+    // The last connection, which writes the log back, is that of the writer.
+    await reader.dispose()
+    await writer.close()
+  }
+
   let prisma: Promise<Prisma> | undefined
   return {
-    sql,
+    sql: createSql(connection),
     loadPrisma() {
-      prisma ??= createPrisma(watch.connection)
+      prisma ??= createPrisma(connection)
       return prisma
     },
-    whyUnwritable: watch.whyUnwritable,
-    async close() {
-      watch.close()
-      await connection.dispose()
+
+    async whyUnwritable() {
+      try {
+        await tryWrite()
+        locked = false
+        return undefined
+      } catch (error) {
+        locked = faultOf(error) === 'locked'
+        return explainUnavailable(error)
+      }
     },
+
+    close,
   }
 }
 
@@ -64,4 +173,16 @@ async function createPrisma(connection: SqlDriverAdapter): Promise<Prisma> {
   const adapter = { provider, adapterName, connect: async () => connection }
   // The default format quotes the source code around the call.
   return new PrismaClient({ adapter, errorFormat: 'minimal' })
+}
+
+/** Returns whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
+async function looksUnwritable(name: string): Promise<boolean> {
+  try {
+    const file = await realpath(name)
+    await Promise.all([file, `${file}-wal`].map((name) => access(name, constants.W_OK)))
+    const { bavail, bsize } = await statfs(path.dirname(file))
+    return bavail * bsize < LITTLE_SPACE
+  } catch {
+    return true
+  }
 }

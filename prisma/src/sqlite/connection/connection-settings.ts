@@ -11,9 +11,6 @@ const MIN_SQLITE_VERSION = '3.51.3'
  */
 const LOG_LIMIT = 'PRAGMA journal_size_limit = 64000000'
 
-/** How long a statement waits for another process's lock, in milliseconds. Short, because that blocks the event loop. */
-export const BUSY_TIMEOUT = 50
-
 /**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
  * the file does not store it.

@@ -128,8 +128,7 @@ function withErrors<Result>(run: () => Result): Result {
   } catch (error) {
     const code = errorCode(error)
     if (!code.startsWith('SQLITE_')) throw error
-    const { message } = error as Error
-    throw new DriverAdapterError({ originalCode: code, originalMessage: message, ...describe(code, message) })
+    throw sqliteError(code, (error as Error).message)
   }
 }
 
@@ -140,4 +139,9 @@ function describe(code: string, message: string): DriverErrorDescription {
   if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(code)) return { kind: 'UniqueConstraintViolation' }
   if (code.startsWith('SQLITE_BUSY')) return { kind: 'SocketTimeout' }
   return { kind: 'sqlite', extendedCode: 1, message }
+}
+
+/** Creates an error in SQLite's form, for what SQLite itself does not see. */
+export function sqliteError(originalCode: string, originalMessage: string): DriverAdapterError {
+  return new DriverAdapterError({ originalCode, originalMessage, ...describe(originalCode, originalMessage) })
 }

@@ -5,6 +5,10 @@ import { databaseFile } from './database-file.ts'
 const BUSY = /^SQLITE_(BUSY|LOCKED)/
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/
 
+/** Codes for what SQLite itself does not see, see `startProcess`. */
+export const PROCESS_LATE = 'PROCESS_LATE'
+export const PROCESS_ENDED = 'PROCESS_ENDED'
+
 /** Follows the name of a file. */
 export const NO_LOCKS = 'is on a disk that does not support locks: put the database on a local disk'
 
@@ -16,7 +20,8 @@ const FAULTS: readonly (readonly [code: RegExp, fault: StorageFault])[] = [
   // Also where a file was moved, deleted or replaced.
   [/^SQLITE_READONLY/, 'read-only'],
   [DAMAGED, 'damaged'],
-  [/^SQLITE_(IOERR|CANTOPEN)/, 'io-error'],
+  [/^(SQLITE_IOERR|SQLITE_CANTOPEN|PROCESS_LATE)/, 'io-error'],
+  [/^PROCESS_ENDED/, 'unavailable'],
 ]
 
 /** For the operator, after the name of the file. */
@@ -32,6 +37,7 @@ const STARTUP_SENTENCES: Sentences = [
     'cannot be written because the disk is full: free some space and retry',
   ],
   [/^(SQLITE_IOERR|EIO)/, 'cannot be read or written: its disk is full or fails; free some space, or check the disk'],
+  [/^PROCESS_LATE/, 'cannot be written: its disk does not respond; check the disk'],
   [
     /^(SQLITE_READONLY|SQLITE_CANTOPEN|EACCES|EPERM|EROFS|EISDIR|ENOTDIR|EEXIST|ENOENT)/,
     'cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to',
@@ -46,6 +52,11 @@ const READINESS_SENTENCES: Sentences = [
   [/^SQLITE_FULL/, "The database's disk is full: free some space."],
   [/^SQLITE_IOERR/, "The database's disk reports I/O errors: check that it is mounted and writable."],
   [/^SQLITE_READONLY/, 'The database is read-only: make its files and their disk writable.'],
+  [/^PROCESS_LATE/, "The database's disk does not respond: check that it is mounted and not overloaded."],
+  [
+    /^PROCESS_ENDED/,
+    'The process that writes to the database has ended: it is started again. Check the limits of memory.',
+  ],
 ]
 
 /** Returns whether another connection has locked the database, so that a retry may succeed. */

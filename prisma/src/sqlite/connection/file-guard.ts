@@ -1,6 +1,7 @@
 import { realpathSync, type Stats, statSync } from 'node:fs'
 import path from 'node:path'
-import { DriverAdapterError } from '@prisma/driver-adapter-utils'
+import type { DriverAdapterError } from '@prisma/driver-adapter-utils'
+import { sqliteError } from './driver-adapter.ts'
 
 /** File times are at least this exact, in milliseconds: Linux before 6.13 counts in ticks of 1 to 10. */
 const MAX_CLOCK_TICK = 20
@@ -15,6 +16,26 @@ export interface MovedFiles {
   readonly isLogMissing: boolean
 }
 
+/** A file of a database, and what tells it from every other. */
+export interface OpenedFile {
+  readonly name: string
+  readonly inode: string | undefined
+}
+
+/** Finds files of a database that are not the ones that were opened. */
+export type FileGuard = () => MovedFiles | undefined
+
+/**
+ * Finds the files of a database after its first query, at which SQLite opens the log and its index.
+ *
+ * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
+ */
+export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedFile[] {
+  const real = realpathSync(file)
+  const others = [`${real}-wal`, `${real}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
+  return [{ name: real, inode }, ...others.filter(({ inode }) => inode !== undefined)]
+}
+
 /**
  * Creates a check that a database file, its write-ahead log and the index of that are still the ones that were opened.
  *
@@ -25,15 +46,12 @@ export interface MovedFiles {
  * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's own
  * times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).
  *
- * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
+ * @param opened what {@link findFiles} has found
  */
-export function createFileGuard(file: string, inode = inodeOf(file)): () => MovedFiles | undefined {
-  const real = realpathSync(file)
+export function createFileGuard(opened: readonly OpenedFile[]): FileGuard {
+  const [{ name: real }] = opened as [OpenedFile]
   const folder = path.dirname(real)
   const log = `${real}-wal`
-  const opened = [real, log, `${real}-shm`]
-    .map((name) => ({ name, inode: name === real ? inode : inodeOf(name) }))
-    .filter(({ inode }) => inode !== undefined)
   let trusted: string | undefined
   let replaced: MovedFiles | undefined
 
@@ -70,13 +88,6 @@ function statOf(name: string): Stats | undefined {
 }
 
 function movedError(name: string): DriverAdapterError {
-  const originalMessage = `${name} is not the file that was opened: put that one back, or restart the server`
-  const originalCode = 'SQLITE_READONLY_DBMOVED'
-  return new DriverAdapterError({
-    kind: 'sqlite',
-    extendedCode: 1032,
-    message: originalMessage,
-    originalCode,
-    originalMessage,
-  })
+  const message = `${name} is not the file that was opened: put that one back, or restart the server`
+  return sqliteError('SQLITE_READONLY_DBMOVED', message)
 }

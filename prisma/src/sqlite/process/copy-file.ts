@@ -16,10 +16,24 @@ const TIMEOUT = 5_000
 /** SQLite's codes for a file that cannot be written. */
 const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
+/** Returns the size of a database without its unused pages, in bytes: about that of a copy. */
+export async function measureCopy(file: string): Promise<number> {
+  const sql = `SELECT (page_count - freelist_count) * page_size AS bytes
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size`
+  try {
+    const [size] = await withConnection(file, (connection) => select(connection, sql), { timeout: TIMEOUT })
+    return Number(size?.['bytes'])
+  } catch (error) {
+    throw toDatabaseError(error, file)
+  }
+}
+
 /** Copies a database as it is at one moment. */
 export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
   try {
-    await withConnection(file, (connection) => createSql(connection).execute('VACUUM INTO $1', draft), TIMEOUT)
+    await withConnection(file, (connection) => createSql(connection).execute('VACUUM INTO $1', draft), {
+      timeout: TIMEOUT,
+    })
   } catch (error) {
     // The database is only read, so what cannot be written is the copy.
     throw toDatabaseError(error, WRITE_FAILURE.test(errorCode(error)) ? copy : file)

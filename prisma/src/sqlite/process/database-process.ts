@@ -1,0 +1,124 @@
+// A process that uses SQLite for the process that started it, see `startProcess`.
+
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import { select } from '../../shared/sql.ts'
+import { connect } from '../connection/connect.ts'
+import { CONNECTION_SETTINGS, checkSettings, checkTriggers } from '../connection/connection-settings.ts'
+import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from '../connection/file-guard.ts'
+import { checkCopy, copyFile, measureCopy } from './copy-file.ts'
+import { migrateFile } from './migrate-file.ts'
+import { type PlainError, toPlainError } from './plain-error.ts'
+
+/** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
+const CHECK_INTERVAL = 100
+
+/** How long a statement waits for another process's lock, in milliseconds, before it is worth a retry. */
+const BUSY_TIMEOUT = 100
+
+/** The database that `open` has opened. */
+interface Opened {
+  readonly connection: SqlDriverAdapter
+  readonly files: readonly OpenedFile[]
+  findMoved: FileGuard
+}
+
+let opened: Promise<Opened> | undefined
+
+const operations = {
+  /**
+   * Opens a database to write to.
+   *
+   * @param known its files, where this process takes the place of one that has ended
+   */
+  async open(file: string, known?: readonly OpenedFile[]): Promise<readonly OpenedFile[]> {
+    opened = openFile(file, known)
+    return (await opened).files
+  },
+  queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
+  executeRaw: (query: SqlQuery) => write((connection) => connection.executeRaw(query)),
+  executeScript: (script: string) => write((connection) => connection.executeScript(script)),
+  /** Closes it. Where another file has the name of one of its files, SQLite would write to that: then it stays open. */
+  async close(): Promise<void> {
+    const { connection, findMoved } = await (opened as Promise<Opened>)
+    if (!findMoved()?.isReplaced) await connection.dispose()
+  },
+  measureCopy,
+  copyFile,
+  checkCopy,
+  migrateFile,
+}
+
+export type Operations = typeof operations
+
+/** Which operation to run. */
+export interface Request {
+  name: keyof Operations
+  args: unknown[]
+}
+
+/** How an operation ended. */
+export type Outcome = { result: unknown } | { error: PlainError }
+
+async function openFile(file: string, known: readonly OpenedFile[] | undefined): Promise<Opened> {
+  const moved = known && createFileGuard(known)()
+  if (moved) throw moved.error
+  const inode = inodeOf(file)
+  const connection = connect(file, { timeout: BUSY_TIMEOUT })
+  try {
+    await connection.executeScript(CONNECTION_SETTINGS)
+    await checkSettings(connection, file)
+    await checkTriggers(connection, file)
+  } catch (error) {
+    await connection.dispose()
+    throw error
+  }
+  const files = known ?? findFiles(file, inode)
+  const findMoved = createFileGuard(files)
+  watchLog(connection, findMoved)
+  return { connection, files, findMoved }
+}
+
+/** Writes back a log that was deleted: what is only in it would be gone with this process. */
+function watchLog(connection: SqlDriverAdapter, findMoved: FileGuard): void {
+  let isSaved = false
+  setInterval(async () => {
+    const isMissing = findMoved()?.isLogMissing === true
+    if (isMissing && !isSaved) {
+      const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
+      isSaved = result?.['busy'] === 0
+    } else if (!isMissing) isSaved = false
+  }, CHECK_INTERVAL).unref()
+}
+
+/**
+ * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it, since
+ * only then is it certain to be found again.
+ */
+async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Result>): Promise<Result> {
+  const { connection, findMoved } = await (opened as Promise<Opened>)
+  const check = () => {
+    const moved = findMoved()
+    if (moved) throw moved.error
+  }
+  check()
+  return run(connection).finally(check)
+}
+
+async function respond({ name, args }: Request): Promise<void> {
+  const run = operations[name] as (...args: unknown[]) => Promise<unknown>
+  const outcome: Outcome = await run(...args).then(
+    (result) => ({ result }),
+    (error) => ({ error: toPlainError(error) }),
+  )
+  process.send?.(outcome)
+}
+
+// A terminal and systemd send these to every process; the process that started this one decides.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
+// As that one ends, so does this: a connection that is open is never closed, which would write to its files.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+
+let last = Promise.resolve()
+process.on('message', (request) => {
+  last = last.then(() => respond(request as Request))
+})
