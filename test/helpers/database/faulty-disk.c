@@ -1,10 +1,13 @@
-// Fails what a disk may not support: locks with the errno LOCK_ERRNO, hard links with LINK_ERRNO.
+// Fails what a disk may not support: locks with the errno LOCK_ERRNO, hard links with LINK_ERRNO. Delays what waits for a disk
+// by the milliseconds in the file SYNC_DELAY_FILE.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int fails(const char *variable) {
   const char *code = getenv(variable);
@@ -33,3 +36,22 @@ int link(const char *from, const char *to) {
   int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
   return fails("LINK_ERRNO") ? -1 : real(from, to);
 }
+
+static int sync_delay(void) {
+  const char *name = getenv("SYNC_DELAY_FILE");
+  FILE *file = name ? fopen(name, "r") : NULL;
+  int milliseconds = 0;
+  if (file && fscanf(file, "%d", &milliseconds) != 1) milliseconds = 0;
+  if (file) fclose(file);
+  return milliseconds;
+}
+
+// The delay may be shortened meanwhile.
+static int sync_slowly(const char *name, int descriptor) {
+  for (int passed = 0; passed < sync_delay(); passed += 5) usleep(5000);
+  int (*real)(int) = dlsym(RTLD_NEXT, name);
+  return real(descriptor);
+}
+
+int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }
+int fdatasync(int descriptor) { return sync_slowly("fdatasync", descriptor); }

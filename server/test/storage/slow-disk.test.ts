@@ -1,0 +1,116 @@
+/** What the server does while its disk is slow or hangs, and when the process that writes to it ends. */
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createSlowDisk, type SlowDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
+import { startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { createPlant, startWriting } from '../../../test/helpers/server/start-writing.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { childrenOf } from '../../bench/cpu-time.ts'
+import { readDatabase } from '../helpers/storage/read-database.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+if (whyNoFaultyDisk) console.log(`A slow disk is not tested, since none can be imitated: ${whyNoFaultyDisk}`)
+const PATIENCE = { timeout: 60_000, interval: 10 }
+
+/** Starts a server over a disk that is slow for the process that writes, not for this one. */
+async function startOnSlowDisk(): Promise<TestServer & { file: string; disk: SlowDisk; readiness(): Promise<string> }> {
+  const disk = createSlowDisk()
+  for (const [name, value] of Object.entries(disk.environment)) vi.stubEnv(name, value)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  onTestFinished(() => disk.setDelay(0))
+  const file = path.join(temporaryFolder(), 'plants.db')
+  const server = await startTestServer({ databaseUrl: `file:${file}`, adminPort: 0 })
+  const readiness = async () => {
+    const response = await fetch(`${server.adminUrl}/readyz`)
+    return `${response.status} ${await response.text()}`
+  }
+  return { ...server, file, disk, readiness }
+}
+
+test.skipIf(whyNoFaultyDisk)('while a commit waits for the disk, everything that only reads goes on', async () => {
+  await using server = await startOnSlowDisk()
+  const { token } = await server.createToken({ account: 'bob' })
+  expect((await createPlant(server.url, token, 1)).status).toBe(200)
+  server.disk.setDelay(600)
+  let isStored = false
+  const creating = createPlant(server.url, server.token, 2).finally(() => {
+    isStored = true
+  })
+  let rounds = 0
+  for (; !isStored; rounds++) {
+    const list = await server.call('/plants', { token })
+    expect([list.status, ((await list.json()) as unknown[]).length]).toEqual([200, 1])
+    expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200)
+  }
+  // On the event loop, the commit would let one round begin.
+  expect(rounds).toBeGreaterThan(2)
+  expect((await creating).status).toBe(200)
+  expect(await (await server.call('/plants')).json()).toHaveLength(1)
+})
+
+test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, until it responds', async () => {
+  await using server = await startOnSlowDisk()
+  expect(await server.readiness()).toBe('200 ready\n')
+  server.disk.setDelay(600_000)
+  const responses = await Promise.all([1, 2, 3].map((id) => createPlant(server.url, server.token, id)))
+  expect(responses.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(Array(3).fill([503, '5']))
+  // Those after them do not wait again.
+  const begin = performance.now()
+  expect((await createPlant(server.url, server.token, 4)).status).toBe(503)
+  expect(performance.now() - begin).toBeLessThan(1_500)
+  expect((await server.call('/plants')).status).toBe(200)
+  expect(await server.readiness()).toBe(
+    "503 The database's disk does not respond: check that it is mounted and not overloaded.\n",
+  )
+
+  server.disk.setDelay(0)
+  await expect.poll(server.readiness, PATIENCE).toBe('200 ready\n')
+  for (const id of [1, 2, 3, 4]) expect((await createPlant(server.url, server.token, id)).status).toBe(200)
+  await server.close()
+  const { integrity, ids } = readDatabase(server.file)
+  expect([integrity, ids.toSorted()]).toEqual(['ok', [1, 2, 3, 4]])
+})
+
+test.skipIf(whyNoFaultyDisk)('SIGTERM ends a server whose disk hangs', async () => {
+  const disk = createSlowDisk()
+  const { server, token } = await startWithToken(temporaryFolder(), 'plants', disk.environment)
+  onTestFinished(async () => void (await server.end('SIGKILL')))
+  disk.setDelay(600_000)
+  const creating = createPlant(server.url, token, 1)
+  await sleep(200)
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect((await creating).status).toBe(503)
+})
+
+test('a writer that is killed fails its writes with 503 and is started again, and nothing that got a 200 is lost', async () => {
+  const folder = temporaryFolder()
+  const { server, token } = await startWithToken(folder, 'plants')
+  onTestFinished(async () => void (await server.end('SIGKILL')))
+  const writing = startWriting({ url: server.url, token, writers: 8 })
+  const stored = () => writing.responses.filter(({ status }) => status === 200)
+  for (let kill = 0; kill < 3; kill++) {
+    const before = stored().length
+    await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 50)
+    for (const writer of childrenOf(server.pid)) process.kill(writer, 'SIGKILL')
+  }
+  const before = stored().length
+  await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 50)
+  await writing.stop()
+  expect(new Set(writing.responses.map(({ status }) => status))).toEqual(new Set([200, 503]))
+  expect(server.output()).toMatch(/the database process has ended \(SIGKILL\)/)
+
+  // The writer ends with a server that is killed, and without writing: the log stays.
+  const [writer] = childrenOf(server.pid)
+  await server.end('SIGKILL')
+  await expect.poll(() => existsSync(`/proc/${writer}`), PATIENCE).toBe(false)
+  const file = path.join(folder, 'plants.db')
+  expect(existsSync(`${file}-wal`)).toBe(true)
+  const { integrity, ids } = readDatabase(file)
+  expect(integrity).toBe('ok')
+  const present = new Set(ids)
+  expect(present.size).toBe(ids.length)
+  expect(stored().filter(({ id }) => !present.has(id))).toEqual([])
+})
