@@ -1,17 +1,19 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { cpuTime } from './cpu-time.ts'
+import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
 
 /** A server that is measured. */
 export interface Contender {
   name: string
   port: number
+  /** The private port; undefined if there is none. */
+  adminUrl: string | undefined
   /** A valid token; servers without authentication accept any. */
   token: string
-  /** Resident memory, in bytes. */
+  /** Resident memory, in bytes, with what the process that writes does not share with the server. */
   memory(): number
-  /** The CPU time so far, user and system, in seconds. */
+  /** The CPU time so far, user and system, in seconds, with that of the process that writes. */
   cpuTime(): number
   stop(): Promise<void>
 }
@@ -49,11 +51,12 @@ export async function startContender(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  let output = ''
+  const pid = child.pid ?? 0
   const port = await new Promise<number>((resolve, reject) => {
-    let output = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      const url = /"url":"([^"]+)","msg":"ready"/.exec(output)?.[1]
+      const url = /"url":"([^"]+)",.*"msg":"ready"/.exec(output)?.[1]
       if (url !== undefined) resolve(Number(new URL(url).port))
     })
     void closed.then(() => reject(new Error(`${name} exited before it was ready:\n${output}`)))
@@ -61,9 +64,10 @@ export async function startContender(
   return {
     name,
     port,
+    adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     token,
-    memory: () => residentMemory(child.pid ?? 0),
-    cpuTime: () => cpuTime(child.pid ?? 0),
+    memory: () => childrenOf(pid).reduce((sum, each) => sum + memoryOf(each, 'RssAnon'), memoryOf(pid, 'VmRSS')),
+    cpuTime: () => cpuTimeWithChildren(pid),
     stop() {
       child.kill('SIGTERM')
       return closed
@@ -71,7 +75,7 @@ export async function startContender(
   }
 }
 
-function residentMemory(pid: number): number {
-  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+function memoryOf(pid: number, field: 'VmRSS' | 'RssAnon'): number {
+  const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kibibytes) * 1024
 }

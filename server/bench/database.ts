@@ -22,6 +22,8 @@ export interface BenchDatabase {
   file: string
   url: string
   token: string
+  /** A token of an account without plants. */
+  otherToken: string
   remove(): Promise<void>
 }
 
@@ -44,9 +46,11 @@ export async function createDatabase(
     }))
     await database.plants.insert(rows)
   }
-  const { token } = await createTokenStore(database.tokens).create({ account: ACCOUNT })
+  const tokens = createTokenStore(database.tokens)
+  const { token } = await tokens.create({ account: ACCOUNT })
+  const { token: otherToken } = await tokens.create({ account: 'other' })
   await database.close()
-  return { file: engine === 'sqlite' ? new URL(url).pathname : '', url, token, remove }
+  return { file: engine === 'sqlite' ? new URL(url).pathname : '', url, token, otherToken, remove }
 }
 
 async function newFile(): Promise<{ url: string; remove(): Promise<void> }> {

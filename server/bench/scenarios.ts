@@ -3,6 +3,7 @@ import { createDatabase, type Engine, postgresqlTime } from './database.ts'
 import { listMillion } from './list-million.ts'
 import type { Kind } from './load/load.ts'
 import { type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
+import { slowDisk } from './slow-disk.ts'
 import { startTime } from './start-time.ts'
 
 const ROUNDS = 5
@@ -149,6 +150,8 @@ export const scenarios: Record<string, Scenario> = {
   million: createWithMillion,
   'list-million': listMillion('sqlite'),
   start: startTime,
+  'slow-disk': slowDisk(20),
+  'fast-disk': slowDisk(0),
   'postgresql-list': compare({
     what: 'PostgreSQL: GET, 100 plants, 64 connections',
     kind: 'list',

@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startContender } from './contender.ts'
+import { createDatabase } from './database.ts'
+import { runLoad } from './load/load.ts'
+import type { Row, Scenario } from './rounds.ts'
+
+const SOURCE = fileURLToPath(new URL('../../test/helpers/database/faulty-disk.c', import.meta.url))
+const PLANTS = 100
+const SECONDS = 10
+/** How often `/livez` is requested, in milliseconds. */
+const PROBE_INTERVAL = 20
+
+/** What is reached while a sync takes 20 ms, as on a network disk; times in milliseconds. */
+const GOALS = { rate: 700, create: 120, list: 10, listLate: 40, probe: 40 }
+
+/** 32 clients create in one account, 4 list 100 plants of another, on a disk whose syncs take their time. */
+export const slowDisk =
+  (delay: number): Scenario =>
+  async (progress) => {
+    const what = `32 POST, 4 GET of another account, a sync takes ${delay} ms`
+    const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-bench-'))
+    const library = path.join(folder, 'slow-disk.so')
+    const setting = path.join(folder, 'delay')
+    try {
+      execFileSync('cc', ['-shared', '-fPIC', '-o', library, SOURCE, '-ldl'], { stdio: 'pipe' })
+    } catch {
+      return [{ what, name: 'plant-store', value: '-', unit: '', detail: 'skipped: there is no C compiler `cc`' }]
+    }
+    writeFileSync(setting, String(delay))
+    progress(what)
+    const database = await createDatabase(PLANTS, progress)
+    const server = await startContender('plant-store', database.token, {
+      DATABASE_URL: database.url,
+      ADMIN_PORT: '0',
+      LD_PRELOAD: library,
+      SYNC_DELAY_FILE: setting,
+    })
+    try {
+      const load = { port: server.port, seconds: SECONDS, requests: SECONDS * 1_000, firstId: 1_000_000 }
+      const probing = probe(`${server.adminUrl}/livez`)
+      const [created, listed] = await Promise.all([
+        runLoad({ ...load, kind: 'create', connections: 32, token: database.otherToken }),
+        runLoad({ ...load, kind: 'list', connections: 4, token: database.token }),
+      ])
+      const probed = await probing.stop()
+      const rate = created.requests / created.seconds
+      const judged = delay === 20
+      return [
+        row({ what, value: rate, unit: 'POST/s' }, judged && { min: GOALS.rate }),
+        row({ what: '  POST, p99', value: created.p99, unit: 'ms' }, judged && { max: GOALS.create }),
+        row({ what: '  GET, p50', value: listed.p50, unit: 'ms' }, judged && { max: GOALS.list }),
+        row({ what: '  GET, p99', value: listed.p99, unit: 'ms' }, judged && { max: GOALS.listLate }),
+        row({ what: '  /livez, p99', value: probed, unit: 'ms' }, judged && { max: GOALS.probe }),
+      ]
+    } finally {
+      await server.stop()
+      await database.remove()
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+/** Requests a URL again and again, until it is stopped; returns the 99th percentile of the times. */
+function probe(url: string): { stop(): Promise<number> } {
+  const times: number[] = []
+  let stopped = false
+  const running = run()
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      const begin = performance.now()
+      await (await fetch(url)).text()
+      times.push(performance.now() - begin)
+      await sleep(PROBE_INTERVAL)
+    }
+  }
+
+  return {
+    async stop() {
+      stopped = true
+      await running
+      return times.sort((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? Number.NaN
+    },
+  }
+}
+
+interface Measured {
+  what: string
+  value: number
+  unit: string
+}
+
+function row({ what, value, unit }: Measured, goal: false | { min: number } | { max: number }): Row {
+  const measured = { what, name: 'plant-store', value: value.toFixed(1), unit, detail: '' }
+  if (!goal) return measured
+  if ('min' in goal) return { ...measured, goal: `>= ${goal.min}`, passed: value >= goal.min }
+  return { ...measured, goal: `<= ${goal.max}`, passed: value <= goal.max }
+}
