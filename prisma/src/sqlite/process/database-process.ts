@@ -4,10 +4,10 @@ import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import { select } from '../../shared/sql.ts'
 import { connect } from '../connection/connect.ts'
 import { CONNECTION_SETTINGS, checkSettings, checkTriggers } from '../connection/connection-settings.ts'
+import { type PlainError, toPlainError } from '../connection/errors.ts'
 import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from '../connection/file-guard.ts'
 import { checkCopy, copyFile, measureCopy } from './copy-file.ts'
 import { migrateFile } from './migrate-file.ts'
-import { type PlainError, toPlainError } from './plain-error.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
 const CHECK_INTERVAL = 100

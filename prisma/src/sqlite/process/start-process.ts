@@ -1,9 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import path from 'node:path'
 import { sqliteError } from '../connection/driver-adapter.ts'
-import { PROCESS_ENDED, PROCESS_LATE } from '../connection/errors.ts'
+import { PROCESS_ENDED, PROCESS_LATE, toError } from '../connection/errors.ts'
 import type { Operations, Outcome, Request } from './database-process.ts'
-import { toError } from './plain-error.ts'
 
 /** A process that uses SQLite for this one. It keeps this one running only while it runs an operation. */
 export interface DatabaseProcess {
@@ -94,8 +93,8 @@ export function startProcess(): DatabaseProcess {
       const operation: Pending = { isLate: false, resolve, reject, timer: undefined }
       if (pending.length === 0) keepRunning('ref')
       pending.push(operation)
-      // What cannot be sent to a process that is just ending is rejected with its end.
-      child.send(request, () => {})
+      // What cannot be sent, because the process is just ending or was never started, is rejected with its end.
+      if (child.connected) child.send(request, () => {})
       if (patience === undefined) return
       const expire = () => {
         operation.isLate = pending.includes(operation)
