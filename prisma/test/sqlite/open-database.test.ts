@@ -23,7 +23,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
 test('the write-ahead log shrinks after a reader that has held it open', async () => {
   const { url, file } = temporaryDatabase()
   await migrateDatabase(url)
-  const { plants, state, close } = await openDatabase(url)
+  const { plants, state, close } = await openDatabase(url, { patience: 60_000 })
   onTestFinished(close)
   const insert = (id: number, name: string) => plants.insert([{ account: 'alice', id: String(id), name, tag: null }])
 
