@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { connectClient, type SqliteClient } from '../../src/sqlite/connection/client.ts'
+import { connectClient, type SqliteClient } from '../../src/sqlite/client.ts'
 import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
 
 /** Connects Prisma Client to a database, as the server does. */

@@ -1,14 +1,14 @@
 import { access, constants, realpath, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import type { PrismaClient } from '../../generated/sqlite/client.ts'
-import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../../shared/retry.ts'
-import { createSql, type Sql, select } from '../../shared/sql.ts'
-import { createWriter, type Writer } from '../process/writer.ts'
-import { connect } from './connect.ts'
-import { explainUnavailable, faultOf } from './errors.ts'
-import { createFileGuard, type FileGuard } from './file-guard.ts'
-import { retryWhileBusy } from './retry-while-busy.ts'
+import type { PrismaClient } from '../generated/sqlite/client.ts'
+import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../shared/retry.ts'
+import { createSql, type Sql, select } from '../shared/sql.ts'
+import { connect } from './connection/connect.ts'
+import { explainUnavailable, faultOf } from './connection/errors.ts'
+import { createFileGuard, type FileGuard } from './connection/file-guard.ts'
+import { retryWhileBusy } from './connection/retry-while-busy.ts'
+import { createWriter, type Writer } from './process/writer.ts'
 
 type Prisma = Omit<PrismaClient, '$transaction'>
 
@@ -168,7 +168,7 @@ function createClient(file: string, writer: Writer, reader: SqlDriverAdapter): S
 }
 
 async function createPrisma(connection: SqlDriverAdapter): Promise<Prisma> {
-  const { PrismaClient } = await import('../../generated/sqlite/client.ts')
+  const { PrismaClient } = await import('../generated/sqlite/client.ts')
   const { provider, adapterName } = connection
   const adapter = { provider, adapterName, connect: async () => connection }
   // The default format quotes the source code around the call.
