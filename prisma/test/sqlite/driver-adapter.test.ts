@@ -1,10 +1,7 @@
 /** Prisma Client on our driver adapter of SQLite. */
 import { expect, test } from 'vitest'
 import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { DatabaseError, explainDatabaseError, migrateDatabase } from '../../src/index.ts'
-import { connectClient } from '../../src/sqlite/client.ts'
-import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
+import { DatabaseError, explainDatabaseError } from '../../src/index.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
