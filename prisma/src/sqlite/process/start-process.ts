@@ -49,7 +49,6 @@ export function startProcess(): DatabaseProcess {
     cwd: import.meta.dirname,
     // Not those of this process, such as the port of a debugger.
     execArgv: [],
-    serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const pending: Pending[] = []
