@@ -152,6 +152,7 @@ test('Ctrl+C ends a copy soon and leaves the target empty', { timeout: 120_000 }
   await createMigrated(target)
   const release = await stall('PostgreSQL', target, 5)
   const child = spawnCommand(['copy', '--from', source, '--to', target])
+  const closed = once(child, 'close')
   let errors = ''
   child.stderr?.on('data', (text) => {
     errors += text
@@ -159,7 +160,7 @@ test('Ctrl+C ends a copy soon and leaves the target empty', { timeout: 120_000 }
   await until(() => isStalled(target), 30_000)
   child.kill('SIGINT')
   await release()
-  expect(await once(child, 'close')).toEqual([130, null])
+  expect(await closed).toEqual([130, null])
   expect(errors).toMatch(/^plant-store: stopped; nothing was copied\n$/m)
   expect(await countPlants(target)).toBe(0)
 })

@@ -173,7 +173,7 @@ describe('wrong settings', () => {
     [{ HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
     [
       { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' },
-      /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be read \(ENOENT\)/,
+      /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be used \(ENOENT\)/,
     ],
     [{ DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL names several hosts/],
   ])('exit with 2, so that it is not restarted for ever, with %o', async (mistake, message) => {

@@ -5,8 +5,8 @@ import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
 import { Failure } from '../../failure.ts'
 import { requestBegan, requestEnded } from '../../telemetry/events.ts'
-import { finalStatus } from '../../telemetry/final-status.ts'
 import { sendFailure } from '../response/failures.ts'
+import { finalStatus } from '../response/final-status.ts'
 
 declare global {
   namespace Express {

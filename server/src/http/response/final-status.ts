@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { Failure } from '../failure.ts'
-import { CLIENT_CLOSED_REQUEST } from './events.ts'
+import { Failure } from '../../failure.ts'
+import { CLIENT_CLOSED_REQUEST } from '../../telemetry/events.ts'
 
 const replaced = new WeakMap<ServerResponse, number>()
 
