@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import { isDriverAdapterError, type SqlDriverAdapter, type SqlQuery } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
 import { select } from '../src/shared/sql.ts'
 import { databaseFile } from '../src/sqlite/connection/database-file.ts'
@@ -43,13 +43,14 @@ class SqliteEngineDatabase implements EngineDatabase {
   readonly adapterName = '@plant-store/prisma'
   readonly #file: string
   #connection: SqlDriverAdapter | undefined
+  #onLocked = () => {}
 
   constructor(file: string) {
     this.#file = file
   }
 
   async connect(): Promise<SqlDriverAdapter> {
-    this.#connection = open(this.#file)
+    this.#connection = open(this.#file, () => this.#onLocked())
     return this.#connection
   }
 
@@ -57,8 +58,19 @@ class SqliteEngineDatabase implements EngineDatabase {
     return open(':memory:')
   }
 
-  run<Result>(operation: () => Promise<Result>): Promise<Result> {
-    return operation()
+  /** The engine needs the file for itself, and hides in a stack of its own that another process has it open. */
+  async run<Result>(operation: () => Promise<Result>): Promise<Result> {
+    let isLocked = false
+    this.#onLocked = () => {
+      isLocked = true
+    }
+    try {
+      return await operation()
+    } catch (error) {
+      if (!isLocked) throw error
+      const what = `${this.#file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
+      throw new PrismaError('P1008', what, { cause: error })
+    }
   }
 
   /** The engine's own only empties the tables, and then fails to create them. */
@@ -75,17 +87,23 @@ class SqliteEngineDatabase implements EngineDatabase {
   async close(): Promise<void> {}
 }
 
-function open(file: string): SqlDriverAdapter {
+/** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */
+function open(file: string, onLocked = () => {}): SqlDriverAdapter {
   const connection = createDriverAdapter(new BetterSqlite3(file))
-  const { queryRaw, executeRaw } = connection
+  const { queryRaw, executeRaw, executeScript } = connection
+  const watch = (error: unknown): never => {
+    if (isDriverAdapterError(error) && error.cause.originalCode?.startsWith('SQLITE_BUSY')) onLocked()
+    throw error
+  }
   return Object.assign(connection, {
     // The engine fails if the table of applied migrations is missing.
-    queryRaw: (query: SqlQuery) => queryRaw(query).catch(noMigrationsYet),
+    queryRaw: (query: SqlQuery) => queryRaw(query).catch(watch).catch(noMigrationsYet),
     // The engine runs whole migrations on the shadow database this way, but the adapter only supports one statement.
     executeRaw: async (query: SqlQuery) => {
-      if (query.args.length > 0) return executeRaw(query)
+      if (query.args.length > 0) return executeRaw(query).catch(watch)
       await connection.executeScript(query.sql)
       return 0
     },
+    executeScript: (script: string) => executeScript(script).catch(watch),
   })
 }

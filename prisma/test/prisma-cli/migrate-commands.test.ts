@@ -81,6 +81,26 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await expectToWork(database)
   })
 
+  test.runIf(engine === 'sqlite')(
+    'a migration beside a running server says to stop it, and works once it has',
+    async () => {
+      const database = await newDatabase()
+      await migrateDatabase(database.url)
+      const cwd = copyPackage()
+      const added = path.join(cwd, migrations, '90000101000000_pots')
+      mkdirSync(added)
+      writeFileSync(path.join(added, 'migration.sql'), 'CREATE TABLE "Pot" (size INTEGER);')
+      const deploy = () => runPrisma(['migrate', 'deploy'], database.url, cwd)
+
+      const { close } = await openDatabase(database.url)
+      const { code, stderr } = await deploy()
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is in use: stop the server') })
+      expect(stderr).not.toMatch(/wasm/i)
+      await close()
+      expect(await deploy()).toMatchObject({ code: 0 })
+    },
+  )
+
   test('the migrations match the schema', async () => {
     const { url } = await newDatabase()
     const compare = (...to: string[]) =>
