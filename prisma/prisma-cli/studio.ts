@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import http, { type RequestListener } from 'node:http'
+import http, { type RequestListener, type ServerResponse } from 'node:http'
 import type pg from 'pg'
 import { DatabaseError } from '../src/database-error.ts'
 import { toDatabaseError } from '../src/postgresql/connection/errors.ts'
@@ -14,8 +14,16 @@ import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 
 /** The plants. With a query, so that this address itself is not redirected. */
 const PLANTS = '/?plants#table=Plant'
-/** Nothing from elsewhere: Studio's page would report its start to Prisma. */
+/** Nothing from elsewhere. */
 const POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:"
+/** Answers for Prisma, to which Studio's page reports its start: rejected by the policy, that would be an error in its log. */
+const ANSWER_REPORTS = `<script>
+  const send = fetch
+  fetch = (target, options) =>
+    new URL(target.url ?? target, location).hostname === 'checkpoint.prisma.io'
+      ? Promise.resolve(Response.json({}))
+      : send(target, options)
+</script>`
 
 /**
  * Makes Studio open on the plants and its page call only Studio itself, which has no settings for either: a table is
@@ -26,10 +34,23 @@ export function openStudioOnPlants(): void {
   const create = (listener: RequestListener) =>
     createServer((request, response) => {
       response.setHeader('Content-Security-Policy', POLICY)
-      if (request.url === '/') response.writeHead(302, { Location: PLANTS }).end()
-      else listener(request, response)
+      if (request.url === '/') {
+        response.writeHead(302, { Location: PLANTS }).end()
+        return
+      }
+      if (request.url?.startsWith('/?')) appendToEnd(response, ANSWER_REPORTS)
+      listener(request, response)
     })
   http.createServer = create as typeof createServer
+}
+
+/** Adds text to the end of a page. What is inline there runs before the page's modules. */
+function appendToEnd(response: ServerResponse, text: string): void {
+  const end = response.end.bind(response)
+  response.end = (chunk?: unknown) => {
+    if (chunk !== undefined) response.write(chunk)
+    return end(text)
+  }
 }
 
 /** Returns whether this machine can show a browser. Studio would start one, or a browser for terminals. */

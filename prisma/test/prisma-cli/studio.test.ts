@@ -31,7 +31,7 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter
     await close()
     const role = engine === 'postgresql' ? await newRole('keeper', 'SUPERUSER') : undefined
 
-    const { page, requested } = await openPage()
+    const { page, requested, problems } = await openPage()
     const { url, connections, browsers } = await startStudio(role?.as(database.url) ?? database.url)
     const reported = page.waitForResponse((response) => /studio_launched/.test(response.request().postData() ?? ''))
     await page.goto(url)
@@ -45,6 +45,7 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter
     // The page has reported its start to the process, which keeps the report.
     await reported
     expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([new URL(url).origin])
+    expect(problems).toEqual([])
     expect(connections().filter((host) => !LOCAL.includes(host))).toEqual([])
     expect(browsers()).toEqual([])
 
@@ -124,7 +125,7 @@ async function startStudio(databaseUrl: string): Promise<Studio> {
 }
 
 /** Opens a page that reaches only this machine, and records what it requests. */
-async function openPage(): Promise<{ page: Page; requested: URL[] }> {
+async function openPage(): Promise<{ page: Page; requested: URL[]; problems: string[] }> {
   const browser = await chromium.launchPersistentContext(temporaryFolder(), browserOptions)
   onTestFinished(() => browser.close())
   const isLocal = (address: string) => LOCAL.includes(new URL(address).hostname)
@@ -132,5 +133,10 @@ async function openPage(): Promise<{ page: Page; requested: URL[] }> {
   const page = await browser.newPage()
   const requested: URL[] = []
   page.on('request', (request) => requested.push(new URL(request.url())))
-  return { page, requested }
+  const problems: string[] = []
+  page.on('pageerror', ({ message }) => problems.push(message))
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text())
+  })
+  return { page, requested, problems }
 }
