@@ -176,10 +176,11 @@ describe.each(names)('the packed %s', (name) => {
   })
 
   test('cannot be published from its folder, and npm says how to release', { timeout: TIMEOUT }, () => {
-    // No registry listens there, and nothing gets as far as asking one.
+    // No registry listens there, and nothing gets as far as asking one. The log level may be that of `npm run --silent`.
     const registryOptions = ['--registry=http://127.0.0.1:9', '--//127.0.0.1:9/:_authToken=none', '--fetch-retries=0']
+    const options = [...registryOptions, '--loglevel=error']
     const publish = (...parameters: string[]) =>
-      spawnSync('npm', ['publish', ...parameters, ...registryOptions], { cwd: root + name, encoding: 'utf8' })
+      spawnSync('npm', ['publish', ...parameters, ...options], { cwd: root + name, encoding: 'utf8' })
     const { status, stdout, stderr } = publish()
     expect([status === 0, stdout + stderr]).toEqual([false, expect.stringContaining('Run npm run release')])
     expect(publish('--ignore-scripts', '--force').stderr).toContain('EPRIVATE')
