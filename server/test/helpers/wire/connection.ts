@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { recordStatus } from '../../../../test/helpers/server/record-statuses.ts'
+import { recordStatus } from '../../../../test/helpers/server/declared-statuses.ts'
 import { readResponse, type WireResponse } from './responses.ts'
 
 /** Opens a connection; it is closed after the test. An error shows as its close. */
