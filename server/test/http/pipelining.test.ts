@@ -1,10 +1,6 @@
 /** Several requests on a connection before the first response. */
-import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { MAX_PIPELINED } from '../../src/limits/connections.ts'
@@ -142,27 +138,4 @@ test('requests of a connection that closes are not in flight and do not begin', 
   }
   await until(async () => (await readMetric(limited, 'plant_store_requests_in_flight')) === 0)
   for (let count = 0; count < 20; count++) expect((await limited.call('/plants')).status).toBe(200)
-})
-
-describe('every request ends once, also on broken connections', () => {
-  const script = fileURLToPath(new URL('../helpers/wire/pipelining-scenario.ts', import.meta.url))
-  const runtimes = ['22', '24', '26'].map(
-    (major) => [`Node.js ${major}`, findRuntime(`node-${major}/bin/node`)] as const,
-  )
-  for (const [name, program] of [[`Node.js ${process.versions.node}`, process.execPath] as const, ...runtimes]) {
-    noteAbsence(name, program)
-    test.skipIf(!program)(`on ${name}`, { timeout: 60_000 }, async () => {
-      const parameters = ['--conditions=@plant-store/source', script]
-      const { stdout, stderr } = await promisify(execFile)(program ?? '', parameters, {
-        timeout: 50_000,
-        killSignal: 'SIGKILL',
-      })
-      const { started, ...rest } = JSON.parse(stdout)
-      // What a connection did whose requests never ended.
-      expect(stderr.replace(/^.*Warning.*\n.*\n/gm, '')).toBe('')
-      expect(started).toBeGreaterThan(100)
-      expect(rest).toEqual({ ended: started, inFlight: 0, sockets: 0 })
-    })
-  }
-  afterAll(explainSkipped)
 })
