@@ -45,9 +45,6 @@ export interface KeyServer extends AsyncDisposable {
   keys: JWK[]
   /** Responds instead of the keys, if it is set. */
   respond: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
-  stop(): Promise<void>
-  /** Starts again at the same URL. */
-  restart(): Promise<void>
 }
 
 /** Starts a key server that publishes these keys. */
@@ -57,28 +54,17 @@ export async function startKeyServer(...keys: ProviderKey[]): Promise<KeyServer>
     if (keyServer.respond) keyServer.respond(request, response)
     else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
   })
-  const start = async (port: number) => {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
-  }
-  const stop = async () => {
-    if (!server.listening) return
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  }
-  const port = await start(0)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
   const keyServer: KeyServer = {
     url: `http://127.0.0.1:${port}/jwks.json`,
     fetches: 0,
     keys: keys.map(({ jwk }) => jwk),
     respond: undefined,
-    stop,
-    restart: async () => {
-      await start(port)
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await once(server.close(), 'close')
     },
-    [Symbol.asyncDispose]: stop,
   }
   return keyServer
 }
@@ -110,7 +96,7 @@ export function useTokenIssuer(settings: Partial<Settings> = {}): TokenIssuer {
   })
   afterAll(async () => {
     await issuer.server.close()
-    await issuer.keyServer.stop()
+    await issuer.keyServer[Symbol.asyncDispose]()
   })
   return issuer
 }
