@@ -98,18 +98,6 @@ test('every script that a page names exists', () => {
   for (const name of named) expect(scripts).toHaveProperty([name ?? ''])
 })
 
-test('every setting of .env.example is in the table of server/README.md, with the same default', () => {
-  const table = readFileSync(`${root}server/README.md`, 'utf8')
-  const example = readFileSync(`${root}.env.example`, 'utf8')
-  const settings = [...example.matchAll(/^(# )?([A-Z_]+)=(.*)$/gm)]
-  expect(settings.length).toBeGreaterThan(5)
-  for (const [, comment, name, value] of settings) {
-    expect(table).toMatch(
-      new RegExp(`^\\| \`${name}\` \\| ${comment ? '' : `\`${value?.replaceAll('.', '\\.')}\``}`, 'm'),
-    )
-  }
-})
-
 test('every link of a page to a file leads to one', () => {
   const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
   expect(pages.length).toBeGreaterThan(10)
@@ -119,27 +107,4 @@ test('every link of a page to a file leads to one', () => {
       expect(existsSync(path.join(root, path.dirname(page), link)), `${page} points to ${link}`).toBe(true)
     }
   }
-})
-
-/** Reads what each contender reached in the latest benchmark on a version of Node.js. */
-function readResults(version: string): (what: string, name: string) => string | undefined {
-  const { rows } = JSON.parse(readFileSync(`${root}server/bench/results/node-${version}.json`, 'utf8'))
-  const measured: { what: string; name: string; value: string }[] = []
-  for (const row of rows) measured.push({ ...row, what: row.what || measured.at(-1)?.what })
-  return (what, name) => measured.find((row) => row.what.startsWith(what) && row.name === name)?.value
-}
-
-test('the table of server/bench/README.md is that of the latest benchmarks', () => {
-  const page = readFileSync(`${root}server/bench/README.md`, 'utf8')
-  const [on20, on24] = [readResults('v20'), readResults('v24')]
-  const row = /^\| [^|]+ \| (\d\.\d{3}) \| [\d.]+ \| (\d\.\d{3}) \| [\d.]+ \| (\d\.\d{3}) \|$/gm
-  const table = [...page.matchAll(row)].map(([, ...values]) => values)
-  const scenarios = [
-    'GET, 100 plants, 64',
-    'POST, 64 connections, durable',
-    'PostgreSQL: GET, 100',
-    'PostgreSQL: POST, 64',
-  ]
-  const expected = scenarios.map((what) => [on20(what, 'plant-store'), on24(what, 'plant-store'), on20(what, 'naive')])
-  expect(table).toEqual(expected)
 })
