@@ -1,9 +1,8 @@
-import { ScopeSchema } from '@plant-store/contract'
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
-import type { FindToken, Identity, InvalidToken } from './authentication.ts'
+import type { FindToken, InvalidToken } from './authentication.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
-import { isAccountName } from './token-store.ts'
+import { isAccountName, knownScopes } from './token-store.ts'
 
 /** An issuer whose JSON Web Tokens are accepted. */
 export interface TokenIssuer {
@@ -49,16 +48,12 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     if (!isCanonical(token)) return 'tokenInvalid'
     const claims = await readClaims(token)
     if (typeof claims === 'string') return claims
-    const { sub, exp = 0 } = claims
+    const { sub, scope, exp = 0 } = claims
     if (typeof sub !== 'string' || !isAccountName(sub)) return 'tokenInvalid'
-    const identity = { account: sub, tokenId: `${issuer} ${sub}`, scopes: readScopes(claims) }
+    const scopes = knownScopes(typeof scope === 'string' ? scope.split(' ') : [])
+    const identity = { account: sub, tokenId: `${issuer} ${sub}`, scopes }
     return { identity, expiresAt: exp * 1000 }
   }
-}
-
-function readScopes({ scope }: JWTPayload): Identity['scopes'] {
-  const named = typeof scope === 'string' ? scope.split(' ') : []
-  return ScopeSchema.options.filter((known) => named.includes(known))
 }
 
 /**

@@ -7,9 +7,7 @@ import type { FindToken } from './authentication.ts'
 import { generateToken, hashToken, isWellFormedToken } from './token-format.ts'
 
 /** A token as it is stored: everything but the token itself. */
-export interface Token extends TokenRow {
-  readonly scopes: Scope[]
-}
+export type Token = TokenRow
 
 /** What to create a token with. */
 export interface NewToken {
@@ -27,37 +25,22 @@ export type TokenState = 'active' | 'expired' | 'revoked'
 
 const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
-/** Creates, lists, revokes and finds the tokens of all accounts. */
-export interface TokenStore {
+/** Creates, lists, revokes, deletes and finds the tokens of all accounts. */
+export interface TokenStore extends Omit<Tokens, 'create'> {
   /** Creates a token. The result is the only place where it is ever seen. */
   create(token: NewToken): Promise<Token & { token: string }>
-  /** Returns all tokens, or those of an account, oldest first. */
-  list(account?: string): Promise<Token[]>
-  /** Revokes a token for good; undefined where no token has this id. */
-  revoke(id: string): Promise<Token | undefined>
-  /** Returns the tokens that expired or were revoked before a time, oldest first. */
-  listEnded(before: Date): Promise<Token[]>
-  /** Deletes tokens, which are then unknown. */
-  delete(ids: readonly string[]): Promise<void>
-  /** Returns the token with this hash, even if it is expired or revoked. */
-  find(hash: string): Promise<Token | undefined>
 }
 
 /** Creates the token store of a database. */
 export function createTokenStore(tokens: Tokens): TokenStore {
   return {
+    ...tokens,
     async create({ account, scopes = ScopeSchema.options, expiresAt = null, label = null }) {
       const token = generateToken()
       const id = randomBytes(6).toString('hex')
       const row = await tokens.create({ id, hash: hashToken(token), account, scopes, label, expiresAt })
-      return { ...toToken(row), token }
+      return { ...row, token }
     },
-
-    list: async (account) => (await tokens.list(account)).map(toToken),
-    revoke: async (id) => optional(await tokens.revoke(id)),
-    listEnded: async (before) => (await tokens.listEnded(before)).map(toToken),
-    delete: (ids) => tokens.delete(ids),
-    find: async (hash) => optional(await tokens.find(hash)),
   }
 }
 
@@ -68,7 +51,7 @@ export function findOwnToken(tokens: TokenStore): FindToken {
     if (!token) return 'tokenInvalid'
     if (tokenState(token) !== 'active') return 'tokenEnded'
     const expiresAt = token.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY
-    return { identity: { account: token.account, tokenId: token.id, scopes: token.scopes }, expiresAt }
+    return { identity: { account: token.account, tokenId: token.id, scopes: knownScopes(token.scopes) }, expiresAt }
   }
 }
 
@@ -93,10 +76,7 @@ export function logTokenEvent(
   auditLogger(logger).info({ event, tokenId: id, account, scopes, expiresAt }, event)
 }
 
-function optional(row: TokenRow | undefined): Token | undefined {
-  return row && toToken(row)
-}
-
-function toToken(row: TokenRow): Token {
-  return { ...row, scopes: ScopeSchema.array().parse(row.scopes) }
+/** Returns the scopes of this service among some names. */
+export function knownScopes(names: readonly string[]): Scope[] {
+  return ScopeSchema.options.filter((scope) => names.includes(scope))
 }
