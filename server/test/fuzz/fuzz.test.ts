@@ -2,7 +2,7 @@
 import { errorCatalogue } from '@plant-store/contract'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
+import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type Connection, openConnection } from '../helpers/wire/connection.ts'
 import type { WireResponse } from '../helpers/wire/responses.ts'
@@ -22,7 +22,7 @@ import {
   writeRequest,
 } from './requests.ts'
 
-const RUNS = isLong ? 300 : 10
+const RUNS = isNightly ? 300 : isLong ? 100 : 10
 const ACCOUNTS = 8
 const STEPS = 40
 const BODY_LIMIT = 16_384

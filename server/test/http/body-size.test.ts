@@ -98,15 +98,10 @@ describe(`a BODY_LIMIT of ${LARGE}`, { timeout: 240_000 }, () => {
     ['an integer', ['{"name":"","id":', '1', '}'], 40002, /^id: .*int64/],
     ['opening brackets', ['', '[', ''], 40001],
     ['a name of escapes', ['{"id":1,"name":"', '\\n', '"}']],
-    ['an integer of zeros', ['{"name":"","id":1', '0', '}'], 40002, /^id: .*int64/],
     ['a fraction', ['{"name":"","id":1.', '0', '1}'], 40002, /^id: .*int64/],
-    ['an exponent', ['{"name":"","id":1e', '1', '}'], 40002, /^id: .*int64/],
     ['a negative exponent', ['{"name":"","id":1e-', '1', '}'], 40002, /^id: .*int64/],
-    ['an id that is text', ['{"name":"","id":"', '1', '"}'], 40002, /^id: .*int64/],
     ['a lone surrogate at the end', ['{"id":1,"name":"', 'ж', '\\ud800"}'], 40002, /^name: .*surrogate/],
-    ['invalid escapes', ['{"id":1,"name":"', '\\q', '"}'], 40001],
     ['a string without an end', ['{"id":1,"name":"', 'ж', ''], 40001],
-    ['digits without an end', ['{"id":', '1', ''], 40001],
   ]
 
   // Each takes seconds.
