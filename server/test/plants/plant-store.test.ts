@@ -42,17 +42,6 @@ const plant = (id: number, name = 'Ficus', tag?: string) => ({
   ...(tag !== undefined && { tag }),
 })
 
-test('a plant is stored as a row and returned as it was sent', async () => {
-  const plants = createPlants()
-  const store = createPlantStore(plants)
-  expect(await store.create('alice', plant(1))).toStrictEqual({ name: 'Ficus' })
-  expect(await store.create('alice', plant(2, 'Ficus', ''))).toStrictEqual({ name: 'Ficus', tag: '' })
-  expect(plants.batches.flat()).toEqual([
-    { account: 'alice', id: '1', name: 'Ficus', tag: null },
-    { account: 'alice', id: '2', name: 'Ficus', tag: '' },
-  ])
-})
-
 test('a plant that is deleted each time before it can be compared is not reported as taken', async () => {
   const plants = createPlants()
   const isGone = ({ id }: { id: string }) => id === '1'
@@ -62,25 +51,6 @@ test('a plant that is deleted each time before it can be compared is not reporte
   expect(await Promise.allSettled(again)).toEqual([
     { status: 'rejected', reason: expect.objectContaining({ reason: 'unavailable', headers: { 'Retry-After': '1' } }) },
     { status: 'fulfilled', value: { name: 'Ficus' } },
-  ])
-})
-
-test('in one batch, an id with the same content succeeds and one with other content is rejected', async () => {
-  const store = createPlantStore(createPlants())
-  await store.create('alice', plant(1))
-  const created = [
-    store.create('alice', plant(1)),
-    store.create('alice', plant(1, 'Monstera')),
-    store.create('alice', plant(1, 'Ficus', 'fig')),
-    store.create('bob', plant(1, 'Monstera')),
-  ]
-  const message = expect.stringContaining('id: is taken')
-  const taken = { status: 'rejected', reason: expect.objectContaining({ reason: 'idTaken', message }) }
-  expect(await Promise.allSettled(created)).toEqual([
-    { status: 'fulfilled', value: { name: 'Ficus' } },
-    taken,
-    taken,
-    { status: 'fulfilled', value: { name: 'Monstera' } },
   ])
 })
 

@@ -61,6 +61,7 @@ test('new, duplicate, conflicting and invalid plants in one burst each get their
     [`{"id":${100 + round},"name":"new ${round}"}`, 200],
     ['{"id":1,"name":"stored"}', 200],
     ['{"id":1,"name":"conflicting"}', 400],
+    ['{"id":1,"name":"stored","tag":"other"}', 400],
     ['{"id":"1","name":"invalid"}', 400],
   ]).flat()
   const statuses = await Promise.all(burst.map(async ([body]) => (await post(body)).status))
