@@ -60,6 +60,9 @@ describe.each([
     },
   )
 
+  // Which Node.js the machine has makes no difference any more: one of them is enough.
+  if (node === 'node-24') return
+
   test.skipIf(!machine)('set-up does nothing twice, and does again what a change has made stale', async () => {
     const written = async () => (await stat(`${clone}/prisma/src/generated/sqlite/client.ts`)).mtimeMs
     const first = await written()
