@@ -1,4 +1,4 @@
-// Functions that run in the page, see measure-page.ts.
+// Runs in the page, see findFaintTexts in open-docs-page.ts.
 
 /** Finds visible texts by the contrast of WCAG 2.2 to the nearest background. */
 function findFaintTexts(min) {
@@ -33,51 +33,7 @@ function luminance(color) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** Finds elements that reach over the edge of the responses, the operation or the window that they are in. */
-function findWideElements() {
-  return [...document.querySelectorAll('body *')]
-    .filter((element) => element.checkVisibility() && !isScrolled(element.parentElement))
-    .filter((element) => {
-      const container = element.parentElement.closest('.responses-inner, .opblock') ?? document.documentElement
-      const edge = container.getBoundingClientRect().right - Number.parseFloat(getComputedStyle(container).paddingRight)
-      return element.getBoundingClientRect().right > edge + 1
-    })
-    .map((element) => `${element.tagName} ${element.className}`)
-}
-
-function isScrolled(element) {
-  if (!element) return false
-  return ['auto', 'scroll'].includes(getComputedStyle(element).overflowX) || isScrolled(element.parentElement)
-}
-
-/** Returns the text of an element in the lines that it is shown in. */
-function linesOf(selector) {
-  const lines = new Map()
-  const range = document.createRange()
-  for (const text of textsOf(document.querySelector(selector))) {
-    for (const { index, 0: word } of text.data.matchAll(/\S+/g)) {
-      range.setStart(text, index)
-      range.setEnd(text, index + word.length)
-      // A word that is broken has a rectangle in each line.
-      for (const { top } of range.getClientRects()) lines.set(top, [...(lines.get(top) ?? []), word])
-    }
-  }
-  return [...lines.values()].map((words) => words.join(' '))
-}
-
-/** Returns what is copied when an element is selected. */
-function copyOf(selector) {
-  getSelection().selectAllChildren(document.querySelector(selector))
-  return getSelection().toString()
-}
-
 function textsOf(node) {
   return node.nodeType === Node.TEXT_NODE ? [node] : [...node.childNodes].flatMap(textsOf)
 }
-
-/** Returns the background of the first element. */
-function backgroundOf(selector) {
-  return getComputedStyle(document.querySelector(selector)).backgroundColor
-}
-
-globalThis.inPage = { backgroundOf, copyOf, findFaintTexts, findWideElements, linesOf }
+globalThis.findFaintTexts = findFaintTexts

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 
@@ -86,4 +87,17 @@ export async function openDocsPage(
       await page.screenshot({ path, fullPage: true, clip: { x: 0, y: 0, width: 1200, height: y + height } })
     },
   }
+}
+
+/** Not an import: its types are those of a browser. */
+const inPage = readFileSync(new URL('in-page.js', import.meta.url), 'utf8')
+
+/** Returns the visible texts with less contrast than 4.5, the minimum of WCAG 2.2 level AA, with their colors. */
+export function findFaintTexts(page: Page): Promise<object[]> {
+  return page.evaluate(`(() => { ${inPage}\nreturn findFaintTexts(4.5) })()`)
+}
+
+/** Returns the color behind the first element that matches. */
+export function backgroundOf(page: Page, selector: string): Promise<string> {
+  return page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(selector)})).backgroundColor`)
 }
