@@ -38,6 +38,8 @@ describe('a body that is not JSON gets a 400 (40001)', () => {
     ['neither a body nor a length', postHead({ Connection: 'close' })],
     ['a duplicate key', post('{"id":1,"\\u0069d":2,"name":"Ficus"}')],
     ['a duplicate key in an unknown field', post('{"id":1,"name":"Ficus","other":{"a":1,"a":2}}')],
+    ['a duplicate __proto__', post('{"__proto__":1,"id":1,"name":"Ficus","__proto__":2}')],
+    ['a duplicate key without characters', post('{"id":1,"name":"Ficus","":1,"":2}')],
     ['a long duplicate key', post(`{"${LONG_KEY}":1,"${LONG_KEY}":1}`)],
     ['50 000 arrays', post(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)],
     ['20 000 objects', post(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`)],

@@ -91,19 +91,6 @@ test.each([
   expect(typeof read === 'bigint' ? BigInt.asIntN(64, read) === read : Number.isSafeInteger(read)).toBe(false)
 })
 
-test.each(['{"id":1,"\\u0069d":2}', '{"a":{"b":1,"b":2}}', '[{"":1,"":1}]', '{"__proto__":1,"__proto__":2}'])(
-  'a duplicate key is rejected: %s',
-  (text) => {
-    expect(() => parseLosslessJson(text)).toThrow(/key/)
-  },
-)
-
-test('a key __proto__ is a key and changes no prototype', () => {
-  const read = parseLosslessJson('{"__proto__":{"polluted":true}}')
-  expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
-  expect(Object.keys(read as object)).toEqual(['__proto__'])
-})
-
 test('nesting is accepted up to the limit and rejected beyond it', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   expect(parseLosslessJson(nested(MAX_DEPTH))).toEqual(JSON.parse(nested(MAX_DEPTH)))
