@@ -5,8 +5,8 @@ import { isLong, isNightly } from './test/helpers/long-tests.ts'
 // Tests mostly wait, so more files than there are cores run in parallel; the long ones work more.
 const maxWorkers = isLong ? Math.max(3, availableParallelism()) : Math.max(4, availableParallelism())
 
-/** Long, these measure times under load: they run alone, after all others. */
-const measuring = ['server/test/limits/!(memory).test.ts']
+/** Long, this measures times under load: it runs alone, after all others. */
+const measuring = ['server/test/limits/load.test.ts']
 
 /**
  * What a contributor does not wait for, with the long tests only: `PLANT_STORE_LONG_TESTS=1 npx vitest run FILE`. The other
