@@ -1,6 +1,5 @@
 import { errorMessages } from '@plant-store/contract'
-import { type ErrorCatalogue, readModel, type Source } from './model.ts'
-import { generateOperations } from './operations.ts'
+import { type ErrorCatalogue, readOperations, type Source } from './model.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
 import { comment, literal } from './typescript.ts'
@@ -9,14 +8,14 @@ const header = '// Generated from the contract by `npm run generate`. Do not edi
 
 /** Generates the SDK files, by name. */
 export function generate(source: Source): Record<string, string> {
-  const model = readModel(source)
-  const types = generateTypes(model)
-  const operations = generateOperations(model, types)
+  const { schemas } = source.document.components
+  const all = readOperations(source)
+  const { types, operations } = generateTypes(schemas, all)
   return {
     'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
-    'operations.ts': `${header}${imports(types.text, operations)}\n${operations}`,
-    'routes.ts': header + generateRoutes(model),
-    'types.ts': header + types.text,
+    'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
+    'routes.ts': header + generateRoutes(schemas, all),
+    'types.ts': header + types,
   }
 }
 

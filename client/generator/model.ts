@@ -1,4 +1,4 @@
-/** The model of an SDK: what a contract says, in the forms that the SDK has. The OpenAPI document rejects all others. */
+/** What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others. */
 import type { Content, JsonSchema, Literal, OpenApiDocument, Operation, Parameter } from '@plant-store/contract/openapi'
 
 /** What the SDK is generated from: the OpenAPI document, and the contract for what OpenAPI cannot express. */
@@ -11,67 +11,18 @@ export interface Source {
 /** The error catalogue of the contract. */
 export type ErrorCatalogue = Readonly<Record<string, { readonly code: number; readonly reason: string }>>
 
-/** A part of a request or response. */
-export type Schema =
-  | { readonly kind: 'text' | 'int64' | 'integer' | 'number' | 'boolean' }
-  | { readonly kind: 'literal'; readonly values: readonly Literal[] }
-  | { readonly kind: 'list'; readonly items: Schema }
-  | { readonly kind: 'object'; readonly fields: readonly Field[] }
-  | { readonly kind: 'record'; readonly values: Schema }
-  | { readonly kind: 'union'; readonly members: readonly Schema[] }
-  | { readonly kind: 'component'; readonly name: string }
+/** The schemas with a name. */
+export type Components = Readonly<Record<string, JsonSchema>>
 
 /** A field of an object, or a parameter. */
 export interface Field {
   readonly name: string
   readonly required: boolean
-  /** The text of its doc comment. */
-  readonly documentation: string
-  readonly schema: Schema
+  readonly schema: JsonSchema
 }
-
-/** A schema with a name. */
-interface Component {
-  readonly documentation: string
-  readonly schema: Schema
-}
-
-/** The components of a document, by name. */
-export type Components = Readonly<Record<string, Component>>
-
-/** A success status, with its content if it has any. */
-export interface ResponseModel {
-  readonly status: number
-  readonly schema: Schema | undefined
-}
-
-/** Where a parameter is. */
-export type ParameterPlace = Parameter['in']
 
 /** An operation. */
-export interface OperationModel {
-  readonly name: string
-  readonly method: string
-  /** The path, with its parameters as `{name}`. */
-  readonly path: string
-  readonly description: string
-  readonly deprecated: boolean
-  readonly parameters: Readonly<Record<ParameterPlace, readonly Field[]>>
-  readonly body: Schema | undefined
-  readonly responses: readonly ResponseModel[]
-  readonly declaredErrors: readonly number[]
-  readonly paged: boolean
-  readonly idempotent: boolean
-}
-
-/** A whole SDK. */
-export interface Model {
-  readonly components: Components
-  readonly operations: readonly OperationModel[]
-}
-
-/** The component of every error response. */
-export const ERROR = 'Error'
+export type OperationModel = ReturnType<typeof readOperation>
 
 /** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
 const RESERVED_NAMES = ['safe', 'raw', 'iterate', 'withOptions', 'then', 'toJSON', 'constructor']
@@ -81,13 +32,8 @@ export function reject(place: string, reason: string): never {
   throw new Error(`${place}: ${reason}`)
 }
 
-/** Reads the model of an SDK. */
-export function readModel({ contract, document }: Source): Model {
-  const components = Object.fromEntries(
-    Object.entries(document.components.schemas).map(([name, json]) => {
-      return [name, { documentation: documentationOf(json), schema: readSchema(json) }]
-    }),
-  )
+/** Reads the operations of an SDK. */
+export function readOperations({ contract, document }: Source): OperationModel[] {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const { metadata = {} } = (contract as Record<string, { metadata?: object }>)[operation.operationId] ?? {}
@@ -95,7 +41,7 @@ export function readModel({ contract, document }: Source): Model {
     }),
   )
   if (operations.length === 0) reject('The contract', 'has no operation; add one')
-  return { components, operations }
+  return operations
 }
 
 function readOperation(
@@ -103,97 +49,80 @@ function readOperation(
   method: string,
   path: string,
   { paged = false, idempotent = true }: { readonly paged?: boolean; readonly idempotent?: boolean },
-): OperationModel {
+) {
   if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
   const statuses = Object.keys(responses).map(Number)
-  const fieldsOf = (place: ParameterPlace): Field[] =>
-    parameters.filter((parameter) => parameter.in === place).map((parameter) => readField(parameter, parameter.schema))
   return {
     name,
     method,
+    /** The path, with its parameters as `{name}`. */
     path,
     description: description ?? summary ?? name,
     deprecated,
-    parameters: { path: fieldsOf('path'), query: fieldsOf('query'), header: fieldsOf('header') },
-    body: readContent(requestBody?.content),
+    pathParameters: fieldsIn('path', parameters),
+    query: fieldsIn('query', parameters),
+    headers: fieldsIn('header', parameters),
+    body: schemaOf(requestBody?.content),
+    /** Each success status, with the schema of its content if it has any. */
     responses: statuses
       .filter((status) => status < 300)
-      .map((status) => ({ status, schema: readContent(responses[status]?.content) })),
+      .map((status) => ({ status, schema: schemaOf(responses[status]?.content) })),
     declaredErrors: statuses.filter((status) => status >= 400),
     paged,
     idempotent,
   }
 }
 
-function readContent(content: Content | undefined): Schema | undefined {
-  return content && readSchema(content['application/json'].schema)
+function fieldsIn(place: Parameter['in'], parameters: readonly Parameter[]): Field[] {
+  return parameters
+    .filter((parameter) => parameter.in === place)
+    .map(({ name, required = false, schema }) => ({ name, required, schema }))
 }
 
-function readField({ name, required = false }: { name: string; required?: boolean }, json: JsonSchema): Field {
-  return { name, required, documentation: documentationOf(json), schema: readSchema(json) }
+function schemaOf(content: Content | undefined): JsonSchema | undefined {
+  return content?.['application/json'].schema
 }
 
-function readSchema(json: JsonSchema = {}): Schema {
-  const { $ref, anyOf, type, format, enum: values = 'const' in json ? [json.const ?? null] : undefined } = json
-  if ($ref !== undefined) return { kind: 'component', name: $ref.slice($ref.lastIndexOf('/') + 1) }
-  if (anyOf) return readUnion(anyOf.map(readSchema))
-  if (values) return { kind: 'literal', values }
-  if (type === 'string') return { kind: 'text' }
-  if (type === 'null') return { kind: 'literal', values: [null] }
-  if (type === 'array') return { kind: 'list', items: readSchema(json.items) }
-  if (type === 'integer') return { kind: format === 'int64' ? 'int64' : 'integer' }
-  if (type !== 'object') return { kind: type ?? reject('The document', 'has a schema without a type') }
-  const { properties, required = [], additionalProperties } = json
-  if (!properties && additionalProperties) return { kind: 'record', values: readSchema(additionalProperties) }
-  const fields = Object.entries(properties ?? {})
-  return {
-    kind: 'object',
-    fields: fields.map(([name, field]) => readField({ name, required: required.includes(name) }, field)),
+/** Lists the fields of an object. */
+export function fieldsOf({ properties = {}, required = [] }: JsonSchema): Field[] {
+  return Object.entries(properties).map(([name, schema]) => ({ name, required: required.includes(name), schema }))
+}
+
+/** Lists the values of a literal. */
+export function valuesOf(schema: JsonSchema): readonly Literal[] | undefined {
+  if (schema.type === 'null') return [null]
+  return schema.enum ?? (schema.const === undefined ? undefined : [schema.const])
+}
+
+export function isInt64({ type, format }: JsonSchema): boolean {
+  return type === 'integer' && format === 'int64'
+}
+
+/** Returns the name of the component that a reference leads to. */
+export function targetOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1)
+}
+
+/** Lists the alternatives of a schema, which are neither unions nor references. */
+export function alternativesOf(schema: JsonSchema, components: Components): JsonSchema[] {
+  const target = schema.$ref === undefined ? schema : components[targetOf(schema.$ref)]
+  if (target?.$ref !== undefined) return alternativesOf(target, components)
+  return target?.anyOf?.flatMap((member) => alternativesOf(member, components)) ?? (target ? [target] : [])
+}
+
+/** Collects schemas with all their parts, also in the components that they refer to. */
+export function collectParts(
+  schemas: readonly (JsonSchema | false | undefined)[],
+  components: Components,
+  parts = new Set<JsonSchema>(),
+): Set<JsonSchema> {
+  for (const schema of schemas) {
+    if (!schema || parts.has(schema)) continue
+    parts.add(schema)
+    const { $ref, items, additionalProperties, anyOf = [], properties = {} } = schema
+    const target = $ref === undefined ? undefined : components[targetOf($ref)]
+    collectParts([target, items, additionalProperties, ...anyOf, ...Object.values(properties)], components, parts)
   }
-}
-
-/** Creates a union without unions in it, and with all literals in one. */
-function readUnion(members: readonly Schema[]): Schema {
-  const flat = members.flatMap((member) => (member.kind === 'union' ? member.members : [member]))
-  const values = flat.flatMap((member) => (member.kind === 'literal' ? member.values : []))
-  const others = flat.filter(({ kind }) => kind !== 'literal')
-  const all: Schema[] = values.length > 0 ? [...others, { kind: 'literal', values: [...new Set(values)] }] : others
-  return all.length === 1 && all[0] ? all[0] : { kind: 'union', members: all }
-}
-
-/** Writes the doc comment of a value: description, format, default, example and deprecation. */
-function documentationOf({ title = '', description = title, ...json }: JsonSchema): string {
-  const format = json.type === 'string' && json.format !== undefined && `Format: ${json.format}.`
-  const tags = [
-    json.default !== undefined && `@default ${JSON.stringify(json.default)}`,
-    json.examples && `@example ${JSON.stringify(json.examples[0])}`,
-    json.deprecated && '@deprecated',
-  ]
-  return [[description, format].filter(Boolean).join(' '), ...tags].filter(Boolean).join('\n\n')
-}
-
-/** Returns a schema that is not a reference to a component. */
-export function resolve(schema: Schema, components: Components): Schema {
-  const target = schema.kind === 'component' && components[schema.name]
-  return target ? resolve(target.schema, components) : schema
-}
-
-/** Returns the direct parts of a schema. */
-export function partsOf(schema: Schema): readonly Schema[] {
-  if (schema.kind === 'list') return [schema.items]
-  if (schema.kind === 'record') return [schema.values]
-  if (schema.kind === 'union') return schema.members
-  return schema.kind === 'object' ? schema.fields.map((field) => field.schema) : []
-}
-
-/** Returns what an operation sends. */
-export function schemasOfRequest({ body, parameters }: OperationModel): Schema[] {
-  const fields = Object.values(parameters).flat()
-  return [...(body ? [body] : []), ...fields.map(({ schema }) => schema)]
-}
-
-/** Returns what an operation receives. */
-export function schemasOfResponse({ responses }: OperationModel): Schema[] {
-  return responses.flatMap(({ schema }) => schema ?? [])
+  return parts
 }

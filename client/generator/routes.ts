@@ -1,13 +1,13 @@
-import type { Literal } from '@plant-store/contract/openapi'
+import type { JsonSchema } from '@plant-store/contract/openapi'
 import {
+  alternativesOf,
   type Components,
   type Field,
-  type Model,
+  fieldsOf,
+  isInt64,
   type OperationModel,
-  type ParameterPlace,
   reject,
-  resolve,
-  type Schema,
+  valuesOf,
 } from './model.ts'
 import { generateImports, literal, propertyName } from './typescript.ts'
 
@@ -22,160 +22,130 @@ const modules = {
 }
 
 /** Generates the route table, which composes the writers of each request and the readers of each response. */
-export function generateRoutes(model: Model): string {
-  const { operations } = model
-  const names = operations.map(({ name }) => `'${name}'`).join(' | ')
-  const routes = operations.map((operation) => generateRoute(operation, model)).join('')
+export function generateRoutes(components: Components, operations: readonly OperationModel[]): string {
+  const routes = operations.map(generateRoute).join('')
   return [
     `${generateImports(routes, modules)}import type { Route } from '../wire/read.ts'\n`,
-    `/** The name of an operation. */\nexport type OperationName = ${names}\n`,
+    `/** The name of an operation. */\nexport type OperationName = ${operations.map(({ name }) => `'${name}'`).join(' | ')}\n`,
     '/** How to send each operation, and how the service may respond. */\n' +
       `export const routes: Record<OperationName, Route> = {\n${routes}}\n`,
   ].join('\n')
-}
 
-function generateRoute(operation: OperationModel, { components }: Model): string {
-  const { name, method, path, parameters, body, responses, declaredErrors, paged, idempotent } = operation
-  const readers = responses.map(({ status, schema }) => {
-    return `${status}: ${generateReader(schema, components, `${name}: response ${status}`)}`
-  })
-  const write = (place: ParameterPlace) =>
-    parameters[place].length > 0 &&
-    `fields(${writeFields(parameters[place], (schema) => writeParameter(schema, place, components))})`
-  const fields = {
-    method: literal(method),
-    path: literal(path),
-    pathParameters: write('path'),
-    body: body && generateBodyWriter(body, components),
-    query: write('query'),
-    headers: write('header'),
-    responses: `{ ${readers.join(', ')} }`,
-    paged,
-    canRetry: idempotent ? undefined : 'wasNotProcessed',
-    declaredErrors: `[${declaredErrors.join(', ')}]`,
+  function generateRoute({ name, body, ...operation }: OperationModel): string {
+    const readers = operation.responses.map(({ status, schema }) => {
+      return `${status}: ${schema ? writeReader(schema, `${name}: response ${status}`) : 'readNothing'}`
+    })
+    const fields = {
+      method: literal(operation.method),
+      path: literal(operation.path),
+      pathParameters: writeParameters(operation.pathParameters, 'text'),
+      body: body && writeBody(body),
+      query: writeParameters(operation.query, 'text'),
+      headers: writeParameters(operation.headers, 'headerText'),
+      responses: `{ ${readers.join(', ')} }`,
+      paged: operation.paged,
+      canRetry: operation.idempotent ? undefined : 'wasNotProcessed',
+      declaredErrors: `[${operation.declaredErrors.join(', ')}]`,
+    }
+    const lines = Object.entries(fields).map(([key, value]) => (value ? `    ${key}: ${value},\n` : ''))
+    return `  ${name}: {\n${lines.join('')}  },\n`
   }
-  const lines = Object.entries(fields).map(([key, value]) => (value ? `    ${key}: ${value},\n` : ''))
-  return `  ${name}: {\n${lines.join('')}  },\n`
-}
 
-function generateBodyWriter(schema: Schema, components: Components): string {
-  const target = resolve(schema, components)
-  const write = (part: Schema): string => generateBodyWriter(part, components)
-  switch (target.kind) {
-    case 'text':
-      return 'quoted(text)'
-    case 'literal':
-      return writeLiterals(target.values)
-    case 'list':
-      return `list(${write(target.items)})`
-    case 'record':
-      return `record(${write(target.values)})`
-    case 'union':
-      return `union(${target.members.map(write).join(', ')})`
-    case 'object':
-      return `object(${writeFields(target.fields, write)})`
-    default:
-      return target.kind
+  function writeBody(schema: JsonSchema): string {
+    const alternatives = alternativesOf(schema, components)
+    const values = alternatives.flatMap((alternative) => valuesOf(alternative) ?? [])
+    const [texts, others] = [true, false].map((isText) =>
+      values.filter((value) => (typeof value === 'string') === isText),
+    )
+    const writers = [
+      ...alternatives.filter((alternative) => !valuesOf(alternative)).map(writeAlternative),
+      ...(texts?.length ? [`quoted(oneOf(${texts.map(literal).join(', ')}))`] : []),
+      ...(others?.length ? [`oneOf(${others.map(literal).join(', ')})`] : []),
+    ]
+    return writers.length === 1 ? writers.join() : `union(${writers.join(', ')})`
+  }
+
+  function writeAlternative(schema: JsonSchema): string {
+    const { type, items, additionalProperties } = schema
+    if (items) return `list(${writeBody(items)})`
+    if (additionalProperties) return `record(${writeBody(additionalProperties)})`
+    if (type === 'object') return `object(${writeFields(fieldsOf(schema), writeBody)})`
+    return type === 'string' ? 'quoted(text)' : scalarOf(schema)
+  }
+
+  function writeParameters(parameters: readonly Field[], text: string): string | false {
+    return parameters.length > 0 && `fields(${writeFields(parameters, write)})`
+
+    function write(schema: JsonSchema): string {
+      const [{ items, ...target } = schema] = alternativesOf(schema, components)
+      if (items) return `each(${write(items)})`
+      const values = valuesOf(target)
+      if (values) return `oneOf(${values.map(literal).join(', ')})`
+      return target.type === 'string' ? text : scalarOf(target)
+    }
+  }
+
+  /** Generates the reader of a response. The service's own form is checked on the outside only, since it may grow. */
+  function writeReader(schema: JsonSchema, place: string): string {
+    const types = new Set(alternativesOf(schema, components).map(({ type }) => type))
+    const [type] = types.size === 1 ? types : []
+    const reader = type === 'array' ? 'readList' : type === 'object' ? 'readObject' : 'readAny'
+    const places = writeInt64s([schema], place)
+    return places === '' ? `${reader}()` : `${reader}(exactly(${places}))`
+  }
+
+  /**
+   * Writes where the int64s of a value are, by field; `[]` is each item of a list, and `*` each field of a record. The reader
+   * cannot tell alternatives apart before it has read them, so that a place has the same kind of number in all of them.
+   */
+  function writeInt64s(schemas: readonly JsonSchema[], place: string): string {
+    const alternatives = schemas.flatMap((schema) => alternativesOf(schema, components))
+    const names = alternatives.flatMap(({ items, properties = {}, additionalProperties }) => [
+      ...(items ? ['[]'] : []),
+      ...Object.keys(properties),
+      ...(additionalProperties ? ['*'] : []),
+    ])
+    const parts = [...new Set(names)].flatMap((name): [string, string][] => {
+      const own = alternatives.flatMap(({ items, properties = {}, additionalProperties }) => {
+        const part = name === '[]' ? items : (properties[name] ?? additionalProperties)
+        return part ? [part] : []
+      })
+      const text = writeInt64s(own, `${place}.${name}`)
+      return text ? [[name, text]] : []
+    })
+    const hasInt64 = alternatives.some(isInt64)
+    const isList = parts.some(([name]) => name === '[]')
+    const conflicts = hasInt64 ? parts.length > 0 || alternatives.some(isRounded) : isList && parts.length > 1
+    if (conflicts) {
+      reject(
+        place,
+        'one alternative of a union has an int64 where another has something else with numbers; use one form',
+      )
+    }
+    if (hasInt64) return "'int64'"
+    if (isList) return `[${parts[0]?.[1]}]`
+    const fields = parts.map(([name, text]) => `${propertyName(name)}: ${text}`)
+    return fields.length > 0 ? `{ ${fields.join(', ')} }` : ''
   }
 }
 
-function writeParameter(schema: Schema, place: ParameterPlace, components: Components): string {
-  const target = resolve(schema, components)
-  if (target.kind === 'list') return `each(${writeParameter(target.items, place, components)})`
-  if (target.kind === 'literal') return `oneOf(${target.values.map(literal).join(', ')})`
-  return target.kind === 'text' && place === 'header' ? 'headerText' : target.kind
+/** Whether a number in JSON is read as a `number`. */
+function isRounded(schema: JsonSchema): boolean {
+  const types = valuesOf(schema)?.map((value) => typeof value) ?? [schema.type]
+  return !isInt64(schema) && types.some((type) => type === 'number' || type === 'integer')
 }
 
-function writeLiterals(values: readonly Literal[]): string {
-  const texts = values.filter((value) => typeof value === 'string')
-  const others = values.filter((value) => typeof value !== 'string')
-  const writers = [
-    ...(texts.length > 0 ? [`quoted(oneOf(${texts.map(literal).join(', ')}))`] : []),
-    ...(others.length > 0 ? [`oneOf(${others.map(literal).join(', ')})`] : []),
-  ]
-  return writers.length === 1 ? String(writers[0]) : `union(${writers.join(', ')})`
+/** Names the writer of a number or boolean. */
+function scalarOf(schema: JsonSchema): string {
+  return isInt64(schema) ? 'int64' : String(schema.type)
 }
 
 /** Writes the required and the optional fields, as two arguments. */
-function writeFields(fields: readonly Field[], write: (schema: Schema) => string): string {
+function writeFields(fields: readonly Field[], write: (schema: JsonSchema) => string): string {
   const entries = (required: boolean): string => {
     const chosen = fields.filter((field) => field.required === required)
     if (chosen.length === 0) return '{}'
     return `{ ${chosen.map(({ name, schema }) => `${propertyName(name)}: ${write(schema)}`).join(', ')} }`
   }
   return fields.every(({ required }) => required) ? entries(true) : `${entries(true)}, ${entries(false)}`
-}
-
-/** Where the numbers of a value are, by field; `[]` is each item of a list, and `*` each field of a record. */
-type Numbers = 'int64' | 'number' | ReadonlyMap<string, Numbers>
-
-/** Generates the reader of a response. The service's own form is checked on the outside only, since it may grow. */
-function generateReader(schema: Schema | undefined, components: Components, place: string): string {
-  if (!schema) return 'readNothing'
-  const { kind } = resolve(schema, components)
-  const reader = kind === 'list' ? 'readList' : kind === 'object' || kind === 'record' ? 'readObject' : 'readAny'
-  const numbers = findNumbers(schema, components, place)
-  return numbers && hasInt64(numbers) ? `${reader}(exactly(${writePlaces(numbers)}))` : `${reader}()`
-}
-
-function findNumbers(schema: Schema, components: Components, place: string): Numbers | undefined {
-  const target = resolve(schema, components)
-  const parts = (entries: readonly (readonly [string, Schema])[]): Numbers | undefined => {
-    const found = entries.flatMap(([name, part]): [string, Numbers][] => {
-      const numbers = findNumbers(part, components, `${place}.${name}`)
-      return numbers ? [[name, numbers]] : []
-    })
-    return found.length > 0 ? new Map(found) : undefined
-  }
-  switch (target.kind) {
-    case 'int64':
-      return 'int64'
-    case 'integer':
-    case 'number':
-      return 'number'
-    case 'literal':
-      return target.values.some((value) => typeof value === 'number') ? 'number' : undefined
-    case 'list':
-      return parts([['[]', target.items]])
-    case 'record':
-      return parts([['*', target.values]])
-    case 'object':
-      return parts(target.fields.map((field) => [field.name, field.schema]))
-    case 'union':
-      return target.members
-        .map((member) => findNumbers(member, components, place))
-        .reduce((one, other) => merge(one, other, place), undefined)
-    default:
-      return undefined
-  }
-}
-
-/** Merges the numbers of alternatives, which the reader cannot tell apart before it has read them. */
-function merge(one: Numbers | undefined, other: Numbers | undefined, place: string): Numbers | undefined {
-  if (!one || !other || one === other) return one ?? other
-  if (typeof one === 'object' && typeof other === 'object' && one.has('[]') === other.has('[]')) {
-    const names = [...new Set([...one.keys(), ...other.keys()])]
-    // Every field of a record may also be a field of this name.
-    const of = (numbers: typeof one, name: string) => numbers.get(name) ?? numbers.get('*')
-    return new Map(
-      names.map((name) => [name, merge(of(one, name), of(other, name), `${place}.${name}`) as Numbers] as const),
-    )
-  }
-  if (!hasInt64(one) && !hasInt64(other)) return 'number'
-  return reject(
-    place,
-    'one alternative of a union has an int64 where another has something else with numbers; use one form',
-  )
-}
-
-function hasInt64(numbers: Numbers): boolean {
-  return typeof numbers === 'string' ? numbers === 'int64' : [...numbers.values()].some(hasInt64)
-}
-
-function writePlaces(numbers: Numbers): string {
-  if (typeof numbers === 'string') return `'${numbers}'`
-  const places = [...numbers].filter(([, part]) => hasInt64(part))
-  const [[name, items] = []] = places
-  if (name === '[]' && items) return `[${writePlaces(items)}]`
-  return `{ ${places.map(([field, part]) => `${propertyName(field)}: ${writePlaces(part)}`).join(', ')} }`
 }

@@ -1,17 +1,16 @@
+/** Generates the types of an SDK, and of its operations. */
 import { readFileSync } from 'node:fs'
+import type { JsonSchema } from '@plant-store/contract/openapi'
 import {
   type Components,
-  ERROR,
+  collectParts,
   type Field,
-  type Model,
+  fieldsOf,
+  isInt64,
   type OperationModel,
-  type ParameterPlace,
-  partsOf,
-  type ResponseModel,
   reject,
-  type Schema,
-  schemasOfRequest,
-  schemasOfResponse,
+  targetOf,
+  valuesOf,
 } from './model.ts'
 import { capitalized, comment, literal, propertyName, union } from './typescript.ts'
 
@@ -23,170 +22,187 @@ const OTHER_NAMES = [
   ...['ErrorBody', 'OperationErrors', 'OperationResponses', 'Operations', 'PagedOperationName'],
   ...['Array', 'BigInt', 'Boolean', 'Date', 'Number', 'Object', 'Promise', 'Record', 'String', 'Symbol'],
 ]
+/** The component of every error response, and its type: `Error` would shadow JavaScript's own. */
+const [ERROR, ERROR_TYPE] = ['Error', 'ErrorBody']
 
 /**
  * Whether a value is written or read: an int64 that is read is a `bigint`; one that is written may be a safe `number`.
  */
-export type Direction = 'request' | 'response'
+type Direction = 'request' | 'response'
 
 /** A type with a name. */
 interface NamedType {
   readonly name: string
   readonly documentation: string
-  readonly schema: Schema
+  readonly schema: JsonSchema
   readonly direction: Direction
 }
 
-/** The types of an SDK. */
-export interface Types {
-  /** Writes the type of a body or a response, by its name if it has one. */
-  write(content: Content): string
-  /** The declarations of all types with names. */
-  readonly text: string
+/** What an operation takes and returns, in TypeScript. */
+interface Signature {
+  readonly operation: OperationModel
+  readonly parameters: string
+  readonly responses: readonly { readonly status: number; readonly type: string }[]
 }
 
-/** Returns the name of the type of an operation's parameters. */
-export function parametersName({ name }: OperationModel, place: ParameterPlace): string {
-  return capitalized(name) + { path: 'Path', query: 'Query', header: 'Headers' }[place]
-}
-
-/** What an operation sends or returns. */
-export interface Content {
-  readonly operation: string
-  readonly direction: Direction
-  readonly schema: Schema
-  /** The status of a response, if the operation has several. */
-  readonly status: number | undefined
-}
-
-/** Returns the body of an operation, if it has one. */
-export function bodyOf({ name, body }: OperationModel): Content | undefined {
-  return body && { operation: name, direction: 'request', schema: body, status: undefined }
-}
-
-/** Returns the content of a response, if it has any. */
-export function contentOf({ name, responses }: OperationModel, response: ResponseModel): Content | undefined {
-  const { status, schema } = response
-  return schema && { operation: name, direction: 'response', schema, status: responses.length > 1 ? status : undefined }
-}
-
-/** Returns the name of the type of an operation's errors. */
-export function errorName({ name }: OperationModel): string {
-  return `${capitalized(name)}Error`
-}
-
-/** Generates a type for each component, and for what each operation takes and returns. */
-export function generateTypes({ components, operations }: Model): Types {
-  const written = findUsed(operations.flatMap(schemasOfRequest), components)
-  const read = findUsed(operations.flatMap(schemasOfResponse), components)
-  const types = [
-    ...Object.entries(components).flatMap(nameComponent),
-    ...operations.flatMap((operation) => [...nameParameters(operation), ...nameContents(operation)]),
-  ]
+/** Generates a type for each component, what each operation takes and returns, and the operations. */
+export function generateTypes(components: Components, operations: readonly OperationModel[]) {
+  const written = collectParts(operations.flatMap(schemasOfRequest), components)
+  const read = collectParts(
+    operations.flatMap(({ responses }) => responses.map(({ schema }) => schema)),
+    components,
+  )
+  const types: NamedType[] = Object.entries(components).flatMap(nameComponent)
+  const signatures = operations.map(sign)
   rejectDuplicates([...types.map(({ name }) => name), ...operations.map(errorName)])
-  return { write: writeContent, text: types.map(declare).join('\n') }
+  return { types: types.map(declare).join('\n'), operations: generateOperations(signatures) }
 
-  function writeContent(content: Content): string {
-    return needsName(content.schema) ? contentName(content) : write(content.schema, content.direction)
-  }
-
-  function write(schema: Schema, direction: Direction): string {
-    if (schema.kind === 'text') return 'string'
-    if (schema.kind === 'boolean') return 'boolean'
-    if (schema.kind === 'int64') return direction === 'response' ? 'bigint' : 'number | bigint'
-    if (schema.kind === 'literal') return union(schema.values.map(literal))
-    if (schema.kind === 'list') return writeList(write(schema.items, direction), direction)
-    if (schema.kind === 'record') return `{ [name: string]: ${write(schema.values, direction)} }`
-    if (schema.kind === 'union') return union(schema.members.map((member) => write(member, direction)))
-    if (schema.kind === 'object') return `{\n${writeFields(schema.fields, direction)}}`
-    if (schema.kind === 'component') return direction === 'request' ? inputName(schema.name) : typeName(schema.name)
-    return 'number'
-  }
-
-  function writeFields(fields: readonly Field[], direction: Direction): string {
-    return fields
-      .map(({ name, required, documentation, schema }) => {
-        const key = propertyName(name) + (required ? '' : '?')
-        const type = write(schema, direction) + (required ? '' : ' | undefined')
-        const text = `${documentation && comment(documentation, '')}${key}: ${type}\n`
-        return text.replace(/^(?=.)/gm, '  ')
-      })
-      .join('')
-  }
-
-  /** A component has a type of its own for requests only if the type for responses does not fit. */
-  function inputName(name: string): string {
-    return typeName(name) + (needsInput(name) ? 'Input' : '')
-  }
-
-  function needsInput(name: string): boolean {
-    return written.has(name) && read.has(name) && hasInt64({ kind: 'component', name }, components)
-  }
-
-  function nameComponent([name, { documentation, schema }]: [string, Components[string]]): NamedType[] {
-    const direction = written.has(name) && !read.has(name) ? 'request' : 'response'
+  function nameComponent([name, schema]: [string, JsonSchema]): NamedType[] {
+    const documentation = documentationOf(schema)
+    const direction = written.has(schema) && !read.has(schema) ? 'request' : 'response'
     const named: NamedType[] = [{ name: typeName(name), documentation, schema, direction }]
-    if (needsInput(name)) {
+    if (needsInput(schema)) {
       const text = `${documentation}\n\nAs it is sent: an integer may also be a safe \`number\`.`.trim()
-      named.push({ name: inputName(name), documentation: text, schema, direction: 'request' })
+      named.push({ name: `${typeName(name)}Input`, documentation: text, schema, direction: 'request' })
     }
     return named
   }
 
+  /** A component has a type of its own for requests only if the type for responses does not fit. */
+  function needsInput(schema: JsonSchema): boolean {
+    return written.has(schema) && read.has(schema) && [...collectParts([schema], components)].some(isInt64)
+  }
+
+  function sign(operation: OperationModel): Signature {
+    const { name, pathParameters, body, query, headers, responses } = operation
+    const path = signFields('path', `${capitalized(name)}Path`, `The path parameters of \`${name}\`.`, pathParameters)
+    const queryType = signFields('query', `${capitalized(name)}Query`, `The query of \`${name}\`.`, query)
+    const headersType = signFields('headers', `${capitalized(name)}Headers`, `The headers of \`${name}\`.`, headers)
+    const bodyType = body && nameContent(`${capitalized(name)}Body`, `The body of \`${name}\`.`, body, 'request')
+    const parameters = [path, bodyType && `body: ${bodyType}`, queryType, headersType, 'options?: CallOptions']
+    return {
+      operation,
+      parameters: parameters.filter(Boolean).join(', '),
+      responses: responses.map(({ status, schema }) => {
+        const type = `${capitalized(name)}Response${responses.length > 1 ? status : ''}`
+        return {
+          status,
+          type: schema ? nameContent(type, `A response of \`${name}\`.`, schema, 'response') : 'undefined',
+        }
+      }),
+    }
+  }
+
+  /** Writes the parameters of one place as one parameter of the method, which can be omitted if all of them can. */
+  function signFields(parameter: string, name: string, documentation: string, fields: readonly Field[]): string {
+    if (fields.length === 0) return ''
+    const required = fields.filter((field) => field.required).map((field) => field.name)
+    const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema]))
+    types.push({ name, documentation, schema: { type: 'object', properties, required }, direction: 'request' })
+    return `${parameter}${required.length > 0 ? '' : '?'}: ${name}`
+  }
+
+  /** Writes the type of a body or response, which gets a name if it is neither a component nor a list of one. */
+  function nameContent(name: string, documentation: string, schema: JsonSchema, direction: Direction): string {
+    if (!needsName(schema)) return write(schema, direction)
+    types.push({ name, documentation, schema, direction })
+    return name
+  }
+
   function declare({ name, documentation, schema, direction }: NamedType): string {
-    const text = write(schema, direction)
-    return (
-      comment(documentation || name, '') +
-      `export ${schema.kind === 'object' ? `interface ${name}` : `type ${name} =`} ${text}\n`
-    )
+    const isInterface = schema.type === 'object' && !schema.additionalProperties
+    const start = isInterface ? `interface ${name}` : `type ${name} =`
+    return `${comment(documentation || name, '')}export ${start} ${write(schema, direction)}\n`
+  }
+
+  function write(schema: JsonSchema, direction: Direction): string {
+    const { $ref, anyOf, type = '', items, additionalProperties } = schema
+    if ($ref !== undefined) {
+      const [name, target] = [targetOf($ref), components[targetOf($ref)]]
+      return typeName(name) + (direction === 'request' && target && needsInput(target) ? 'Input' : '')
+    }
+    if (anyOf) return union(anyOf.map((member) => write(member, direction)))
+    const values = valuesOf(schema)
+    if (values) return union(values.map(literal))
+    if (items) return writeList(write(items, direction), direction)
+    if (additionalProperties) return `{ [name: string]: ${write(additionalProperties, direction)} }`
+    if (type === 'object')
+      return `{\n${fieldsOf(schema)
+        .map((field) => writeField(field, direction))
+        .join('')}}`
+    if (isInt64(schema)) return direction === 'response' ? 'bigint' : 'number | bigint'
+    return type === 'integer' ? 'number' : type
+  }
+
+  function writeField({ name, required, schema }: Field, direction: Direction): string {
+    const documentation = documentationOf(schema)
+    const key = propertyName(name) + (required ? '' : '?')
+    const type = write(schema, direction) + (required ? '' : ' | undefined')
+    return `${documentation && comment(documentation, '')}${key}: ${type}\n`.replace(/^(?=.)/gm, '  ')
   }
 }
 
-function nameParameters(operation: OperationModel): NamedType[] {
-  const places = { path: 'path parameters', query: 'query', header: 'headers' }
-  return (Object.entries(places) as [ParameterPlace, string][])
-    .filter(([place]) => operation.parameters[place].length > 0)
-    .map(([place, words]) => ({
-      name: parametersName(operation, place),
-      documentation: `The ${words} of \`${operation.name}\`.`,
-      schema: { kind: 'object', fields: operation.parameters[place] },
-      direction: 'request',
-    }))
+/** Generates the list of operations, from which `src/results.ts` derives the other ways to call them. */
+function generateOperations(signatures: readonly Signature[]): string {
+  const operations = signatures.map(({ operation }) => operation)
+  const responses = signatures.map(({ operation: { name, paged }, responses }) => {
+    const types = responses.map(({ status, type }) => `${paged ? 'RawPage' : 'RawResponse'}<${type}, ${status}>`)
+    return `  ${name}: ${union(types)}\n`
+  })
+  const errors = operations.map((operation) => `  ${operation.name}: ${errorName(operation)}\n`)
+  const paged = operations.filter((operation) => operation.paged)
+  return [
+    ...operations.map(generateErrorType),
+    `/** Every operation, as it is called directly. */\nexport interface Operations {\n${signatures.map(generateMethod).join('\n')}}\n`,
+    `/** The responses of each operation, as \`raw\` returns them. */\nexport interface OperationResponses {\n${responses.join('')}}\n`,
+    `/** The errors of each operation. */\nexport interface OperationErrors {\n${errors.join('')}}\n`,
+    `/** The operations that return pages. */\nexport type PagedOperationName = ${union(paged.map(({ name }) => literal(name)))}\n`,
+  ].join('\n')
 }
 
-/** Names the bodies and responses that are neither a component nor a list of one. */
-function nameContents(operation: OperationModel): NamedType[] {
-  const contents = [bodyOf(operation), ...operation.responses.map((response) => contentOf(operation, response))]
-  return contents
-    .filter((content) => content !== undefined)
-    .filter(({ schema }) => needsName(schema))
-    .map((content) => {
-      const { direction, schema } = content
-      const words = direction === 'request' ? 'The body' : 'A response'
-      return { name: contentName(content), documentation: `${words} of \`${operation.name}\`.`, schema, direction }
-    })
+function generateErrorType(operation: OperationModel): string {
+  return (
+    `/** Every error of \`${operation.name}\`. Switch on \`kind\`. */\nexport type ${errorName(operation)} =\n` +
+    `  | DeclaredError<${union(operation.declaredErrors.map(String))}>\n  | UndeclaredError\n  | TransportError\n`
+  )
 }
 
-function contentName({ operation, direction, status }: Content): string {
-  return capitalized(operation) + (direction === 'request' ? 'Body' : `Response${status ?? ''}`)
+function generateMethod({ operation, parameters, responses }: Signature): string {
+  const { name, description, idempotent, deprecated } = operation
+  const documentation = [
+    description,
+    !idempotent && 'It is retried only if the service certainly did not process it, because it is not safe to repeat.',
+    `Errors: \`${errorName(operation)}\`.`,
+    deprecated && '@deprecated',
+  ]
+  const text = comment(documentation.filter(Boolean).join('\n\n'), '  ')
+  return `${text}  ${name}(${parameters}): Promise<${union(responses.map(({ type }) => type))}>\n`
 }
 
-function needsName(schema: Schema): boolean {
-  if (schema.kind === 'list') return needsName(schema.items)
-  return ['object', 'record', 'union', 'literal'].includes(schema.kind)
+function schemasOfRequest({ body, pathParameters, query, headers }: OperationModel): (JsonSchema | undefined)[] {
+  return [body, ...[pathParameters, query, headers].flat().map(({ schema }) => schema)]
 }
 
-/** Returns the TypeScript name of a component. `Error` would shadow JavaScript's own. */
+function errorName({ name }: OperationModel): string {
+  return `${capitalized(name)}Error`
+}
+
+function needsName(schema: JsonSchema): boolean {
+  if (schema.items) return needsName(schema.items)
+  return Boolean(schema.anyOf || valuesOf(schema)) || schema.type === 'object'
+}
+
+/** Returns the TypeScript name of a component. */
 function typeName(name: string): string {
-  if (name === ERROR) return 'ErrorBody'
+  if (name === ERROR) return ERROR_TYPE
   if (!/^[A-Z]\w*$/.test(name)) reject(name, 'a component has a name such as NewPlant; change its .meta({ id })')
-  if (name === 'ErrorBody') reject(name, 'the SDK or JavaScript uses this name; change its .meta({ id })')
+  if (name === ERROR_TYPE) reject(name, 'the SDK or JavaScript uses this name; change its .meta({ id })')
   return name
 }
 
 function rejectDuplicates(names: readonly string[]): void {
   for (const [index, name] of names.entries()) {
-    if (LIBRARY_NAMES.includes(name) || (OTHER_NAMES.includes(name) && name !== typeName(ERROR))) {
+    if (LIBRARY_NAMES.includes(name) || (OTHER_NAMES.includes(name) && name !== ERROR_TYPE)) {
       reject(name, 'the SDK or JavaScript uses this name; change a .meta({ id }) or the name of the operation')
     }
     if (names.indexOf(name) !== index) {
@@ -195,30 +211,18 @@ function rejectDuplicates(names: readonly string[]): void {
   }
 }
 
-/** Finds the components that schemas use, directly or through others. */
-function findUsed(schemas: readonly Schema[], components: Components): Set<string> {
-  const used = new Set<string>()
-  for (const schema of schemas) visit(schema)
-  return used
-
-  function visit(schema: Schema): void {
-    for (const part of partsOf(schema)) visit(part)
-    if (schema.kind !== 'component' || used.has(schema.name)) return
-    used.add(schema.name)
-    const component = components[schema.name]
-    if (component) visit(component.schema)
-  }
-}
-
-function hasInt64(schema: Schema, components: Components): boolean {
-  const target = schema.kind === 'component' ? components[schema.name]?.schema : undefined
-  return (
-    schema.kind === 'int64' ||
-    [...partsOf(schema), ...(target ? [target] : [])].some((part) => hasInt64(part, components))
-  )
-}
-
 function writeList(item: string, direction: Direction): string {
   const list = / \| /.test(item) || item.startsWith('readonly') ? `(${item})[]` : `${item}[]`
   return direction === 'request' ? `readonly ${list}` : list
+}
+
+/** Writes the doc comment of a value: description, format, default, example and deprecation. */
+function documentationOf({ title = '', description = title, ...json }: JsonSchema): string {
+  const format = json.type === 'string' && json.format !== undefined && `Format: ${json.format}.`
+  const tags = [
+    json.default !== undefined && `@default ${JSON.stringify(json.default)}`,
+    json.examples && `@example ${JSON.stringify(json.examples[0])}`,
+    json.deprecated && '@deprecated',
+  ]
+  return [[description, format].filter(Boolean).join(' '), ...tags].filter(Boolean).join('\n\n')
 }
