@@ -6,33 +6,40 @@ import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 const c = initContract()
 
 /** The scopes of a token: `read` lists plants, `write` creates them. */
-export const ScopeSchema = z.enum(['read', 'write'])
+export const ScopeSchema = z.enum(['read', 'write'], { error: "must be 'read' or 'write'" })
 
 /** A scope of a token. */
 export type Scope = z.output<typeof ScopeSchema>
 
-/** A group of operations in the OpenAPI document. */
-export interface Tag {
-  readonly name: string
-  readonly description: string
-}
+const SWITCH = { error: 'must be true or false' }
+const TAG = { error: 'must have a name and a description only' }
 
 /** What ts-rest has no field for. */
-export interface OperationMetadata {
-  /** The scope that the token must have. */
-  readonly scope: Scope
-  /** The group of the operation in the OpenAPI document. */
-  readonly tag?: Tag | undefined
-  /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
-  readonly paged?: boolean | undefined
-  /**
-   * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
-   * processed. Default: `true`.
-   */
-  readonly idempotent?: boolean | undefined
-}
+export const OperationMetadataSchema = z.strictObject(
+  {
+    /** The scope that the token must have. */
+    scope: ScopeSchema,
+    /** The group of the operation in the OpenAPI document. */
+    tag: z.strictObject({ name: z.string(), description: z.string() }, TAG).optional(),
+    /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
+    paged: z.boolean(SWITCH).optional(),
+    /**
+     * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
+     * processed. Default: `true`.
+     */
+    idempotent: z.boolean(SWITCH).optional(),
+  },
+  {
+    error: (issue) =>
+      'must be an object with scope, tag, paged and idempotent only; ' +
+      (issue.code === 'unrecognized_keys' ? `remove ${issue.keys.join(', ')}` : 'add the scope'),
+  },
+)
 
-const plantsTag: Tag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
+/** What ts-rest has no field for. */
+export type OperationMetadata = z.output<typeof OperationMetadataSchema>
+
+const plantsTag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
 const MAX_PAGE_SIZE = 1000
 const INVALID_LIMIT = { error: errorMessages.invalidLimit.replace('limit: ', '') }

@@ -1,11 +1,10 @@
-import type { AppRoute } from '@ts-rest/core'
-import { contract, type Tag } from './contract.ts'
+import { contract, type OperationMetadata } from './contract.ts'
 import { ErrorSchema, errorCatalogue } from './errors.ts'
-import { asOperation, describeOperation, metadataOf, type Operation } from './openapi/operation.ts'
+import { asOperation, describeOperation, type Operation } from './openapi/operation.ts'
 import { type Components, describe, type JsonSchema, reject } from './openapi/schema.ts'
 
-export type { Content, Operation } from './openapi/operation.ts'
-export type { Parameter } from './openapi/parameters.ts'
+export type { Operation, Parameter } from './openapi/operation.ts'
+export type { Content } from './openapi/responses.ts'
 export type { JsonSchema, Literal } from './openapi/schema.ts'
 
 /** Most generated clients are not exact here: this is what their users need to know. */
@@ -16,7 +15,7 @@ const IDS =
 
 interface NamedRoute {
   readonly name: string
-  readonly route: AppRoute
+  readonly route: ReturnType<typeof asOperation>
 }
 
 /** What the OpenAPI document needs beyond the contract. */
@@ -108,8 +107,8 @@ function withoutNames(template: string): string {
 }
 
 /** Lists each tag of the operations once. */
-function collectTags(routes: readonly NamedRoute[]): Tag[] {
-  const tags = routes.flatMap(({ route }) => metadataOf(route).tag ?? [])
+function collectTags(routes: readonly NamedRoute[]): NonNullable<OperationMetadata['tag']>[] {
+  const tags = routes.flatMap(({ route }) => route.metadata.tag ?? [])
   return [...new Map(tags.map((tag) => [tag.name, tag])).values()]
 }
 

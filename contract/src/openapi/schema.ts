@@ -60,7 +60,11 @@ const ADVICE: Readonly<Record<string, string>> = {
 }
 const NOT_TEXT =
   'rejects text, which every parameter is; use TextSchema, z.enum(), Int64TextSchema, z.stringbool() or z.codec()'
-const NUMBER_FORMATS: Readonly<Record<string, string>> = { int32: 'int32', float32: 'float', float64: 'double' }
+const NUMBER_FORMATS: Readonly<Record<string, JsonSchema>> = {
+  int32: { format: 'int32' },
+  float32: { format: 'float' },
+  float64: { format: 'double' },
+}
 const ANNOTATIONS = /^(?:title|description|deprecated|readOnly|writeOnly|\$comment|x-.*)$/
 
 /** Rejects a part of the contract. */
@@ -95,6 +99,13 @@ export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
     ...(place.direction === 'response' ? {} : (inRequests as object)),
   }
   return id === undefined ? described : refer(id, schema, described, place)
+}
+
+/** Returns a zod schema of the contract. */
+export function requireSchema(value: unknown, place: Place): z.ZodType {
+  if (typeof value === 'object' && value !== null && '_zod' in value) return value as z.ZodType
+  const reason = 'is not a schema of zod 4, which c.type() and c.otherResponse() do not have; use z, or c.noBody()'
+  return reject(place, reason)
 }
 
 /** Rejects a value that may be absent: only fields and parameters may. */
@@ -153,9 +164,12 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
     case 'null':
       return leaf(schema)
     case 'number':
-      return { ...leaf(schema), ...numberFormat(schema) }
+      return { ...leaf(schema), ...('format' in def && NUMBER_FORMATS[String(def.format)]) }
     case 'bigint':
-      return describeInt64(schema, place)
+      if ('format' in def && def.format === 'uint64') {
+        reject(place, 'may be above int64, which would be rounded; use z.int() or z.int64()')
+      }
+      return { type: 'integer', format: 'int64' }
     case 'literal':
     case 'enum':
       return describeValues(schema, place)
@@ -172,7 +186,8 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
     case 'default':
       return describeDefault(def, place)
     case 'pipe':
-      return describePipe(def, place)
+      // Described is what is sent to a codec, `.transform()`, `.pipe()` or `z.preprocess()`.
+      return describe(sentBy(def), { ...place, isList: sentBy(def) !== def.in && /query\./.test(place.name) })
     case 'optional':
     case 'readonly':
       return describe(def.innerType, place)
@@ -196,23 +211,11 @@ function describeText(schema: z.core.$ZodTypes, place: Place): JsonSchema {
   return leaf(schema)
 }
 
-function numberFormat(schema: z.core.$ZodType): JsonSchema {
-  const format = schema instanceof z.ZodNumberFormat && NUMBER_FORMATS[schema._zod.def.format]
-  return format ? { format } : {}
-}
-
-function describeInt64(schema: z.core.$ZodTypes, place: Place): JsonSchema {
-  if (schema instanceof z.ZodBigIntFormat && schema._zod.def.format === 'uint64') {
-    reject(place, 'may be above int64, which would be rounded; use z.int() or z.int64()')
-  }
-  return { type: 'integer', format: 'int64' }
-}
-
 function describeValues(schema: z.core.$ZodTypes, place: Place): JsonSchema {
   for (const value of schema._zod.values ?? []) {
     if (value === undefined) reject(place, 'undefined is not JSON; use .optional()')
     if (typeof value === 'bigint') reject(place, `a bigint such as ${value} is not JSON; use a number as the literal`)
-    if (typeof value === 'number' && !(Number.isSafeInteger(value) || value % 1)) {
+    if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
       reject(place, `JSON could round ${value}; use a safe integer as the literal, or an int64`)
     }
     if (place.direction === 'parameter' && typeof value !== 'string') reject(place, NOT_TEXT)
@@ -272,12 +275,6 @@ function describeDefault(def: z.core.$ZodDefaultDef, place: Place): JsonSchema {
   return { ...describe(def.innerType, place), default: value }
 }
 
-/** Describes what is sent to a codec, `.transform()`, `.pipe()` or `z.preprocess()`. */
-function describePipe(def: z.core.$ZodPipeDef, place: Place): JsonSchema {
-  const sent = sentBy(def)
-  return describe(sent, { ...place, isList: sent !== def.in && / query\./.test(place.name) })
-}
-
 function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {
   return def.in._zod.def.type === 'transform' ? def.out : def.in
 }
@@ -287,57 +284,53 @@ function describeUnion(options: readonly z.core.$ZodType[], place: Place): JsonS
   for (const option of options) requirePresent(option, place, 'make the whole union optional')
   const anyOf = options.map((option) => describe(option, place))
   const alternatives = anyOf.flatMap((member) => flatten(member, place.components))
-  for (const [index, one] of alternatives.entries()) {
-    if (alternatives.slice(index + 1).every((other) => canTellApart(one, other, place.components))) continue
-    reject(
-      place,
-      'the alternatives of a union must differ in their JSON type, or be objects with a required field of this name and ' +
-        'another literal each; add such a field, for example `kind`',
-    )
-  }
-  return { anyOf }
+  const [lists, objects] = ['array', 'object'].map((wanted) => alternatives.filter(({ type }) => type === wanted))
+  // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
+  const isInt64 = new Set(alternatives.filter(isNumber).map(({ format }) => format === 'int64'))
+  if (Number(lists?.length) < 2 && isInt64.size < 2 && haveKinds(objects ?? [], place.components)) return { anyOf }
+  return reject(
+    place,
+    'the alternatives of a union must differ in their JSON type, or be objects with a required field of this name and ' +
+      'another literal each; add such a field, for example `kind`',
+  )
 }
 
 function flatten(schema: JsonSchema, components: Components): JsonSchema[] {
   const resolved = resolve(schema, components)
-  return resolved.anyOf ? resolved.anyOf.flatMap((member) => flatten(member, components)) : [resolved]
+  return resolved.anyOf?.flatMap((member) => flatten(member, components)) ?? [resolved]
 }
 
-function canTellApart(one: JsonSchema, other: JsonSchema, components: Components): boolean {
-  const types = typesOf(one).filter((type) => typesOf(other).includes(type))
-  if (types.includes('array')) return false
-  // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
-  if (types.includes('number') && (one.format === 'int64') !== (other.format === 'int64')) return false
-  if (!types.includes('object')) return true
-  return (one.required ?? []).some((name) => {
-    const [own, others] = [one, other].map((each) => literalsOf(each.properties?.[name] ?? {}, components))
-    return other.required?.includes(name) && own && others && !own.some((value) => others.includes(value))
-  })
+function isNumber(schema: JsonSchema): boolean {
+  const values = valuesOf(schema)
+  return values ? values.some((value) => typeof value === 'number') : /number|integer/.test(String(schema.type))
 }
 
-function typesOf(schema: JsonSchema): string[] {
-  const { type, enum: values = 'const' in schema ? [schema.const] : undefined } = schema
-  if (values) return values.map((value) => (value === null ? 'null' : typeof value))
-  return [type === 'integer' ? 'number' : String(type)]
+/** Whether each object has a required field of one name with literals that no other has. */
+function haveKinds(objects: readonly JsonSchema[], components: Components): boolean {
+  const names = objects[0]?.required ?? []
+  const hasKind = (name: string): boolean => {
+    const kinds = objects.map(({ required, properties }) => {
+      return required?.includes(name) ? valuesOf(resolve(properties?.[name] ?? {}, components)) : undefined
+    })
+    const values = kinds.flatMap((kind) => kind ?? [])
+    return !kinds.includes(undefined) && new Set(values).size === values.length
+  }
+  return objects.length < 2 || names.some(hasKind)
 }
 
-function literalsOf(schema: JsonSchema, components: Components): readonly unknown[] | undefined {
-  const { const: value, enum: values } = resolve(schema, components)
+function valuesOf({ const: value, enum: values }: JsonSchema): readonly unknown[] | undefined {
   return values ?? (value === undefined ? undefined : [value])
 }
 
 /** Reads metadata that describes the whole value, for values whose zod schema only says how they are parsed. */
 function readOverride(override: unknown, place: Place): JsonSchema {
   const json = toJson(override, place) as JsonSchema
-  const { type = '', format, minimum, maximum } = json
+  const { type = '', format = '', minimum, maximum } = json
   const isSafe = Number(minimum) >= Number.MIN_SAFE_INTEGER && Number(maximum) <= Number.MAX_SAFE_INTEGER
-  const isInteger = type === 'integer' && (format === 'int32' || format === 'int64' || isSafe)
-  if (isInteger || ['string', 'number', 'boolean'].includes(type)) return json
-  return reject(
-    place,
-    '`override` must describe a string, a number, a boolean, or an integer with the format int32 or int64, or with safe ' +
-      'bounds; change it',
-  )
+  const isExact = type !== 'integer' || isSafe || ['int32', 'int64'].includes(format)
+  if (isExact && ['string', 'number', 'boolean', 'integer'].includes(type)) return json
+  const reason = '`override` must describe a string, a number, a boolean, or an integer with the format int32 or int64'
+  return reject(place, `${reason}, or with safe bounds; change it`)
 }
 
 /** Turns what JavaScript has into what JSON has. */
