@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { createProject, expectToCompile, generateFrom } from '../helpers/generated-sdk.ts'
 import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
-import { parseJson } from './server.ts'
+import { parseJson } from './library.ts'
 
 const c = initContract()
 const responses = { 200: z.string() }

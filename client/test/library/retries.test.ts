@@ -1,104 +1,72 @@
 /** An operation that is not safe to repeat is sent again only if the service certainly did not process it. */
 import path from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { sendError, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
-import { createLibrarySdk, type LibrarySdk } from './library-sdk.ts'
+import { type Handler, sendError, startTinyServer } from '../helpers/tiny-server.ts'
+import { createSdk, library } from './library.ts'
 
-let sdk: LibrarySdk
+let sdk: Awaited<ReturnType<typeof createSdk>>
 beforeAll(async () => {
-  sdk = await createLibrarySdk()
+  sdk = await createSdk(library)
 })
 
-const RETRIES = 1
-const book = { title: 'Kindred', genre: 'novel', authors: [], price: 1, available: true }
-const loan = { book: 1, member: 'Ada' }
+const book = { title: 'Kindred', genre: 'novel', authors: [], price: 1 }
 
-/** Calls an operation that is safe to repeat, and one that is not; returns the error of each. */
-function callBoth(options: object): Promise<[repeatable: unknown, other: unknown]> {
-  const { direct } = sdk.createClient({ token: 'pst_test', retries: RETRIES, ...options })
-  const errorOf = (call: Promise<unknown> | undefined) => call?.catch((error: unknown) => error)
-  return Promise.all([errorOf(direct['putBook']?.({ id: 1 }, book)), errorOf(direct['borrowBook']?.(loan))])
+/** Calls an operation that is safe to repeat, and one that is not; returns the attempts and the error of each. */
+async function callBoth(options: object) {
+  const { raw } = sdk.createClient({ token: 'pst_test', retries: 1, ...options })
+  const calls = [raw['putBook']?.({ id: 1 }, book), raw['borrowBook']?.({ book: 1, member: 'Ada' })]
+  const errors = await Promise.all(calls.map((call) => call?.catch((error: unknown) => error)))
+  return errors as { kind: string; attempts: number }[]
 }
 
-/** Counts the requests that a server received for the operation that is safe to repeat, and for the other. */
-function count({ requests }: TinyServer): [repeatable: number, other: number] {
-  const other = requests.filter(({ url }) => url.endsWith('/loans')).length
-  return [requests.length - other, other]
-}
+const respond =
+  (code: number): Handler =>
+  (response) =>
+    sendError(response, code)
 
-describe('not processed, so both are retried', () => {
-  test('connection refused', async () => {
-    const baseUrl = `http://127.0.0.1:${await freePort()}`
-    const failure = { kind: 'connection', attempts: 2 }
-    expect(await callBoth({ baseUrl })).toEqual([expect.objectContaining(failure), expect.objectContaining(failure)])
-  })
-
-  // No test may depend on a name server, so this is the error of Node.js as it is.
-  test.each(['ENOTFOUND', 'EAI_AGAIN'])('the name is unknown: %s', async (code) => {
-    const fetch = async () => {
-      throw new TypeError('fetch failed', {
-        cause: Object.assign(new Error(`getaddrinfo ${code} library.test`), { code }),
-      })
-    }
-    const unknown = { kind: 'connection', attempts: 2 }
-    const errors = await callBoth({ baseUrl: 'http://library.test', fetch })
-    expect(errors).toEqual([expect.objectContaining(unknown), expect.objectContaining(unknown)])
-  })
-
-  test.each([40800, 42900])('the service responds %s', async (code) => {
-    await using server = await startTinyServer((response) => sendError(response, code))
-    const status = { status: code / 100, attempts: 2 }
-    expect(await callBoth({ baseUrl: server.url })).toEqual([
-      expect.objectContaining(status),
-      expect.objectContaining(status),
-    ])
-    expect(count(server)).toEqual([2, 2])
-  })
-
-  test('the token is rejected', async () => {
-    await using server = await startTinyServer((response) => sendError(response, 40102))
-    await callBoth({ baseUrl: server.url, token: () => 'pst_test', retries: 0 })
-    expect(count(server)).toEqual([2, 2])
-  })
-})
-
-describe('perhaps processed, so only the one that is safe to repeat is retried', () => {
-  test.each([50000, 50200, 50300, 50400])('the service responds %s', async (code) => {
-    await using server = await startTinyServer((response) => sendError(response, code))
-    await callBoth({ baseUrl: server.url })
-    expect(count(server)).toEqual([2, 1])
-  })
-
-  test('the connection breaks before the response', async () => {
-    await using server = await startTinyServer((response) => response.destroy())
-    const [, error] = await callBoth({ baseUrl: server.url })
-    expect(count(server)).toEqual([2, 1])
-    expect(error).toMatchObject({ kind: 'connection', attempts: 1 })
-  })
-
-  test('the connection breaks in the response', async () => {
-    await using server = await startTinyServer((response) => {
+test.each<[title: string, Handler, repeatable: number, other: number, options?: object]>([
+  ...[40800, 42900].map((code): [string, Handler, number, number] => [`a ${code}`, respond(code), 2, 2]),
+  // A token that is rejected is asked for once more.
+  ['a 40102', respond(40102), 2, 2, { token: () => 'pst_test', retries: 0 }],
+  ...[50000, 50200, 50300, 50400].map((code): [string, Handler, number, number] => [`a ${code}`, respond(code), 2, 1]),
+  ['a connection that breaks before the response', (response) => response.destroy(), 2, 1],
+  [
+    'a connection that breaks in the response',
+    (response) => {
       response.writeHead(201, { 'content-type': 'application/json', 'content-length': 100 })
       response.write('{"id":', () => response.destroy())
-    })
-    await callBoth({ baseUrl: server.url })
-    expect(count(server)).toEqual([2, 1])
-  })
+    },
+    ...([2, 1] as const),
+  ],
+  ['no response in time', () => undefined, 2, 1, { timeout: 1000 }],
+  ['a malformed response', (response) => response.writeHead(201).end('<html>'), 1, 1],
+])(
+  'after $0 the one that is safe to repeat is sent $2 times, the other $3 times',
+  async (_, handler, repeatable, other, options) => {
+    await using server = await startTinyServer(handler)
+    const errors = await callBoth({ baseUrl: server.url, ...options })
+    const loans = server.requests.filter(({ url }) => url.endsWith('/loans')).length
+    expect([server.requests.length - loans, loans]).toEqual([repeatable, other])
+    expect(errors.map(({ attempts }) => attempts)).toEqual([repeatable, other])
+  },
+)
 
-  test('the service does not respond in time', async () => {
-    await using server = await startTinyServer(() => undefined)
-    const [, error] = await callBoth({ baseUrl: server.url, timeout: 1000 })
-    expect(count(server)).toEqual([2, 1])
-    expect(error).toMatchObject({ kind: 'timeout', attempts: 1 })
-  })
-})
-
-test('a malformed response is never retried', async () => {
-  await using server = await startTinyServer((response) => response.writeHead(201).end('<html>'))
-  await callBoth({ baseUrl: server.url })
-  expect(count(server)).toEqual([1, 1])
-})
+test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])(
+  'after %s nothing was sent, so both are retried',
+  async (code) => {
+    // No test may depend on a name server, so this is the error of Node.js as it is.
+    const fetch = async () => {
+      throw new TypeError('fetch failed', { cause: Object.assign(new Error(`${code} library.test`), { code }) })
+    }
+    const baseUrl = `http://127.0.0.1:${await freePort()}`
+    const errors = await callBoth({ baseUrl, ...(code !== 'ECONNREFUSED' && { fetch }) })
+    expect(errors).toMatchObject([
+      { kind: 'connection', attempts: 2 },
+      { kind: 'connection', attempts: 2 },
+    ])
+  },
+)
 
 test('an error for tests says the same about a retry as the client', async () => {
   const { createApiError } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
