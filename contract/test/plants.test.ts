@@ -28,21 +28,14 @@ test('an id is any int64, a safe integer or a bigint, and is parsed to the same 
   )
 })
 
-test('an id is accepted up to the limits of int64 and rejected beyond them', () => {
-  fc.assert(
-    fc.property(fc.constantFrom(INT64_MIN, INT64_MAX), fc.bigInt({ min: -1000n, max: 1000n }), (edge, distance) => {
-      const id = edge + distance
-      expect(isAccepted(id)).toBe(id >= INT64_MIN && id <= INT64_MAX)
-    }),
-  )
-})
-
 test.each([
   [INT64_MIN, -1n],
   [INT64_MAX, 1n],
-])('the id %s is accepted, the one beyond it is rejected', (id, step) => {
+])('the id %s is accepted, those beyond it are rejected', (id, step) => {
   expect(isAccepted(id)).toBe(true)
-  expect(firstMessage({ id: id + step, name: 'Ficus' })).toBe(NOT_INT64)
+  for (const distance of [1n, 2n, 1000n, 2n ** 63n, 2n ** 64n]) {
+    expect(firstMessage({ id: id + step * distance, name: 'Ficus' })).toBe(NOT_INT64)
+  }
 })
 
 test.each([[1.5], [2 ** 53], [Number.NaN], [1 / 0], ['1'], [''], [true], [null], [[5]], [{}], [undefined]])(
@@ -64,25 +57,8 @@ describe('an int64 in a path or query', () => {
   })
 
   const edges = [String(INT64_MAX + 1n), String(INT64_MIN - 1n), '9'.repeat(19), '1'.repeat(100)]
-  const forms = [
-    '',
-    ' ',
-    '0x10',
-    '0b1',
-    '+16',
-    ' 16',
-    '16 ',
-    '016',
-    '-0',
-    '00',
-    '1.0',
-    '1e2',
-    '١',
-    '1_000',
-    '16n',
-    'NaN',
-  ]
-  test.each([...edges, ...forms, ['16'], 16, 16n, null, undefined])('is not "%s"', (text) => {
+  const forms = ' |0x10|0b1|+16| 16|16 |016|-0|00|1.0|1e2|١|1_000|16n|NaN'.split('|')
+  test.each([...edges, ...forms, '', ['16'], 16, 16n, null, undefined])('is not "%s"', (text) => {
     const { error } = Int64TextSchema.safeParse(text)
     expect(error?.issues.map(({ message }) => message)).toEqual([NOT_INT64])
   })
