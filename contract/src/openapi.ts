@@ -1,6 +1,6 @@
 import { contract, type OperationMetadata } from './contract.ts'
 import { ErrorSchema, errorCatalogue } from './errors.ts'
-import { asOperation, describeOperation, type Operation } from './openapi/operation.ts'
+import { asOperation, describeOperation, type Operation, type Route } from './openapi/operation.ts'
 import { type Components, describe, type JsonSchema, reject } from './openapi/schema.ts'
 
 export type { Operation, Parameter } from './openapi/operation.ts'
@@ -15,7 +15,7 @@ const IDS =
 
 interface NamedRoute {
   readonly name: string
-  readonly route: ReturnType<typeof asOperation>
+  readonly route: Route
 }
 
 /** What the OpenAPI document needs beyond the contract. */
@@ -72,38 +72,34 @@ export function createOpenApiDocument({ serverUrl = '/', operations = contract }
 function describePaths(routes: readonly NamedRoute[], components: Components): Paths {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const [index, { name, route }] of routes.entries()) {
+    for (const earlier of routes.slice(0, index)) requireReachable({ name, route }, earlier)
+    const template = templateOf(route.path)
     const operation = describeOperation(name, route, components)
-    const template = route.path.replace(/:(\w+)/g, '{$1}')
-    const same = Object.keys(paths).find((other) => withoutNames(other) === withoutNames(template))
-    if (same !== undefined && same !== template) {
-      reject({ name }, `another operation has this path as ${same}; use the same names of parameters`)
-    }
-    const method = route.method.toLowerCase()
-    paths[template] ??= {}
-    if (paths[template][method]) reject({ name }, `another operation is ${route.method} ${route.path}; change it`)
-    const first = routes
-      .slice(0, index)
-      .find((other) => other.route.method === route.method && hides(other, route.path))
-    if (first) {
-      reject(
-        { name },
-        `${first.name} before it takes its requests: ${route.method} ${first.route.path} also matches ${route.path}; ` +
-          `move ${name} before ${first.name}`,
-      )
-    }
-    paths[template][method] = operation
+    paths[template] = { ...paths[template], [route.method.toLowerCase()]: operation }
   }
   return paths
 }
 
-/** Whether a router that has an operation sends it every request to a path. */
-function hides({ route }: NamedRoute, path: string): boolean {
-  const [own, others] = [route.path.split('/'), path.split('/')]
-  return own.length === others.length && own.every((part, index) => part.startsWith(':') || part === others[index])
+/** Rejects an operation whose requests a router sends to an earlier one, or whose path is that of another in other words. */
+function requireReachable({ name, route: { method, path } }: NamedRoute, earlier: NamedRoute): void {
+  const { route: other } = earlier
+  if (!covers(other.path, path)) return
+  if (path !== other.path && covers(path, other.path)) {
+    reject({ name }, `another operation has this path as ${templateOf(other.path)}; use the same names of parameters`)
+  }
+  if (method !== other.method) return
+  if (path === other.path) reject({ name }, `another operation is ${method} ${path}; change it`)
+  const reason = `${earlier.name} before it takes its requests: ${method} ${other.path} also matches ${path}`
+  reject({ name }, `${reason}; move ${name} before ${earlier.name}`)
 }
 
-function withoutNames(template: string): string {
-  return template.replace(/\{\w+\}/g, '{}')
+function covers(path: string, other: string): boolean {
+  const [parts, others] = [path.split('/'), other.split('/')]
+  return parts.length === others.length && parts.every((part, index) => part.startsWith(':') || part === others[index])
+}
+
+function templateOf(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}')
 }
 
 /** Lists each tag of the operations once. */

@@ -59,6 +59,14 @@ test('every error response is an Error, with the number and an example of each o
   }
 })
 
+test('the headers that every such response has are required', () => {
+  const retryAfter = { required: true, schema: { type: 'integer', minimum: 0 } }
+  const { 401: unauthorized, 503: unavailable } = get.responses
+  expect(unavailable.headers).toMatchObject({ 'X-Request-Id': { required: true }, 'Retry-After': retryAfter })
+  expect(unauthorized.headers['WWW-Authenticate']).toMatchObject({ required: true, schema: { type: 'string' } })
+  expect(get.responses[200].headers.Link).not.toHaveProperty('required')
+})
+
 test('every field has its specified type and format, and a description', () => {
   const text = { type: 'string' }
   expect(Plant).toMatchObject({ type: 'object', required: ['name'], properties: { name: text, tag: text } })

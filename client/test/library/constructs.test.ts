@@ -78,6 +78,16 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     "{ kind: 'id'; id: bigint } | None",
     json,
   ]),
+  // An int64 in one alternative, and an object with other numbers at the same place of another one.
+  [
+    z.union([
+      z.object({ kind: z.literal('a'), a: Int64Schema }),
+      z.object({ kind: z.literal('b'), a: z.object({ b: z.int() }) }),
+    ]),
+    "{ kind: 'a'; a: number | bigint } | { kind: 'b'; a: { b: number } }",
+    "{ kind: 'a'; a: bigint } | { kind: 'b'; a: { b: number } }",
+    '{"kind":"b","a":{"b":1}}',
+  ],
   ...[Page, z.string().transform(Number), z.preprocess(String, z.string())].map(request('"1"')),
   ...[z.stringbool()].map(request('"yes"')),
   [z.custom((value) => value === 'a').meta({ override: { type: 'string' } }), 'string', 'string', '"a"'],
@@ -278,6 +288,7 @@ describe('rejected', () => {
     .meta({ id: 'Tree' })
   const [one, other] = ['a', 'b'].map((name) => z.object({ [name]: z.string() }).meta({ id: 'Row' }))
   const big = 2n ** 53n + 1n
+  const unsupported = '() is not supported; use another schema'
   const apart = 'the alternatives of a union must differ in their JSON type'
   const bigint = 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema'
   const anyName = 'this name is not supported; rename it'
@@ -289,10 +300,8 @@ describe('rejected', () => {
     ['z.any() is not supported', z.any(), z.array(z.any()), z.record(z.string(), z.any())],
     ['contains itself, which is not supported; refer to the inner one by its id', Tree],
     ['z.lazy() is not supported; use another schema', z.lazy(() => z.string()), z.json()],
-    ['z.catch() is not supported', z.string().catch('F')],
-    ['z.prefault() is not supported', z.string().prefault('a')],
-    ['z.nonoptional() is not supported', z.nonoptional(z.string().optional())],
-    ['z.template_literal() is not supported', z.templateLiteral(['bed ', z.int()])],
+    [unsupported, z.string().catch('F'), z.string().prefault('a'), z.nonoptional(z.string().optional())],
+    [unsupported, z.templateLiteral(['bed ', z.int()]), z.file(), z.symbol(), z.promise(z.string())],
     ['z.never() is not supported; omit the field', z.never()],
     ['z.tuple() is not supported; use an object', z.tuple([z.string()], z.int())],
     ['z.intersection() is not supported', z.intersection(z.object({}), z.object({ a: z.string() }))],
@@ -314,12 +323,9 @@ describe('rejected', () => {
     ['is optional; make the whole union optional', z.union([z.string().optional(), z.int()])],
     ['z.date() is not supported; use z.iso.datetime()', z.date(), z.date().nullable().optional()],
     ['z.custom() is not supported; use another schema with .refine()', z.instanceof(Date)],
-    ['z.file() is not supported', z.file()],
     ['z.map() is not supported; use z.record()', z.map(z.string(), z.string())],
     ['z.set() is not supported; use z.array()', z.set(z.string())],
-    ['z.symbol() is not supported', z.symbol()],
     ['z.undefined() is not supported; use .optional()', z.undefined(), z.union([z.string(), z.undefined()])],
-    ['z.promise() is not supported', z.promise(z.string())],
     [apart, z.union([Int64Schema, z.number()]), z.union([z.literal(1), Int64Schema])],
     [apart, z.union([z.array(z.string()), z.array(Int64Schema)]), z.union([z.object({ a: z.int() }), z.object({})])],
     [apart, z.union([z.object({ a: Letter }), z.object({ a: z.literal('b'), c: z.int() })])],

@@ -8,6 +8,7 @@ import {
   type Components,
   describe,
   isOptional,
+  type JsonSchema,
   type Place,
   reject,
   requireFieldName,
@@ -15,11 +16,31 @@ import {
   resolve,
 } from './schema.ts'
 
-/** An operation of the OpenAPI document. */
-export type Operation = ReturnType<typeof describeOperation>
-
 /** A parameter of an operation. */
-export type Parameter = ReturnType<typeof describeParameter>
+export interface Parameter {
+  readonly in: 'path' | 'query' | 'header'
+  readonly name: string
+  readonly required?: boolean
+  readonly deprecated?: boolean
+  readonly description?: string
+  readonly schema: JsonSchema
+}
+
+/** An operation of the OpenAPI document. */
+export interface Operation {
+  readonly operationId: string
+  readonly summary?: string
+  readonly description?: string
+  readonly tags?: readonly string[]
+  readonly deprecated?: boolean
+  readonly security: readonly { readonly bearer: readonly string[] }[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: Responses
+}
+
+/** An operation of a contract. */
+export type Route = AppRoute & { readonly metadata: OperationMetadata }
 
 /** The methods that ts-rest serves, written as it compares them. */
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies AppRoute['method'][]
@@ -39,7 +60,7 @@ const PATH = /^(\/(:?[\w.~-]+)?)+$/
  *
  * @throws Error if it is a nested router, its metadata is invalid, or no server would serve it
  */
-export function asOperation(name: string, value: unknown): AppRoute & { readonly metadata: OperationMetadata } {
+export function asOperation(name: string, value: unknown): Route {
   if (!(value instanceof Object && isAppRoute(value as AppRoute))) {
     return reject({ name }, 'is not an operation; move the operations of a nested router to the top level')
   }
@@ -47,7 +68,7 @@ export function asOperation(name: string, value: unknown): AppRoute & { readonly
   if (!METHODS.includes(method)) reject({ name }, `the method ${method} is not supported; use ${METHODS.join(', ')}`)
   const [issue] = OperationMetadataSchema.safeParse(metadata).error?.issues ?? []
   if (issue) reject({ name: `${name}: ${['metadata', ...issue.path].join('.')}` }, issue.message)
-  return value as AppRoute & { metadata: OperationMetadata }
+  return value as Route
 }
 
 /**
@@ -55,7 +76,7 @@ export function asOperation(name: string, value: unknown): AppRoute & { readonly
  *
  * @throws Error with the place and the fix, if the document or the SDK cannot express a part of it
  */
-export function describeOperation(name: string, route: ReturnType<typeof asOperation>, components: Components) {
+export function describeOperation(name: string, route: Route, components: Components): Operation {
   const { scope, tag, paged = false } = route.metadata
   const place: Place = { name: `${name}: `, direction: 'request', components }
   const parameters = describeParameters(route, { ...place, direction: 'parameter' })
@@ -105,7 +126,7 @@ function asObject(headers: unknown, place: Place): unknown {
   return z.object(Object.fromEntries(Object.entries(headers).filter(([, schema]) => schema !== null)))
 }
 
-function describeFields(kind: 'path' | 'query' | 'header', value: unknown, place: Place): Parameter[] {
+function describeFields(kind: Parameter['in'], value: unknown, place: Place): Parameter[] {
   if (value === undefined) return []
   if (!(value instanceof z.ZodObject)) return reject(place, 'must be a z.object() with a field per parameter')
   const { catchall } = value.def
@@ -115,7 +136,7 @@ function describeFields(kind: 'path' | 'query' | 'header', value: unknown, place
   return Object.entries(value.shape).map(([name, field]) => describeParameter(kind, name, field, at(place, `.${name}`)))
 }
 
-function describeParameter(kind: 'path' | 'query' | 'header', name: string, value: unknown, place: Place) {
+function describeParameter(kind: Parameter['in'], name: string, value: unknown, place: Place): Parameter {
   const field = requireSchema(value, place)
   requireFieldName(name, place)
   const schema = describe(field, place)

@@ -9,7 +9,7 @@ export interface Content {
 }
 
 /** A response of an operation. */
-export interface Response {
+interface Response {
   readonly description: string
   readonly headers: Readonly<Record<string, ReturnType<typeof header>>>
   readonly content?: Content
