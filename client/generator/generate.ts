@@ -1,25 +1,27 @@
-import { errorMessages } from '@plant-store/contract'
-import { type ErrorCatalogue, readOperations, type Source } from './model.ts'
+import { errorCatalogue, errorMessages } from '@plant-store/contract'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { readOperations } from './model.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
 import { comment, literal } from './typescript.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
-/** Generates the SDK files, by name. */
-export function generate(source: Source): Record<string, string> {
-  const { schemas } = source.document.components
-  const all = readOperations(source)
+/** Generates the SDK files of a contract, by name. */
+export function generate(contract: Record<string, unknown>): Record<string, string> {
+  const document = createOpenApiDocument({ operations: contract })
+  const { schemas } = document.components
+  const all = readOperations(contract, document)
   const { types, operations } = generateTypes(schemas, all)
   return {
-    'error-codes.ts': header + generateErrorCodes(source.errorCatalogue),
+    'error-codes.ts': header + generateErrorCodes(),
     'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
     'routes.ts': header + generateRoutes(schemas, all),
     'types.ts': header + types,
   }
 }
 
-function generateErrorCodes(errorCatalogue: ErrorCatalogue): string {
+function generateErrorCodes(): string {
   const entries = Object.entries(errorCatalogue)
   const codes = entries.map(([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`)
   const messages = Object.entries(errorMessages).map(([name, text]) => `  ${name}: ${literal(text)},\n`)

@@ -1,11 +1,10 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { contract, errorCatalogue } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { contract } from '@plant-store/contract'
 import { generate } from './generate.ts'
 
 const folder = fileURLToPath(new URL('../src/generated/', import.meta.url))
-const files = generate({ contract, document: createOpenApiDocument(), errorCatalogue })
+const files = generate(contract)
 
 if (process.argv.includes('--check')) await check()
 else await write()

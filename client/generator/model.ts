@@ -1,16 +1,6 @@
 /** What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others. */
 import type { Content, JsonSchema, Literal, OpenApiDocument, Operation, Parameter } from '@plant-store/contract/openapi'
 
-/** What the SDK is generated from: the OpenAPI document, and the contract for what OpenAPI cannot express. */
-export interface Source {
-  readonly contract: object
-  readonly document: OpenApiDocument
-  readonly errorCatalogue: ErrorCatalogue
-}
-
-/** The error catalogue of the contract. */
-export type ErrorCatalogue = Readonly<Record<string, { readonly code: number; readonly reason: string }>>
-
 /** The schemas with a name. */
 export type Components = Readonly<Record<string, JsonSchema>>
 
@@ -32,8 +22,8 @@ export function reject(place: string, reason: string): never {
   throw new Error(`${place}: ${reason}`)
 }
 
-/** Reads the operations of an SDK. */
-export function readOperations({ contract, document }: Source): OperationModel[] {
+/** Reads the operations of an SDK: from the contract only what OpenAPI cannot express. */
+export function readOperations(contract: object, document: OpenApiDocument): OperationModel[] {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const { metadata = {} } = (contract as Record<string, { metadata?: object }>)[operation.operationId] ?? {}

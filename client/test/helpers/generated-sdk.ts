@@ -3,20 +3,12 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { errorCatalogue } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect } from 'vitest'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { generate } from '../../generator/generate.ts'
 
 const run = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
-
-/** Generates the SDK of other operations. */
-export function generateFrom(operations: Record<string, unknown>): Record<string, string> {
-  return generate({ contract: operations, document: createOpenApiDocument({ operations }), errorCatalogue })
-}
 
 /** Writes the SDK with other generated files to a new folder. There, the package's name leads to it. */
 export async function createProject(generated: Record<string, string>): Promise<string> {

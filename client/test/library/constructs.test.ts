@@ -6,7 +6,8 @@ import { ErrorSchema, Int64Schema, Int64TextSchema, PlantSchema, TextSchema } fr
 import { initContract } from '@ts-rest/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { createProject, expectToCompile, generateFrom } from '../helpers/generated-sdk.ts'
+import { generate } from '../../generator/generate.ts'
+import { createProject, expectToCompile } from '../helpers/generated-sdk.ts'
 import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 import { parseJson } from './library.ts'
 
@@ -212,7 +213,7 @@ let client: Record<string, (...parameters: unknown[]) => Promise<{ value: unknow
 let json = '""'
 
 beforeAll(async () => {
-  folder = await createProject(generateFrom(contract))
+  folder = await createProject(generate(contract))
   server = await startTinyServer((response, { method }) => {
     if (method === 'POST') response.writeHead(204).end()
     else response.writeHead(200, { 'content-type': 'application/json' }).end(json)
@@ -233,13 +234,13 @@ test.each(values.map((row, index) => [index, row[3], ...row] as const))('value %
   if (response) {
     json = text
     expect(await client[`read${index}`]?.()).toEqual(parseJson(text))
-  } else expect(() => generateFrom({ getBed: operationWith('response', value) })).toThrow('getBed: response')
+  } else expect(() => generate({ getBed: operationWith('response', value) })).toThrow('getBed: response')
 
   if (request) {
     await client[`write${index}`]?.(parseJson(text))
     expect(server.requests.at(-1)?.body).toBe(text)
     expect(z.object({ value }).safeParse(parseJson(text))).toMatchObject({ success: true })
-  } else expect(() => generateFrom({ getBed: operationWith('request', value) })).toThrow('getBed: body')
+  } else expect(() => generate({ getBed: operationWith('request', value) })).toThrow('getBed: body')
 })
 
 test.each(parameters.map((row, index) => [index, ...row] as const))('parameter %i in %s is sent', async (...row) => {
@@ -260,7 +261,7 @@ test.each(parameters.map((row, index) => [index, ...row] as const))('parameter %
 test.each(operations.map(([operation, ...texts]) => [texts, operation] as const))(
   '%j is in the SDK',
   (texts, operation) => {
-    const text = Object.values(generateFrom({ getBed: { ...getBed, ...operation } })).join('\n')
+    const text = Object.values(generate({ getBed: { ...getBed, ...operation } })).join('\n')
     // Comments are wrapped.
     for (const part of texts) expect(text.replace(/\s+\*?\s*/g, ' ')).toContain(part)
   },
@@ -337,7 +338,7 @@ describe('rejected', () => {
   ])('in a request and a response: %s', (reason, ...schemas) => {
     for (const schema of schemas) {
       for (const place of ['request', 'response']) {
-        expect(() => generateFrom({ getBed: operationWith(place, schema as z.ZodType) })).toThrow(reason)
+        expect(() => generate({ getBed: operationWith(place, schema as z.ZodType) })).toThrow(reason)
       }
     }
   })
@@ -386,7 +387,7 @@ describe('rejected', () => {
   ])('in a %s: %s', (place, reason, ...schemas) => {
     for (const schema of schemas) {
       for (const each of place === 'parameter' ? ['query', 'headers', 'pathParams'] : [place]) {
-        expect(() => generateFrom({ getBed: operationWith(each, schema as z.ZodType) })).toThrow(reason)
+        expect(() => generate({ getBed: operationWith(each, schema as z.ZodType) })).toThrow(reason)
       }
     }
   })
@@ -453,7 +454,7 @@ describe('rejected', () => {
     ['metadata.idempotent: must be true or false', { metadata: { scope: 'read', idempotent: 'false' } }],
     ['metadata.tag: must have a name and a description only', { metadata: { scope: 'read', tag: 'beds' } }],
   ])('in an operation: %s', (reason, ...changes) => {
-    for (const change of changes) expect(() => generateFrom({ getBed: { ...getBed, ...change } })).toThrow(reason)
+    for (const change of changes) expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
   })
 
   const bed = { ...getBed, path: '/beds/:id', pathParams: id }
@@ -488,7 +489,7 @@ describe('rejected', () => {
       c.router({ getBed: { ...getBed, headers: id } } as never, { baseHeaders: id } as never),
     ],
   ])('in a contract: %s', (reason, contract) => {
-    expect(() => generateFrom(contract)).toThrow(reason)
+    expect(() => generate(contract)).toThrow(reason)
   })
 
   test('no operations that a router can tell apart', () => {
@@ -498,7 +499,7 @@ describe('rejected', () => {
       { bed, count: { ...count, method: 'DELETE' } },
       { rows, count: inner },
     ]) {
-      generateFrom(operations)
+      generate(operations)
     }
   })
 })

@@ -6,7 +6,8 @@ import { contract, ErrorSchema } from '@plant-store/contract'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as z from 'zod'
-import { createProject, expectToCompile, generateFrom } from '../helpers/generated-sdk.ts'
+import { generate } from '../../generator/generate.ts'
+import { createProject, expectToCompile } from '../helpers/generated-sdk.ts'
 import { createSdk, FIRST_LOAN, library, startLibraryServer } from './library.ts'
 
 const MIN = -(2n ** 63n)
@@ -112,7 +113,7 @@ test('raw has the status of each success, safe the data or the error, and iterat
 
 /** Bundles the SDK of a contract as an app would, and returns it minified. */
 async function bundle(operations: Record<string, unknown>): Promise<string> {
-  const folder = await createProject(generateFrom(operations))
+  const folder = await createProject(generate(operations))
   const contents = `export { createPlantStoreClient } from './index.ts'`
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: path.join(folder, 'src') },

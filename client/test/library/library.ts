@@ -18,7 +18,8 @@ import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type NextFunction, type Request, type Response } from 'express'
 import { parse, stringify } from 'lossless-json'
 import * as z from 'zod'
-import { createProject, generateFrom } from '../helpers/generated-sdk.ts'
+import { generate } from '../../generator/generate.ts'
+import { createProject } from '../helpers/generated-sdk.ts'
 
 const c = initContract()
 const read: OperationMetadata = { scope: 'read' }
@@ -276,7 +277,7 @@ type Client = Record<string, Call> & Record<'safe' | 'raw' | 'iterate', Record<s
 
 /** Generates the SDK of a contract. */
 export async function createSdk(operations: Record<string, unknown>) {
-  const generated = generateFrom(operations)
+  const generated = generate(operations)
   const folder = await createProject(generated)
   const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
   return { folder, generated, createClient: createPlantStoreClient as (options: object) => Client }
