@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -29,6 +29,7 @@ const newUrl = {
   PostgreSQL: () => server.url(`copy${++databases}`),
 }
 type Engine = keyof typeof newUrl
+const ENGINES = ['SQLite', 'PostgreSQL'] as const
 
 const DIRECTIONS: [Engine, Engine][] = [
   ['SQLite', 'PostgreSQL'],
@@ -156,7 +157,21 @@ describe.each(DIRECTIONS)('from %s to %s', (from, to) => {
   })
 })
 
-describe.each<Engine>(['SQLite', 'PostgreSQL'])('a target of %s', (to) => {
+/** Copies in a process that kills itself in the middle. */
+const COPY_AND_DIE = `
+  import { copyDatabase } from ${JSON.stringify(new URL('../src/copy-database.ts', import.meta.url))}
+  const [from, to] = process.argv.slice(1).map((url) => ({ url, setting: 'x' }))
+  await copyDatabase(from, to, { onProgress: () => process.kill(process.pid, 'SIGKILL') })`
+
+describe.each(ENGINES)('a target of %s', (to) => {
+  test('is empty after kill -9 in the middle, and the same copy succeeds', async () => {
+    const [source, target] = [await createWithPlants(newUrl.SQLite(), MANY), await createMigrated(newUrl[to]())]
+    const parameters = ['--input-type=module', '--eval', COPY_AND_DIE, source, target]
+    const { signal } = spawnSync(process.execPath, parameters, { stdio: 'inherit' })
+    expect([signal, await countPlants(target)]).toEqual(['SIGKILL', 0])
+    expect(await copy(source, target)).toMatchObject({ plants: MANY })
+  })
+
   test.each([
     ['Plant', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('x', 'x', 'private')`],
     ['Token', `INSERT INTO "Token" ("id", "hash", "account", "scopes") VALUES ('x', 'x', 'private', 'read')`],
@@ -204,7 +219,7 @@ test('a source that does not exist or is not migrated is rejected with what to r
 
 test('the error of a statement names the database, in one line', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
-  for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+  for (const engine of ENGINES) {
     const target = newUrl[engine]()
     await createMigrated(target)
     const reject = 'CREATE UNIQUE INDEX "reject" ON "Plant" ((1 / ("seq" - 1)))'
@@ -222,7 +237,7 @@ test('a text with NUL, which only SQLite stores, and an invalid time are rejecte
   ]) {
     const source = await createWithPlants(newUrl.SQLite(), 3)
     await runSql(source, `UPDATE "Plant" SET ${set} WHERE "seq" = 2`)
-    for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+    for (const engine of ENGINES) {
       await expect(copy(source, newUrl[engine]())).rejects.toThrow(`has ${reason}: change it and retry`)
     }
   }
@@ -236,7 +251,7 @@ test('times that were written to SQLite by hand are copied to the millisecond', 
      UPDATE "Plant" SET "createdAt" = 1700000000123 WHERE "seq" = 2;
      UPDATE "Plant" SET "createdAt" = '1969-12-31T23:59:59.999Z' WHERE "seq" = 3`,
   )
-  for (const engine of ['SQLite', 'PostgreSQL'] as const) {
+  for (const engine of ENGINES) {
     const target = newUrl[engine]()
     await copy(source, target)
     const times = (await readStoredRows(target)).plants.map(({ createdAt }) => createdAt)
@@ -244,7 +259,7 @@ test('times that were written to SQLite by hand are copied to the millisecond', 
   }
 })
 
-test.each<Engine>(['SQLite', 'PostgreSQL'])('a batch of %s has fewer rows where they are long', async (engine) => {
+test.each(ENGINES)('a batch of %s has fewer rows where they are long', async (engine) => {
   const url = newUrl[engine]()
   await createMigrated(url)
   const database = await openDatabase(url)

@@ -1,18 +1,17 @@
-/** The command copy, in processes of their own. */
+/** The command copy: what is copied is in prisma/test/copy-database.test.ts. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { query, runSql } from '../../../test/helpers/database/databases.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type Connection, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { addPlants, countPlants, createMigrated, createWithPlants } from '../../../test/helpers/database/stored-rows.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-
-if (!isLong) console.log('server/test/commands/copy.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 if (!isLong) console.log('Skipped: a copy of a million plants (PLANT_STORE_LONG_TESTS=1 runs it)')
 
@@ -27,11 +26,7 @@ const newUrl = {
   SQLite: () => temporaryDatabase().url,
   PostgreSQL: () => postgresql.url(`copy${++databases}`),
 }
-type Engine = keyof typeof newUrl
-const ENGINES = ['SQLite', 'PostgreSQL'] as const
-
-const copy = (from: string, to: string, environment?: Record<string, string>) =>
-  runCommand(['copy', '--from', from, '--to', to], environment)
+const copy = (from: string, to: string) => runInProcess(['copy', '--from', from, '--to', to])
 
 /** Starts a server on a database until the end of the test. */
 async function serve(databaseUrl: string) {
@@ -83,116 +78,60 @@ test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, by
   }
 })
 
-describe.each(ENGINES)('to %s', (to) => {
-  test('after kill -9 in the middle, the target is empty, and the same command copies', {
-    timeout: 120_000,
-  }, async () => {
-    const source = await createWithPlants(newUrl.SQLite(), 6_000)
-    const target = newUrl[to]()
-    await createMigrated(target)
-    const release = await stall(to, target, 5_000)
-    const child = spawnCommand(['copy', '--from', source, '--to', target])
-    await until(() => isStalled(target), 30_000)
-    child.kill('SIGKILL')
-    await once(child, 'close')
-    await endStatements(target)
-    await release()
-    expect(await countPlants(target)).toBe(0)
-    const { exitCode, stdout } = await copy(source, target)
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/ is now a copy of .*: 6,000 plants and 0 tok/)])
-    expect(await countPlants(target)).toBe(6_000)
-  })
-})
-
-/** Makes the plant with this `seq` take until the returned function is called. */
-async function stall(engine: Engine, url: string, seq: number): Promise<() => Promise<void>> {
-  if (engine === 'SQLite') {
-    // A count that takes years: SQLite cannot wait.
-    const tables = Array.from({ length: 20 }, (_, index) => `sqlite_schema AS t${index}`).join(', ')
-    const when = `WHEN NEW."seq" = ${seq} BEGIN SELECT count(*) FROM ${tables}; END`
-    await runSql(url, `CREATE TRIGGER "stall" BEFORE INSERT ON "Plant" ${when}`)
-    return () => runSql(url, 'DROP TRIGGER "stall"')
-  }
-  await runSql(
-    url,
-    `CREATE TABLE IF NOT EXISTS "Stall" ("seq" BIGINT);
-     INSERT INTO "Stall" VALUES (${seq});
-     CREATE OR REPLACE FUNCTION "stall"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-       WHILE EXISTS (SELECT 1 FROM "Stall" WHERE "seq" = NEW."seq") LOOP PERFORM pg_sleep(0.02); END LOOP;
+/** Makes a copy to a PostgreSQL database wait at the plant with `seq` 5, until the returned connection is closed. */
+async function stall(url: string): Promise<Connection> {
+  const other = await openConnection(url)
+  await other.run(
+    `CREATE FUNCTION "stall"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       PERFORM pg_advisory_xact_lock(1);
        RETURN NEW;
      END $$;
-     CREATE OR REPLACE TRIGGER "stall" BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION "stall"()`,
+     CREATE TRIGGER "stall" BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."seq" = 5) EXECUTE FUNCTION "stall"();
+     SELECT pg_advisory_lock(1)`,
   )
-  return () => runSql(url, 'DELETE FROM "Stall"')
+  return other
 }
 
-/** Returns whether an INSERT takes long now. */
-async function isStalled(url: string): Promise<boolean> {
-  if (url.startsWith('postgresql:')) {
-    return (await query(url, `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`)).length > 0
-  }
-  return runSql(url, 'PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK').then(
-    () => false,
-    () => true,
-  )
-}
-
-/** Ends the statements of a client that was killed: PostgreSQL would not notice before their end. */
-async function endStatements(url: string): Promise<void> {
-  if (!url.startsWith('postgresql:')) return
-  await runSql(
-    url,
-    `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'plant-store'`,
-  )
-}
-
-test('Ctrl+C ends a copy soon and leaves the target empty', { timeout: 120_000 }, async () => {
+test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output, and not in the list of processes', {
+  timeout: 120_000,
+}, async () => {
   const source = await createWithPlants(newUrl.SQLite(), 10)
-  const target = newUrl.PostgreSQL()
-  await createMigrated(target)
-  const release = await stall('PostgreSQL', target, 5)
-  const child = spawnCommand(['copy', '--from', source, '--to', target])
+  const target = await createMigrated(newUrl.PostgreSQL())
+  const other = await stall(target)
+  const withPassword = target.replace('postgres@', 'postgres:geheim@')
+  const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
   const closed = once(child, 'close')
-  let errors = ''
-  child.stderr?.on('data', (text) => {
-    errors += text
-  })
-  await until(() => isStalled(target), 30_000)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (text) => {
+      output += text
+    })
+  }
+  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted`
+  await until(async () => (await other.query(waiting)).length === 1, 30_000)
+  const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
   child.kill('SIGINT')
-  await release()
   expect(await closed).toEqual([130, null])
-  expect(errors).toMatch(/^plant-store: stopped; nothing was copied\n$/m)
+  await other.close()
+  expect(output).toMatch(/^plant-store: stopped; nothing was copied\n$/m)
   expect(await countPlants(target)).toBe(0)
+  expect(shown).toContain('--to postgresql://***')
+  expect(shown + output).not.toContain('geheim')
 })
 
-test.runIf(isLong)(
-  'DATABASE_URL is the side that is left out',
-  {
-    timeout: 120_000,
-  },
-  async () => {
-    const source = await createWithPlants(newUrl.SQLite(), 1)
-    const target = newUrl.PostgreSQL()
-    const to = await runCommand(['copy', '--to', target], { DATABASE_URL: source })
-    expect(to).toEqual({
-      exitCode: 0,
-      stdout: expect.stringMatching(
-        /^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 1 plant and 0 tokens, SHA-256 \w{64}\n$/,
-      ),
-      // A busy machine takes long enough to show progress.
-      stderr: expect.not.stringContaining('warn'),
-    })
-    const from = await runCommand(['copy', '--from', target], { DATABASE_URL: newUrl.SQLite() })
-    expect([from.exitCode, from.stdout]).toEqual([0, expect.stringContaining(': 1 plant and 0 tokens')])
-  },
-)
-
-test('a target that is not empty exits with 1 and one sentence', async () => {
+test('DATABASE_URL is the side that is left out', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
-  const target = await createWithPlants(newUrl.PostgreSQL(), 2)
-  const { exitCode, stdout, stderr } = await copy(source, target)
-  expect([exitCode, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^plant-store: the database "copy\d+" at \S+ is not empty, it has a plant: .*\n$/)
+  const target = newUrl.PostgreSQL()
+  expect(await runInProcess(['copy', '--to', target], { DATABASE_URL: source })).toEqual({
+    exitCode: 0,
+    stdout: expect.stringMatching(
+      /^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 1 plant and 0 tokens, SHA-256 \w{64}\n$/,
+    ),
+    // A busy machine takes long enough to show progress.
+    stderr: expect.not.stringContaining('warn'),
+  })
+  const from = await runInProcess(['copy', '--from', target], { DATABASE_URL: newUrl.SQLite() })
+  expect([from.exitCode, from.stdout]).toEqual([0, expect.stringContaining(': 1 plant and 0 tokens')])
 })
 
 const SECRET_URL = 'postgresql://ann:geheim@127.0.0.1:1/plants'
@@ -209,41 +148,11 @@ test.each([
   { args: ['copy', SECRET_URL], message: /^plant-store: too many arguments/ },
   { args: [SECRET_URL], message: /^plant-store: unknown command 'postgresql:\/\/\*\*\*/ },
 ])('$args is a usage error that shows no password', async ({ args, message }) => {
-  const { exitCode, stdout, stderr } = await runCommand(args)
+  const { exitCode, stdout, stderr } = await runInProcess(args)
   expect([exitCode, stdout]).toEqual([2, ''])
   expect(stderr).toMatch(message)
   expect(stderr).not.toMatch(/ge\/?heim/)
 })
-
-test.runIf(isLong)(
-  'a password in an argument is in no output, and not in the list of processes',
-  { timeout: 120_000 },
-  async () => {
-    const source = await createWithPlants(newUrl.SQLite(), 1)
-    const target = newUrl.PostgreSQL()
-    await createMigrated(target)
-    const release = await stall('PostgreSQL', target, 1)
-    const withPassword = target.replace('postgres@', 'postgres:geheim@')
-    const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (text) => {
-        output += text
-      })
-    }
-    await until(() => isStalled(target), 30_000)
-    const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
-    await release()
-    expect(await once(child, 'close')).toEqual([0, null])
-    expect(shown).toContain('--to postgresql://***')
-    expect(shown + output).not.toContain('geheim')
-
-    const unreachable = await copy(source, SECRET_URL, { HOME: '/nonexistent' })
-    expect(unreachable.exitCode).toBe(1)
-    expect(unreachable.stderr).toMatch(/^plant-store: the database "plants" at 127.0.0.1:1 cannot be reached: .*--to/)
-    expect(unreachable.stderr).not.toContain('geheim')
-  },
-)
 
 test.skipIf(!isLong)(
   'a million plants are copied in both directions with at most 64 MB over idle',
