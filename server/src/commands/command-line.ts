@@ -6,11 +6,9 @@ import { loadSettings, readVersion } from '../installation.ts'
 import { type Environment, findMistakenMode, readSettings, SettingsError } from '../settings/settings.ts'
 import { STANDARD_ERROR, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
 import { createLogger } from '../telemetry/log/logger.ts'
-import { backup } from './backup.ts'
 import { CommandError, type Context, OutputError, print, printError, UsageError } from './console.ts'
-import { type CopyOptions, copy } from './copy.ts'
+import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
 import { hideUrls } from './hide-urls.ts'
-import { migrate } from './migrate.ts'
 import { onEndingSignal, untilSignal } from './signals.ts'
 import { createToken, listTokens, pruneTokens, revokeToken } from './token.ts'
 
@@ -140,11 +138,10 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
     .argument('<file>', 'where to write the copy; the file must not exist')
     .action((file) => withSettings((context) => untilSignal((signal) => backup(context, file, signal))))
 
-  const copying = addCommand(
-    program,
-    'copy',
-    'copy tokens and plants to another database, such as from SQLite to PostgreSQL',
-  )
+  addCommand(program, 'copy', 'copy tokens and plants to another database, such as from SQLite to PostgreSQL', [
+    'plant-store copy --to postgresql://localhost/plants',
+    'plant-store copy --from postgresql://localhost/plants --to "file:$PWD/plants.db"',
+  ])
     .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
     .option('--to <url>', 'the database to copy to, created if it does not exist (default: DATABASE_URL)')
     .addHelpText('after', ABOUT_COPY)
@@ -155,30 +152,22 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
         options.from && options.to ? { overrides: { DATABASE_URL: DEFAULT_DATABASE_URL } } : {},
       ),
     )
-  addExamples(
-    copying,
-    'plant-store copy --to postgresql://localhost/plants',
-    'plant-store copy --from postgresql://localhost/plants --to "file:$PWD/plants.db"',
-  )
   return program
 }
 
-const ABOUT_COPY = `
-Stop the servers of both. The target must be empty; if anything fails, it still is, and you can run the command again.
+const ABOUT_COPY = `Stop the servers of both. The target must be empty; if anything fails, it still is, and you can run the command again.
 
 DATABASE_URL is the safe place for a URL with a password: other users may see the arguments of a process. PGPASSWORD and
 ~/.pgpass work too.`
 
-function addCommand(parent: Command, name: string, description: string, examples: readonly string[] = []): Command {
-  const command = parent.command(name).description(description)
-  if (examples.length > 0) addExamples(command, ...examples)
-  return command
+function addCommand(parent: Command, name: string, description: string, examples: readonly string[]): Command {
+  return addExamples(parent.command(name).description(description), ...examples)
 }
 
 /** Adds examples to the end of a command's help. */
-function addExamples(command: Command, ...examples: readonly string[]): void {
+function addExamples(command: Command, ...examples: readonly string[]): Command {
   const title = examples.length === 1 ? 'Example' : 'Examples'
-  command.addHelpText('after', `\n${title}:\n${examples.map((line) => `  ${line}`).join('\n')}\n`)
+  return command.addHelpText('after', `\n${title}:\n${examples.map((line) => `  ${line}`).join('\n')}\n`)
 }
 
 /** Returns whether no restart helps against an error of HOST or PORT. */

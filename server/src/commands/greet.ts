@@ -5,11 +5,11 @@ import {
   databaseUrl as readDatabaseUrl,
 } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { logTokenEvent } from '../accounts/token-store.ts'
 import { ownCommand } from '../installation.ts'
 import type { RunningServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { isClosed, OutputError, print, printError } from './console.ts'
+import { createPrinted } from './token.ts'
 
 const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */
@@ -32,10 +32,11 @@ export async function greetIfEmpty(
     if (settings.nodeEnv !== 'production') await greetWithToken(server, settings, logger, signal)
     else logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens(settings)}`)
   } catch (error) {
+    if (signal.aborted) return
     const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
     // The log is written to the output that has failed.
     if (error instanceof OutputError) printError(`plant-store: no token was printed: ${message}`)
-    else if (!signal.aborted) logger.warn(`no token was printed: ${message}; ${explainTokens(settings)}`)
+    else logger.warn(`no token was printed: ${message}; ${explainTokens(settings)}`)
   }
 }
 
@@ -47,16 +48,11 @@ async function greetWithToken(
 ): Promise<void> {
   if (isClosed() || signal.aborted) return
   const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
-  const created = await tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
-  logTokenEvent(logger, 'token created', created)
-  try {
+  const token = { account: 'demo', label: 'printed at the first startup', expiresAt }
+  await createPrinted(tokens, token, logger, (created) => {
     signal.throwIfAborted()
     print(explainCalls(url, created.token, docs))
-  } catch (error) {
-    const revoked = await tokens.revoke(created.id)
-    if (revoked) logTokenEvent(logger, 'token revoked', revoked)
-    throw error
-  }
+  })
 }
 
 function explainCalls(url: string, token: string, docs: boolean): string {

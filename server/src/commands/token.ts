@@ -6,6 +6,7 @@ import {
   createTokenStore,
   isAccountName,
   logTokenEvent,
+  type NewToken,
   type Token,
   type TokenStore,
   tokenState,
@@ -30,68 +31,68 @@ const MAX_AGE = '36500d'
 /** How many tokens a statement deletes: servers wait for it. */
 const BATCH = 500
 
-/** The options of `token create`, as typed in. */
-export interface CreateTokenOptions {
+/** The options of the commands, as typed in. */
+export interface TokenOptions {
   account?: string
   scope?: string
   expires?: string
   label?: string
   json?: boolean
-}
-
-/** The options of `token list`, as typed in. */
-export interface ListTokensOptions {
-  account?: string
   active?: boolean
-  json?: boolean
 }
 
-/** The options of `token prune`, as typed in. */
-export interface PruneTokensOptions {
-  olderThan: string
-  dryRun?: boolean
-}
+type CreatedToken = Token & { token: string }
 
 /** Creates a token and prints nothing else. A token that cannot be printed is revoked. */
 export async function createToken(
   { settings, logger, output }: Context,
-  { account, scope, expires, label, json }: CreateTokenOptions,
+  { account, scope, expires, label, json }: TokenOptions,
 ): Promise<void> {
   if (account === undefined) throw new UsageError('name the account that the token belongs to with --account')
   if (!isAccountName(account)) throw new UsageError('--account must be 1 to 200 visible characters')
   const scopes = scope === undefined ? undefined : parseScopes(scope)
   const expiresAt =
     expires === undefined ? undefined : new Date(Date.now() + parseTime('--expires', expires, MAX_EXPIRY))
-  await withTokens(settings.databaseUrl, async (tokens) => {
-    const created = await tokens.create({ account, scopes, expiresAt, label })
-    logTokenEvent(logger, 'token created', created)
-    try {
+  await withTokens(settings.databaseUrl, (tokens) =>
+    createPrinted(tokens, { account, scopes, expiresAt, label }, logger, (created) => {
       print(json ? formatCreated(created) : created.token, output)
-    } catch (error) {
-      throw await revokeUnprinted(tokens, created, error as Error, logger)
-    }
-  })
+    }),
+  )
 }
 
-function formatCreated({ token, id, account, scopes, expiresAt, label }: Token & { token: string }): string {
+function formatCreated({ token, id, account, scopes, expiresAt, label }: CreatedToken): string {
   return formatJson({ token, id, account, scopes, expiresAt, label })
 }
 
-/** Revokes a token that could not be printed, and returns the error that says so. */
-async function revokeUnprinted(tokens: TokenStore, { id }: Token, { message }: Error, logger: Logger): Promise<Error> {
+/**
+ * Creates a token and prints it. One that cannot be printed is revoked.
+ *
+ * @throws OutputError that says what became of the token
+ */
+export async function createPrinted(
+  tokens: TokenStore,
+  token: NewToken,
+  logger: Logger,
+  printToken: (created: CreatedToken) => void,
+): Promise<void> {
+  const created = await tokens.create(token)
+  logTokenEvent(logger, 'token created', created)
   try {
-    const revoked = await tokens.revoke(id)
-    if (revoked) logTokenEvent(logger, 'token revoked', revoked)
-    return new OutputError(`the token is revoked, since ${message}`)
-  } catch {
-    return new OutputError(`revoke the token with "plant-store token revoke ${id}", since ${message}`)
+    printToken(created)
+  } catch (error) {
+    const { message } = error as Error
+    const revoked = await tokens.revoke(created.id).catch(() => undefined)
+    if (!revoked)
+      throw new OutputError(`revoke the token with "plant-store token revoke ${created.id}", since ${message}`)
+    logTokenEvent(logger, 'token revoked', revoked)
+    throw new OutputError(`the token is revoked, since ${message}`)
   }
 }
 
 /** Prints the tokens, as a table for people or as JSON for programs. */
 export async function listTokens(
   { settings, output }: Context,
-  { account, active, json }: ListTokensOptions,
+  { account, active, json }: TokenOptions,
 ): Promise<void> {
   await withTokens(settings.databaseUrl, async (store) => {
     const tokens = (await store.list(account)).filter((token) => !active || tokenState(token) === 'active')
@@ -123,7 +124,7 @@ export async function revokeToken({ settings, logger, output }: Context, id: str
 /** Deletes tokens that expired or were revoked long ago, and prints how many. A dry run prints them instead. */
 export async function pruneTokens(
   { settings, logger, output }: Context,
-  { olderThan, dryRun }: PruneTokensOptions,
+  { olderThan, dryRun }: { olderThan: string; dryRun?: boolean },
 ): Promise<void> {
   const before = new Date(Date.now() - parseTime('--older-than', olderThan, MAX_AGE))
   await withTokens(settings.databaseUrl, async (tokens) => {
