@@ -195,14 +195,18 @@ describe('what is reported in one line, with exit code 1, and changes nothing on
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
-    const reported = async (settings: Record<string, string>) => {
-      const { exitCode, stderr } = await runCommand(['serve'], { ...environment, PORT: String(port), ...settings })
-      expect([exitCode, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^plant-store: PORT ${port} .*\\n$`))])
+    const reported = async (named: string, settings: Record<string, string>) => {
+      const { exitCode, stderr } = await runCommand(['serve'], { ...environment, ...settings })
+      expect([exitCode, stderr]).toEqual([
+        1,
+        expect.stringMatching(new RegExp(`^plant-store: ${named} ${port} .*\\n$`)),
+      ])
       expect(await readdir(folder)).toEqual([])
     }
-    await reported({})
+    await reported('PORT', { PORT: String(port) })
+    await reported('ADMIN_PORT', { PORT: '0', ADMIN_PORT: String(port) })
     other.close()
-    await reported({ ADMIN_PORT: String(port) })
+    await reported('PORT', { PORT: String(port), ADMIN_PORT: String(port) })
   })
 
   test('a file that is not a database', async () => {

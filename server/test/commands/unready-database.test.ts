@@ -5,10 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { newDatabase, openConnection } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
-import { startWriting } from '../../../test/helpers/server/start-writing.ts'
+import { runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 if (!isLong) console.log('A database that stays locked is not tested: PLANT_STORE_LONG_TESTS=1 does')
@@ -84,23 +82,4 @@ test.runIf(isLong)('a lock that is held for longer is one line, with exit code 1
   for (const result of results) expect(result).toEqual({ exitCode: 1, stdout: '', stderr })
   const { stdout } = await runInProcess(['token', 'list', '--json'], environment)
   expect(JSON.parse(stdout)).toMatchObject([{ account: 'bob', revokedAt: null }])
-})
-
-test('a token is created and revoked while many clients write', { timeout: 180_000 }, async () => {
-  const folder = temporaryFolder()
-  const { server, token } = await startWithToken(folder, 'busy')
-  const environment = { DATABASE_URL: `file:${path.join(folder, 'busy.db')}` }
-  const writing = startWriting({ url: server.url, token, writers: 16 })
-  try {
-    const { stdout } = await runInProcess(['token', 'create', '--account', 'bob', '--json'], environment)
-    const created = JSON.parse(stdout)
-    const statusOf = async () =>
-      (await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${created.token}` } })).status
-    await until(async () => (await statusOf()) === 200)
-    expect(await runInProcess(['token', 'revoke', created.id], environment)).toMatchObject({ exitCode: 0 })
-    await until(async () => (await statusOf()) === 401)
-  } finally {
-    await writing.stop()
-    await server.end()
-  }
 })

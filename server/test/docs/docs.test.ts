@@ -1,7 +1,6 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { readSettings } from '../../src/index.ts'
 import { NO_TOKEN, get as request } from '../helpers/wire/requests.ts'
 import { rejects } from '../helpers/wire/wire.ts'
 
@@ -114,21 +113,13 @@ test.each(['/docs/', '/docs/other.js', '/docs/..%2fapp.ts', '/docs/../app.ts', '
   (path) => rejects(server, request(path, NO_TOKEN), 40400),
 )
 
-describe('DOCS', () => {
-  test('off makes the paths unknown', async () => {
-    await using closed = await startTestServer({ docs: false })
-    for (const path of ['/docs', '/openapi.json', '/docs/page.js', '/docs/swagger-ui-bundle.js']) {
-      for (const method of ['GET', 'POST', 'OPTIONS']) {
-        const response = await closed.call(path, { method, token: null })
-        expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 40400 })])
-      }
+test('DOCS=off makes the paths unknown', async () => {
+  await using closed = await startTestServer({ docs: false })
+  for (const path of ['/docs', '/openapi.json', '/docs/page.js', '/docs/swagger-ui-bundle.js']) {
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const response = await closed.call(path, { method, token: null })
+      expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 40400 })])
     }
-    expect((await closed.call('/plants')).status).toBe(200)
-  })
-
-  test('is on or off (default: on)', () => {
-    for (const environment of [{}, { DOCS: '' }, { DOCS: 'on' }]) expect(readSettings(environment).docs).toBe(true)
-    expect(readSettings({ DOCS: 'off' }).docs).toBe(false)
-    expect(() => readSettings({ DOCS: 'maybe' })).toThrow('DOCS must be')
-  })
+  }
+  expect((await closed.call('/plants')).status).toBe(200)
 })

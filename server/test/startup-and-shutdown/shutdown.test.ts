@@ -81,42 +81,6 @@ test('a request in flight at shutdown gets its response, and new connections are
   await expect(fetch(server.url)).rejects.toThrow()
 })
 
-test('a restart under load fails no request of a client that retries once', async () => {
-  const databaseUrl = await newDatabase()
-  const first = await startTestServer({ databaseUrl, shutdownDelay: 200 })
-  const { port } = new URL(first.url)
-  let id = 0
-  let ended = false
-  let restarted = false
-  const failed: unknown[] = []
-  const work = async () => {
-    while (!ended) {
-      const plant = `{"id":${++id},"name":"plant ${id}"}`
-      const attempt = async () => {
-        const response = await first.post(plant)
-        if (response.status !== 200) throw new Error(`status ${response.status}`)
-        return response.text()
-      }
-      await attempt().catch(async () => {
-        await until(() => restarted, PATIENCE)
-        await attempt().catch((error) => failed.push(error))
-      })
-    }
-  }
-  const workers = Array.from({ length: 16 }, work)
-  await sleep(300)
-  await first.close()
-  await using second = await startTestServer({ databaseUrl, port: Number(port) })
-  restarted = true
-  await sleep(500)
-  ended = true
-  await Promise.all(workers)
-  expect(failed).toEqual([])
-  const plants = (await (await second.call('/plants')).json()) as { name: string }[]
-  expect(plants).toHaveLength(id)
-  expect(new Set(plants.map(({ name }) => name)).size).toBe(id)
-})
-
 test('a second signal ends the process immediately', async () => {
   const { server } = await startWithToken(folder, 'twice', { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' })
   const ended = server.end()

@@ -256,8 +256,8 @@ test('an address is written as a proxy reports it, without its port; what is not
 describe('a server', () => {
   const start = (environment: Record<string, string>) => startWithToken(temporaryFolder(), 'logged', environment)
 
-  test.each(['info', 'trace'])('has no access log by default, also with LOG_LEVEL=%s', async (level) => {
-    const { server, token } = await start({ LOG_LEVEL: level })
+  test('has no access log by default, whatever its LOG_LEVEL', async () => {
+    const { server, token } = await start({ LOG_LEVEL: 'trace' })
     const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'called' }
     expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
     expect(await server.end()).toBe(0)
@@ -277,13 +277,5 @@ describe('a server', () => {
       { requestId: 'unknown', status: 404 },
       { requestId: 'aborted', status: 499, account: 'alice', route: '/plants' },
     ])
-  })
-
-  test('that is killed has written its lines', async () => {
-    const { server } = await start({ ACCESS_LOG: 'on' })
-    await fetch(`${server.url}/nothing`, { headers: withId('called') })
-    await until(() => server.output().includes('called'), PATIENCE)
-    await server.end('SIGKILL')
-    expect(eventLines(server.output(), 'request')).toMatchObject([{ status: 404 }])
   })
 })

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { METHODS } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { contract } from '@plant-store/contract'
 import { expect, onTestFinished, test } from 'vitest'
@@ -9,12 +7,11 @@ import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/d
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { startServer } from '../../src/index.ts'
 import { rejections } from '../../src/telemetry/events.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
-import { listPlants } from '../helpers/wire/requests.ts'
+import { listPlants, postHead, withToken } from '../helpers/wire/requests.ts'
 
 const DURATION_COUNT = 'http_server_request_duration_seconds_count'
 const whyNoDisk = whyNoSmallDisk()
@@ -28,17 +25,7 @@ function requests(method: string, route: string, status: number | '', errorType:
 }
 
 /** Writes a request whose body of 1,000 bytes has only begun. */
-function beginOfPost(token: string): string {
-  const headers = {
-    Host: 'x',
-    Authorization: `Bearer ${token}`,
-    'Content-Type': 'application/json',
-    'Content-Length': 1_000,
-  }
-  return `POST /plants HTTP/1.1\r\n${Object.entries(headers)
-    .map((header) => header.join(': '))
-    .join('\r\n')}\r\n\r\n{`
-}
+const beginOfPost = (token: string) => withToken(`${postHead({ 'Content-Length': '1000' })}{`, token)
 
 test('/livez, /readyz and /metrics respond 200 on the private port and 404 on the public one', async () => {
   await using server = await startTestServer({ adminPort: 0 })
@@ -54,15 +41,6 @@ test('/livez, /readyz and /metrics respond 200 on the private port and 404 on th
   for (const path of ['/livez', '/readyz', '/metrics']) expect((await server.call(path)).status).toBe(404)
   await using without = await startTestServer()
   expect(without.adminUrl).toBeUndefined()
-})
-
-test('a private port in use is reported in one line that names the setting', async () => {
-  const other = createServer().listen(0, '127.0.0.1')
-  onTestFinished(() => void other.close())
-  await once(other, 'listening')
-  const { port: adminPort } = other.address() as AddressInfo
-  const starting = startServer({ port: 0, adminPort, databaseUrl: 'file:/nowhere/plant-store.db' })
-  await expect(starting).rejects.toThrow(new RegExp(`^ADMIN_PORT ${adminPort} .*$`))
 })
 
 test('the metrics count requests by method, route and status, batches, rejections and waiting writes', async () => {
