@@ -1,12 +1,10 @@
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { checkMigrated, DatabaseError, migrateDatabase } from '../../src/index.ts'
 import { engines, type TestDatabase } from '../helpers/engines.ts'
 import { runScript } from '../helpers/run.ts'
-
-if (!isLong)
-  console.log('prisma/test/migration/migration.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 // Each process compiles the sources, for seconds on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
@@ -22,8 +20,8 @@ async function expectRejection(database: TestDatabase, message: RegExp, folder?:
   expect(await database.contents()).toEqual(before)
 }
 
-async function migrateInProcesses(count: number, url: string, folder: string): Promise<string[][]> {
-  const finished = await Promise.all(Array.from({ length: count }, () => runScript('migrate.ts', [url, folder])))
+async function migrateInProcesses(count: number, url: string, ...folder: string[]): Promise<string[][]> {
+  const finished = await Promise.all(Array.from({ length: count }, () => runScript('migrate.ts', [url, ...folder])))
   return finished.map(({ stdout, stderr }) => {
     expect(stderr).toBe('')
     return (JSON.parse(stdout) as { applied: string[] }).applied
@@ -36,27 +34,30 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   const withPots = (columns: string) =>
     migrationsWith({ '90000101000000_pots': `CREATE TABLE "Pot" (${columns});` }, engine)
 
-  test('a database of a newer version is rejected', async () => {
+  const POTS = 'size INTEGER'
+  test.each<[what: string, change: string | undefined, message: RegExp, columns?: string]>([
+    [
+      'of a newer version',
+      undefined,
+      /written by a newer version, which added the migration 90000101000000_pots: start/,
+    ],
+    [
+      'with another text',
+      undefined,
+      /migrated with a different version of 90000101000000_pots: restore/,
+      'height TEXT',
+    ],
+    [
+      'whose migration was interrupted',
+      `UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name <> '90000101000000_pots'`,
+      /incomplete because the migration \d+_initial was interrupted: restore a backup/,
+      POTS,
+    ],
+  ])('a database %s is rejected', async (_what, change, message, columns) => {
     const database = await newDatabase()
-    await migrateDatabase(database.url, withPots('size INTEGER'))
-    await expectRejection(
-      database,
-      /written by a newer version, which added the migration 90000101000000_pots: start that/,
-    )
-  })
-
-  test('a database that was migrated with another text of a migration is rejected', async () => {
-    const database = await newDatabase()
-    await migrateDatabase(database.url, withPots('size INTEGER'))
-    const changed = withPots('height INTEGER')
-    await expectRejection(database, /migrated with a different version of 90000101000000_pots: restore/, changed)
-  })
-
-  test('a database whose migration was interrupted is rejected', async () => {
-    const database = await newDatabase()
-    await migrateDatabase(database.url)
-    await database.run('UPDATE _prisma_migrations SET finished_at = NULL')
-    await expectRejection(database, /incomplete because the migration \d+_initial was interrupted: restore a backup/)
+    await migrateDatabase(database.url, withPots(POTS))
+    if (change) await database.run(change)
+    await expectRejection(database, message, columns && withPots(columns))
   })
 
   test('a migration that was rolled back is applied again', async () => {
@@ -124,27 +125,14 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await contents()).toEqual(migrated)
   })
 
-  const distinct = 'SELECT DISTINCT migration_name FROM _prisma_migrations'
-
-  test.runIf(isLong)('of processes that create the same database at the same time, one creates it', async () => {
-    const { url, query } = await newDatabase()
-    const applied = await migrateInProcesses(3, url, withPots('size INTEGER'))
-
-    expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
-    expect(await query('SELECT migration_name FROM _prisma_migrations')).toHaveLength((await query(distinct)).length)
-  })
-
-  test('of processes that migrate the same database at the same time, one migrates it', async () => {
-    const { url } = await newDatabase()
-    await migrateDatabase(url)
-    const applied = await migrateInProcesses(3, url, withPots('size INTEGER'))
-    expect(applied.flat()).toEqual(['90000101000000_pots'])
-  })
-
-  test('of ten calls in one process, one migrates', async () => {
-    const { url, query } = await newDatabase()
-    const all = await Promise.all(Array.from({ length: 10 }, () => migrateDatabase(url)))
-    expect(all.filter(({ applied }) => applied.length > 0)).toHaveLength(1)
-    expect(await query('SELECT migration_name FROM _prisma_migrations')).toHaveLength((await query(distinct)).length)
+  test('of processes that create a database, and of those that migrate it, at the same time, one does', async () => {
+    const { url, name, query } = await newDatabase()
+    const created = await migrateInProcesses(3, url)
+    expect(created.filter((names) => names.length > 0)).toHaveLength(1)
+    expect(await query('SELECT migration_name FROM _prisma_migrations')).toHaveLength(created.flat().length)
+    expect((await migrateInProcesses(3, url, withPots('size INTEGER'))).flat()).toEqual(['90000101000000_pots'])
+    if (engine !== 'sqlite') return
+    expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
+    expect(await query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })
 })

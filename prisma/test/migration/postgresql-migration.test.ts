@@ -12,34 +12,23 @@ const END_OTHERS = `
   SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid()`
 
-test('an abort while waiting for another migration returns before that one ends, and changes nothing', async () => {
-  const { url, createEmpty, query, contents } = await newPostgresqlDatabase()
-  await createEmpty()
-  const unlock = await lockMigrations(url)
-  const abort = new AbortController()
-  const migrating = migrateDatabase(url, undefined, { signal: abort.signal })
-  await until(async () => (await query(WAITING)).length === 1)
-  abort.abort(new Error('SIGTERM'))
-  await expect(migrating).rejects.toThrow('SIGTERM')
-
-  await unlock()
-  await query(END_OTHERS)
-  expect(await contents()).toEqual([])
-})
-
 test('an abort in the middle of a migration returns before the statement ends, and changes nothing', async () => {
   const { url, query, contents } = await newPostgresqlDatabase()
   await migrateDatabase(url)
   const before = await contents()
-  const abort = new AbortController()
   const folder = migrationsWith({ '9_slow': 'CREATE TABLE "Pot" (x TEXT); SELECT pg_sleep(600);' }, 'postgresql')
-  const migrating = migrateDatabase(url, folder, { signal: abort.signal })
-  await until(async () => (await query(WAITING)).length === 1)
-  abort.abort(new Error('SIGTERM'))
-  await expect(migrating).rejects.toThrow('SIGTERM')
-
-  await query(END_OTHERS)
-  expect(await contents()).toEqual(before)
+  const unlock = await lockMigrations(url)
+  // While it waits for another migration, and while its own statement runs.
+  for (const end of [unlock, () => query(END_OTHERS)]) {
+    const abort = new AbortController()
+    const migrating = migrateDatabase(url, folder, { signal: abort.signal })
+    await until(async () => (await query(WAITING)).length === 1)
+    abort.abort(new Error('SIGTERM'))
+    await expect(migrating).rejects.toThrow('SIGTERM')
+    await end()
+    await query(END_OTHERS)
+    expect(await contents()).toEqual(before)
+  }
 })
 
 test('a signal that was aborted before creates no database', async () => {
@@ -78,13 +67,4 @@ test('a user that may create neither the database nor tables gets a sentence', a
       `^${name} was not migrated and is unchanged: permission denied for schema public\\. This user must be .*$`,
     ),
   )
-})
-
-test('a wrong password gets a sentence that does not contain it', async () => {
-  const { url, name } = await newPostgresqlDatabase()
-  const role = await newRole('keeper')
-  const wrong = role.as(url).replace('100', 'sesame')
-  const error = await migrateDatabase(wrong).catch((error: Error) => error)
-  expect(error).toMatchObject({ message: expect.stringContaining(`${name} rejects this user or password`) })
-  expect(JSON.stringify(error)).not.toContain('sesame')
 })

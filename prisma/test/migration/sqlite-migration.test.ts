@@ -77,23 +77,31 @@ async function expectRejection(file: string, message: RegExp, folder?: string): 
   expect(contentsOf(path.dirname(file))).toEqual(before)
 }
 
-test('a file that is not a database is rejected', async () => {
-  const { file } = temporaryDatabase()
-  writeFileSync(file, 'Dear diary, today I watered the Monstera. '.repeat(100))
-  await expectRejection(file, /is not a SQLite database: point DATABASE_URL at another file/)
-  await expect(checkMigrated(`file:${file}`)).rejects.toThrow(`${file} is not a SQLite database`)
-})
-
-test('a folder in place of the file is rejected', async () => {
-  const folder = temporaryFolder()
-  mkdirSync(`${folder}/plants.db`)
-  await expectRejection(`${folder}/plants.db`, /cannot be opened: it must be a file/)
-})
-
-test('a file in place of the folder is rejected', async () => {
-  const folder = temporaryFolder()
-  writeFileSync(`${folder}/data`, '')
-  await expectRejection(`${folder}/data/plants.db`, /cannot be opened/)
+test.each([
+  [
+    'a file that is not a database',
+    'plants.db',
+    /is not a SQLite database: point DATABASE_URL at another file/,
+    (file: string) => writeFileSync(file, 'Dear diary, today I watered the Monstera. '.repeat(100)),
+  ],
+  [
+    'a folder in place of the file',
+    'plants.db',
+    /cannot be opened: it must be a file/,
+    (file: string) => void mkdirSync(file),
+  ],
+  [
+    'a file in place of the folder',
+    'data/plants.db',
+    /cannot be opened/,
+    (file: string) => writeFileSync(path.dirname(file), ''),
+  ],
+])('%s is rejected', async (_what, name, message, create) => {
+  const file = path.join(temporaryFolder(), name)
+  create(file)
+  await expectRejection(file, message)
+  const unfound = name === 'plants.db' ? message : `${file} does not exist`
+  await expect(checkMigrated(`file:${file}`)).rejects.toThrow(unfound)
 })
 
 test('a missing folder is not created, since its disk may not be mounted', async () => {
@@ -142,13 +150,6 @@ test.skipIf(process.platform === 'win32').each([
     message: `${file} cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to`,
   })
   if (before) expect(contentsOf(folder)).toEqual(before)
-})
-
-test('processes that create the same file at the same time leave it whole, and nothing next to it', async () => {
-  const { file, url } = temporaryDatabase()
-  await Promise.all([runScript('migrate.ts', [url]), runScript('migrate.ts', [url])])
-  expect(readdirSync(path.dirname(file))).toEqual([path.basename(file)])
-  expect(query(file, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
 })
 
 test('migrating waits for another process that writes, without blocking the event loop', async () => {

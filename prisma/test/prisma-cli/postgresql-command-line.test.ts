@@ -13,35 +13,27 @@ if (!isLong)
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
 
-const DIFF = ['--from-migrations', 'postgresql/migrations', '--to-schema', 'postgresql/schema.prisma', '--exit-code']
+const diff = (migrations: string) => [
+  ...['migrate', 'diff', '--from-migrations', migrations, '--to-schema', 'postgresql/schema.prisma', '--exit-code'],
+]
 
 test.runIf(isLong)('migrate diff needs no database of ours, and drops the one that it creates', async () => {
   const { url, contents } = await newPostgresqlDatabase()
-  expect(await runPrisma(['migrate', 'diff', ...DIFF], url)).toMatchObject({ code: 0 })
-  expect(await contents()).toEqual([])
-  expect(await shadowDatabases()).toEqual([])
+  // The migrations of SQLite fail there.
+  for (const [migrations, code] of [
+    ['postgresql/migrations', 0],
+    ['migrations', 1],
+  ] as const) {
+    expect(await runPrisma(diff(migrations), url)).toMatchObject({ code })
+    expect([await contents(), await shadowDatabases()]).toEqual([[], []])
+  }
 })
 
-test.runIf(isLong)('migrate diff drops its database also where a migration fails', async () => {
+test.runIf(isLong)('migrate diff by a user that may not create databases gets a sentence', async () => {
   const { url } = await newPostgresqlDatabase()
-  const failing = ['--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
-  expect(await runPrisma(['migrate', 'diff', ...failing], url)).toMatchObject({ code: 1 })
-  expect(await shadowDatabases()).toEqual([])
-})
-
-test.runIf(isLong)('a user that may not create databases gets a sentence', async () => {
-  const { url, name } = await newPostgresqlDatabase()
-  const role = await newRole('gardener')
-  const deploy = await runPrisma(['migrate', 'deploy'], role.as(url))
-  expect(deploy.code).toBe(1)
-  expect(deploy.stderr).toContain(
-    `${name} does not exist, and this user cannot create it: run CREATE DATABASE "plants_`,
-  )
-
-  const diff = await runPrisma(['migrate', 'diff', ...DIFF], role.as(url))
-  expect(diff.code).toBe(1)
-  expect(diff.stderr).toContain('this user may not create databases')
-  expect(diff.stderr).toContain('run ALTER ROLE gardener CREATEDB')
+  const { code, stderr } = await runPrisma(diff('postgresql/migrations'), (await newRole('gardener')).as(url))
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/this user may not create databases.*run ALTER ROLE gardener CREATEDB/s)
 })
 
 test('migrate reset drops functions and types, but not extensions and who may use the schema', async () => {
