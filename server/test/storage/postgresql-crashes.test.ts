@@ -2,26 +2,21 @@
  * A plant whose request got a 200 is stored once, and requests succeed again without a restart: after a failover and a full
  * disk. PostgreSQL is killed in several-servers.test.ts.
  */
-import { chownSync, closeSync, openSync, statSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
+import { chownSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { plantOf, startWriting } from '../../../test/helpers/server/start-writing.ts'
+import { expectUnavailable, type Load, PATIENCE, readiness, startLoad } from '../helpers/storage/load.ts'
 
 if (!isLong)
   console.log('server/test/storage/postgresql-crashes.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
-const WRITERS = 8
-/** How much is written at a time to fill a disk. */
-const BLOCK = Buffer.alloc(4096)
-/** The time until a failure shows or ends, in milliseconds: much more than is usual. */
-const PATIENCE = { timeout: 60_000, interval: 20 }
 vi.setConfig({ testTimeout: 240_000 })
 
 const whyNoDisk = whyNoSmallDisk()
@@ -34,15 +29,13 @@ async function startCluster(options?: Parameters<typeof startPostgresql>[0]): Pr
 }
 
 /** Starts writers, and readers that expect what was acknowledged before their request. */
-function startLoad(server: TestServer) {
-  const writing = startWriting({ url: server.url, token: server.token, writers: WRITERS })
-  const withStatus = (isStored: boolean) => writing.responses.filter(({ status }) => (status === 200) === isStored)
-  const stored = () => withStatus(true).length
+function startReadLoad(server: TestServer): Load {
+  const load = startLoad(server)
   let stopped = false
 
   async function read(): Promise<void> {
     while (!stopped) {
-      const before = stored()
+      const before = load.stored()
       const response = await server.call('/plants')
       const body = await response.text().catch(() => undefined)
       if (response.status === 200 && body !== undefined) expect(JSON.parse(body).length).toBeGreaterThanOrEqual(before)
@@ -53,44 +46,13 @@ function startLoad(server: TestServer) {
 
   const readers = Promise.all([read(), read()])
   return {
-    writing,
-    stored,
-    rejected: () => withStatus(false),
-    /** Waits until more plants are stored than now. */
-    async progress() {
-      const before = stored()
-      await expect.poll(stored, PATIENCE).toBeGreaterThan(before + 20)
-    },
+    ...load,
     async stop() {
       stopped = true
-      await Promise.all([writing.stop(), readers])
+      await Promise.all([load.stop(), readers])
+      for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
     },
   }
-}
-
-function expectUnavailable(status: number | undefined, retryAfter: string | null, body: string): void {
-  expect([status, JSON.parse(body)]).toEqual([
-    503,
-    { error: 50300, message: expect.stringMatching(/^The database is /) },
-  ])
-  expect(retryAfter).toMatch(/^[15]$/)
-}
-
-async function readiness({ adminUrl }: TestServer): Promise<string> {
-  const response = await fetch(`${adminUrl}/readyz`)
-  return `${response.status} ${(await response.text()).trim()}`
-}
-
-/** Expects that everything acknowledged is listed once, that nothing else is, and that rejections say when to retry. */
-async function expectConsistent(server: TestServer, load: ReturnType<typeof startLoad>): Promise<void> {
-  for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
-  const listed = ((await (await server.call('/plants')).json()) as object[]).map((plant) => JSON.stringify(plant))
-  const sent = new Map(load.writing.responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
-  const present = new Set(listed.map((plant) => sent.get(plant)))
-  expect(present.has(undefined)).toBe(false)
-  expect(present.size).toBe(listed.length)
-  const acknowledged = load.writing.responses.filter(({ status }) => status === 200)
-  expect(acknowledged.filter(({ id }) => !present.has(id))).toEqual([])
 }
 
 test.runIf(isLong)(
@@ -112,7 +74,7 @@ test.runIf(isLong)(
 
     await using network = await startFaultyNetwork(primary.port)
     await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
-    const load = startLoad(server)
+    const load = startReadLoad(server)
     try {
       await load.progress()
       await standby.stop()
@@ -136,7 +98,7 @@ test.runIf(isLong)(
     } finally {
       await load.stop()
     }
-    await expectConsistent(server, load)
+    await load.expectConsistent()
   },
 )
 
@@ -152,34 +114,21 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lis
   await runSql(postgresql.url('postgres'), 'CREATE DATABASE plants TEMPLATE template0')
   await using server = await startTestServer({ databaseUrl: postgresql.url('plants'), adminPort: 0 })
   await runSql(postgresql.url('plants'), 'ALTER TABLE "Plant" SET TABLESPACE small')
-  const load = startLoad(server)
+  const load = startReadLoad(server)
   try {
     await load.progress()
-    const filler = path.join(disk, 'filler')
-    fillUp(filler)
-    await expect.poll(() => load.rejected().length, PATIENCE).toBeGreaterThan(WRITERS)
+    fillUp(disk)
+    await load.rejection()
     await expect
       .poll(() => readiness(server), PATIENCE)
       .toBe('503 The database cannot be written because the disk is full: free some space and retry.')
     expect((await server.call('/plants')).status).toBe(200)
 
-    unlinkSync(filler)
+    unlinkSync(path.join(disk, 'rest'))
     await load.progress()
     await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
   } finally {
     await load.stop()
   }
-  await expectConsistent(server, load)
+  await load.expectConsistent()
 })
-
-// PostgreSQL writes at the same time, so how much is free is not known before the disk is full.
-function fillUp(file: string): void {
-  const descriptor = openSync(file, 'w')
-  try {
-    for (;;) writeSync(descriptor, BLOCK)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
-  } finally {
-    closeSync(descriptor)
-  }
-}
