@@ -1,13 +1,9 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { engines, shadowDatabases, type TestDatabase } from '../helpers/engines.ts'
 import { copyPackage, type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
-
-if (!isLong)
-  console.log('prisma/test/prisma-cli/migrate-commands.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
@@ -18,7 +14,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   const folder = engine === 'sqlite' ? '.' : 'postgresql'
   const [schema, migrations] = [path.join(folder, 'schema.prisma'), path.join(folder, 'migrations')]
 
-  test.runIf(isLong)('migrate status distinguishes a missing, a new and a migrated database', async () => {
+  test('migrate status distinguishes a missing, a new and a migrated database', async () => {
     const database = await newDatabase()
     const status = () => runPrisma(['migrate', 'status'], database.url)
     const missing = await status()
@@ -39,7 +35,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     })
   })
 
-  test.runIf(isLong)('migrate deploy creates the same database as the server', async () => {
+  test('migrate deploy creates the same database as the server', async () => {
     const [deployed, migrated] = [await newDatabase(), await newDatabase()]
     expect(await runPrisma(['migrate', 'deploy'], deployed.url)).toMatchObject({ code: 0 })
     await migrateDatabase(migrated.url)
@@ -48,7 +44,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await migrateDatabase(deployed.url)).toEqual({ applied: [] })
   })
 
-  test.runIf(isLong)('migrate deploy notes a migration that fails, until it is resolved', async () => {
+  test('migrate deploy notes a migration that fails, until it is resolved', async () => {
     const database = await newDatabase()
     const cwd = copyPackage()
     const prisma = (...args: string[]) => runPrisma(args, database.url, cwd)

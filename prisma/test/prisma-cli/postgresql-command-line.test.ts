@@ -1,14 +1,8 @@
 import { expect, test, vi } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { lockMigrations, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
 import { commandLines, runPrisma } from '../helpers/run.ts'
-
-if (!isLong)
-  console.log(
-    'prisma/test/prisma-cli/postgresql-command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it',
-  )
 
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
@@ -17,7 +11,7 @@ const diff = (migrations: string) => [
   ...['migrate', 'diff', '--from-migrations', migrations, '--to-schema', 'postgresql/schema.prisma', '--exit-code'],
 ]
 
-test.runIf(isLong)('migrate diff needs no database of ours, and drops the one that it creates', async () => {
+test('migrate diff needs no database of ours, and drops the one that it creates', async () => {
   const { url, contents } = await newPostgresqlDatabase()
   // The migrations of SQLite fail there.
   for (const [migrations, code] of [
@@ -29,7 +23,7 @@ test.runIf(isLong)('migrate diff needs no database of ours, and drops the one th
   }
 })
 
-test.runIf(isLong)('migrate diff by a user that may not create databases gets a sentence', async () => {
+test('migrate diff by a user that may not create databases gets a sentence', async () => {
   const { url } = await newPostgresqlDatabase()
   const { code, stderr } = await runPrisma(diff('postgresql/migrations'), (await newRole('gardener')).as(url))
   expect(code).toBe(1)
@@ -62,7 +56,7 @@ test('migrate reset drops functions and types, but not extensions and who may us
   expect(await migrateDatabase(url)).toEqual({ applied: [] })
 })
 
-test.runIf(isLong)('migrate deploy and a starting server wait for each other', async () => {
+test('migrate deploy and a starting server wait for each other', async () => {
   const { url, createEmpty, query } = await newPostgresqlDatabase()
   await createEmpty()
   const unlock = await lockMigrations(url)

@@ -7,7 +7,6 @@ import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { engines, newRole } from '../helpers/engines.ts'
@@ -17,7 +16,7 @@ const LOCAL = ['127.0.0.1', 'localhost']
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
-test.skipIf(!hasBrowser('Prisma Studio')).each(isLong ? engines : engines.filter(({ engine }) => engine === 'sqlite'))(
+test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
   'Prisma Studio opens on the plants with their exact ids on $engine, contacts no other machine, and shows no password to other users',
   { timeout: 120_000 },
   async ({ engine, newDatabase }) => {

@@ -13,9 +13,6 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
-if (!isLong)
-  console.log('server/test/commands/command-line.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
-
 let folder: string
 let environment: { DATABASE_URL: string }
 beforeEach(() => {

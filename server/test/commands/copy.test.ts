@@ -13,8 +13,6 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
-if (!isLong) console.log('Skipped: a copy of a million plants (PLANT_STORE_LONG_TESTS=1 runs it)')
-
 let postgresql: PostgresqlServer
 beforeAll(async () => {
   postgresql = await startPostgresql()

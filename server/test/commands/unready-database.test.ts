@@ -4,12 +4,9 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { newDatabase, openConnection } from '../../../test/helpers/database/databases.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
-
-if (!isLong) console.log('A database that stays locked is not tested: PLANT_STORE_LONG_TESTS=1 does')
 
 const COMMANDS = [
   ['token', 'create', '--account', 'alice'],
@@ -43,8 +40,7 @@ test.each(COMMANDS)('%s %s creates and migrates nothing, and says what to run', 
 /** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
 const HELD = 5_000
 
-const LOCKS = isLong ? ['IMMEDIATE', 'EXCLUSIVE'] : ['IMMEDIATE']
-test.each(LOCKS)(
+test.each(['IMMEDIATE', 'EXCLUSIVE'])(
   'BEGIN %s of another process makes create, list and revoke wait',
   { timeout: 180_000 },
   async (lock) => {
@@ -67,7 +63,7 @@ test.each(LOCKS)(
   },
 )
 
-test.runIf(isLong)('a lock that is held for longer is one line, with exit code 1', { timeout: 180_000 }, async () => {
+test('a lock that is held for longer is one line, with exit code 1', { timeout: 180_000 }, async () => {
   const environment = { DATABASE_URL: await newDatabase() }
   const { id } = JSON.parse((await runInProcess(['token', 'create', '--account', 'bob', '--json'], environment)).stdout)
   const other = await openConnection(environment.DATABASE_URL)

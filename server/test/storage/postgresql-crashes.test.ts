@@ -9,13 +9,9 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { expectUnavailable, type Load, PATIENCE, readiness, startLoad } from '../helpers/storage/load.ts'
-
-if (!isLong)
-  console.log('server/test/storage/postgresql-crashes.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 vi.setConfig({ testTimeout: 240_000 })
 
@@ -55,52 +51,49 @@ function startReadLoad(server: TestServer): Load {
   }
 }
 
-test.runIf(isLong)(
-  'a failover to a standby: nothing acknowledged is lost, writes wait for the new primary',
-  async () => {
-    const replication = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
-    const primary = await startCluster({ settings: replication })
-    await primary.stop()
-    const standby = await startCluster({
-      copyOf: primary,
-      settings: { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby` },
-      prepare: (folder) => writeFileSync(path.join(folder, 'standby.signal'), ''),
-    })
-    await primary.start()
-    await runSql(primary.url('postgres'), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
-    await runSql(primary.url('postgres'), 'SELECT pg_reload_conf()')
-    const states = () => query(primary.url('postgres'), 'SELECT sync_state FROM pg_stat_replication')
-    await expect.poll(states, PATIENCE).toEqual([{ sync_state: 'sync' }])
+test('a failover to a standby: nothing acknowledged is lost, writes wait for the new primary', async () => {
+  const replication = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
+  const primary = await startCluster({ settings: replication })
+  await primary.stop()
+  const standby = await startCluster({
+    copyOf: primary,
+    settings: { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby` },
+    prepare: (folder) => writeFileSync(path.join(folder, 'standby.signal'), ''),
+  })
+  await primary.start()
+  await runSql(primary.url('postgres'), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
+  await runSql(primary.url('postgres'), 'SELECT pg_reload_conf()')
+  const states = () => query(primary.url('postgres'), 'SELECT sync_state FROM pg_stat_replication')
+  await expect.poll(states, PATIENCE).toEqual([{ sync_state: 'sync' }])
 
-    await using network = await startFaultyNetwork(primary.port)
-    await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
-    const load = startReadLoad(server)
-    try {
-      await load.progress()
-      await standby.stop()
-      await expect
-        .poll(() => readiness(server), PATIENCE)
-        .toBe('503 A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.')
-      await standby.start()
-      await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
-      await load.progress()
-      await primary.stop('SIGKILL')
-      network.lead(standby.port)
-      await expect
-        .poll(() => readiness(server), PATIENCE)
-        .toMatch(/^503 The database is read-only: DATABASE_URL must lead to the primary/)
-      const reading = await server.call('/plants')
-      expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
+  await using network = await startFaultyNetwork(primary.port)
+  await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
+  const load = startReadLoad(server)
+  try {
+    await load.progress()
+    await standby.stop()
+    await expect
+      .poll(() => readiness(server), PATIENCE)
+      .toBe('503 A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.')
+    await standby.start()
+    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    await load.progress()
+    await primary.stop('SIGKILL')
+    network.lead(standby.port)
+    await expect
+      .poll(() => readiness(server), PATIENCE)
+      .toMatch(/^503 The database is read-only: DATABASE_URL must lead to the primary/)
+    const reading = await server.call('/plants')
+    expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
 
-      await runSql(standby.url('postgres'), 'SELECT pg_promote()')
-      await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
-      await load.progress()
-    } finally {
-      await load.stop()
-    }
-    await load.expectConsistent()
-  },
-)
+    await runSql(standby.url('postgres'), 'SELECT pg_promote()')
+    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    await load.progress()
+  } finally {
+    await load.stop()
+  }
+  await load.expectConsistent()
+})
 
 test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lists are still read', async () => {
   const postgresql = await startCluster()

@@ -6,12 +6,8 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
-
-if (!isLong)
-  console.log('server/test/storage/postgresql-secrets.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
 const PASSWORD = 'Zq7@/x?Zq8#%Zq9'
 /** However the password is written, it contains one of these. */
@@ -80,46 +76,43 @@ test('in production a first startup logs how to create a token, without the pass
   )
 })
 
-test.runIf(isLong)(
-  'a server whose database fails logs and sends no password, and ends promptly on SIGTERM',
-  async () => {
-    const DATABASE_URL = url('failing')
-    const server = await startServerProcess({
-      DATABASE_URL,
-      ADMIN_PORT: '0',
-      LOG_LEVEL: 'trace',
-      SHUTDOWN_TIMEOUT: '1s',
-    })
-    const token = /pst_\w+/.exec(server.output())?.[0] ?? ''
-    const seen = [await bodies(server, token)]
-    const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+test('a server whose database fails logs and sends no password, and ends promptly on SIGTERM', async () => {
+  const DATABASE_URL = url('failing')
+  const server = await startServerProcess({
+    DATABASE_URL,
+    ADMIN_PORT: '0',
+    LOG_LEVEL: 'trace',
+    SHUTDOWN_TIMEOUT: '1s',
+  })
+  const token = /pst_\w+/.exec(server.output())?.[0] ?? ''
+  const seen = [await bodies(server, token)]
+  const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
 
-    await administrate(`ALTER ROLE secretive PASSWORD 'other'`)
-    network.cutAll()
-    seen.push(await bodies(server, token))
-    await administrate(`ALTER ROLE secretive PASSWORD '${PASSWORD}'`)
-    await administrate('ALTER ROLE secretive CONNECTION LIMIT 0')
-    network.cutAll()
-    seen.push(await bodies(server, token))
-    await administrate('ALTER ROLE secretive CONNECTION LIMIT -1')
-    await postgresql.stop()
-    seen.push(await bodies(server, token))
-    await postgresql.start()
-    network.stall()
-    const stalled = bodies(server, token).catch(String)
-    await expect.poll(async () => (await fetch(`${server.adminUrl}/readyz`)).status, { timeout: 20_000 }).toBe(503)
+  await administrate(`ALTER ROLE secretive PASSWORD 'other'`)
+  network.cutAll()
+  seen.push(await bodies(server, token))
+  await administrate(`ALTER ROLE secretive PASSWORD '${PASSWORD}'`)
+  await administrate('ALTER ROLE secretive CONNECTION LIMIT 0')
+  network.cutAll()
+  seen.push(await bodies(server, token))
+  await administrate('ALTER ROLE secretive CONNECTION LIMIT -1')
+  await postgresql.stop()
+  seen.push(await bodies(server, token))
+  await postgresql.start()
+  network.stall()
+  const stalled = bodies(server, token).catch(String)
+  await expect.poll(async () => (await fetch(`${server.adminUrl}/readyz`)).status, { timeout: 20_000 }).toBe(503)
 
-    const begin = performance.now()
-    expect(await server.end()).toBe(0)
-    expect(performance.now() - begin).toBeLessThan(8_000)
-    network.resume()
-    seen.push(await stalled, server.output())
-    expect(seen.join('\n')).toMatch(/"error":50300/)
-    expect(server.output()).toMatch(/"level":"warn",.*The database is currently unavailable/)
-    expect(seen.join('\n')).not.toMatch(/"error":50000/)
-    expect(seen.join('\n')).not.toMatch(SECRET)
-  },
-)
+  const begin = performance.now()
+  expect(await server.end()).toBe(0)
+  expect(performance.now() - begin).toBeLessThan(8_000)
+  network.resume()
+  seen.push(await stalled, server.output())
+  expect(seen.join('\n')).toMatch(/"error":50300/)
+  expect(server.output()).toMatch(/"level":"warn",.*The database is currently unavailable/)
+  expect(seen.join('\n')).not.toMatch(/"error":50000/)
+  expect(seen.join('\n')).not.toMatch(SECRET)
+})
 
 test('commands that fail print no password', async () => {
   const urls = {

@@ -3,18 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
-
-if (!isLong) {
-  console.log('server/test/storage/several-servers.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
-}
 
 const SERVERS = 3
 const WRITERS = 6
-const DURATION = isLong ? 60_000 : 4_000
+const DURATION = 60_000
 const TIME_BETWEEN_KILLS = 2_000
-const RESTARTS_OF_POSTGRESQL = isLong ? 8 : 2
+const RESTARTS_OF_POSTGRESQL = 8
 /** The pause of each client between two requests, in milliseconds. */
 const PAUSE = 10
 

@@ -31,7 +31,6 @@ import {
   whyNoSmallDisk,
 } from '../../../test/helpers/database/small-disk.ts'
 import { runSql } from '../../../test/helpers/database/sqlite.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, type PlantResponse } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -45,8 +44,6 @@ const PROMPT = 2_000
 const whyNoDisk = whyNoSmallDisk()
 if (whyNoDisk) console.log(`A full disk is not tested, since none can be mounted here: ${whyNoDisk}`)
 const whyNotImmutable = whyImpossible(tryImmutable)
-if (!isLong)
-  console.log('server/test/storage/storage-failures.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 if (whyNotImmutable) console.log(`A read-only file is not tested, since none can be made here: ${whyNotImmutable}`)
 
 test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async () => {
@@ -60,28 +57,22 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async 
   })
 })
 
-test.skipIf(whyNotImmutable || !isLong)(
-  'a file that becomes read-only rejects writes until it is writable',
-  async () => {
-    const file = path.join(temporaryFolder(), 'plants.db')
-    const files = [file, `${file}-wal`]
-    const fix = () => setImmutable(files.filter(existsSync), false)
-    onTestFinished(fix)
-    await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database('s disk)? / })
-  },
-)
+test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until it is writable', async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  const files = [file, `${file}-wal`]
+  const fix = () => setImmutable(files.filter(existsSync), false)
+  onTestFinished(fix)
+  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database('s disk)? / })
+})
 
-test.each(isLong ? ['', '-wal'] : [''])(
-  'moving the file "plants.db%s" away rejects writes until it is back',
-  async (suffix) => {
-    const file = path.join(temporaryFolder(), 'plants.db')
-    await survive(file, {
-      cause: () => renameSync(file + suffix, `${file}-elsewhere`),
-      fix: () => renameSync(`${file}-elsewhere`, file + suffix),
-      notReady: /^503 The database file was moved, deleted or replaced: /,
-    })
-  },
-)
+test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until it is back', async (suffix) => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  await survive(file, {
+    cause: () => renameSync(file + suffix, `${file}-elsewhere`),
+    fix: () => renameSync(`${file}-elsewhere`, file + suffix),
+    notReady: /^503 The database file was moved, deleted or replaced: /,
+  })
+})
 
 test('a database that another process locks rejects writes until it is unlocked', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
@@ -101,7 +92,7 @@ test('a database that another process writes to continuously stays ready', async
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
   const other = await lock(file, RELEASE_OFTEN)
   onTestFinished(() => void other.kill('SIGKILL'))
-  const end = Date.now() + (isLong ? 4_000 : 1_500)
+  const end = Date.now() + 4_000
   while (Date.now() < end) {
     expect(await readiness(server)).toBe('200 ready')
     await sleep(100)
