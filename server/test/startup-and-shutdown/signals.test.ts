@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
@@ -16,7 +17,7 @@ const PATIENCE = 60_000
 vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 const isolated = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
-const isolationError = errorMessageOf(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
+const isolationError = whyImpossible(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
 if (isolationError) console.log(`The first process of a container is not tested: ${isolationError}`)
 
 /** Creates a database that another process has locked, so that a startup waits. */
@@ -43,13 +44,9 @@ test.each(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
   '%s during startup exits with 0 and prints no error',
   async (signal) => {
     const server = await startWaiting((environment) => spawnCommand(['serve'], environment))
-    let errors = ''
-    server.stderr?.on('data', (text) => {
-      errors += text
-    })
+    const errors = server.stderr?.toArray()
     server.kill(signal)
-    expect(await once(server, 'close')).toEqual([0, null])
-    expect(errors).toBe('')
+    expect([await once(server, 'close'), await errors]).toEqual([[0, null], []])
   },
 )
 
@@ -109,12 +106,3 @@ test.skipIf(process.platform !== 'linux')('a terminal that closes ends the serve
   script.kill('SIGKILL')
   await until(() => readdirSync(path.dirname(file)).length === 1, PATIENCE)
 })
-
-function errorMessageOf(attempt: () => unknown): string | undefined {
-  try {
-    attempt()
-    return undefined
-  } catch (error) {
-    return (error as Error).message.trim()
-  }
-}

@@ -112,26 +112,22 @@ test('a rejected request has a line with its status, and no unknown path', async
   }
 })
 
-describe('a request that does not arrive whole', () => {
-  test.each([
-    ['is not HTTP', 'no request\r\n\r\n', 400],
-    ['has headers that are too large', get('/plants', { 'X-Large': 'x'.repeat(20_000) }), 431],
-    ['does not arrive in time', 'GET /plants HTTP/1.1\r\n', 408],
-  ])('and %s has a line with the id of its response', async (_what, wire, status) => {
-    const { server, find } = await startLogged({ headersTimeout: 200, requestTimeout: 200 })
-    const { text } = await exchange(server.url, wire)
-    const line = await find(/X-Request-Id: (\S+)/.exec(text)?.[1] ?? '')
-    expect(line).toMatchObject({ status, clientAddress: '127.0.0.1', msg: `malformed request ${status}` })
-  })
-
-  test('since its body is late has one line, with its account', async () => {
-    const { server, find, requests } = await startLogged({ headersTimeout: 200, requestTimeout: 200 })
-    const wire = post('{"id":1,"name":"Ficus"}', { ...withId('slow'), 'Content-Length': '100' })
-    const { text } = await exchange(server.url, withToken(wire, server.token))
-    expect(text).toContain('X-Request-Id: slow')
-    expect(await find('slow')).toMatchObject({ status: 408, account: 'alice', route: '/plants' })
-    expect(requests()).toHaveLength(1)
-  })
+const late = post('{"id":1,"name":"Ficus"}', { 'Content-Length': '100' })
+test.each<[what: string, wire: string, expected: LogLine]>([
+  ['is not HTTP', 'no request\r\n\r\n', { status: 400, msg: 'malformed request 400' }],
+  [
+    'has headers that are too large',
+    get('/plants', { 'X-Large': 'x'.repeat(20_000) }),
+    { status: 431, msg: 'malformed request 431' },
+  ],
+  ['does not arrive in time', 'GET /plants HTTP/1.1\r\n', { status: 408, msg: 'malformed request 408' }],
+  ['has a body that is late', late, { status: 408, account: 'alice', route: '/plants' }],
+])('a request that %s has one line, with the id of its response', async (_what, wire, expected) => {
+  const { server, find, requests } = await startLogged({ headersTimeout: 200, requestTimeout: 200 })
+  const { text } = await exchange(server.url, withToken(wire, server.token))
+  const line = await find(/X-Request-Id: (\S+)/.exec(text)?.[1] ?? '')
+  expect(line).toMatchObject({ clientAddress: '127.0.0.1', ...expected })
+  expect(requests()).toHaveLength(1)
 })
 
 describe('a response that is not complete', () => {
