@@ -7,13 +7,13 @@ import {
   TokenError,
   UsageError,
 } from './errors.ts'
-import type { FetchInit, Signal } from './fetch.ts'
+import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type Attempt, logHooks, observe } from './hooks.ts'
+import { type Attempt, type Hooks, observe } from './hooks.ts'
 import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
 import { readRetryAfter, reasonOf, redactToken, retryDelay, toFetchError } from './retry.ts'
 import { type Route, readData } from './wire/read.ts'
-import { defaultHeaders, readHeaders, withoutNull, writeHeaders, writePath } from './wire/request.ts'
+import { defaultHeaders, readHeaders, withoutNull, writePath } from './wire/request.ts'
 import { reject } from './wire/write.ts'
 
 /** A call of an operation, ready to send. */
@@ -22,7 +22,6 @@ export interface Call {
   readonly route: Route
   readonly url: string
   readonly body: string | undefined
-  /** The header parameters. */
   readonly headers: Readonly<Record<string, string>>
   readonly settings: Settings
 }
@@ -39,27 +38,24 @@ const PARAMETERS = ['pathParameters', 'body', 'query', 'headers'] as const
 export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
   const route = routes[operation]
   try {
-    const names = PARAMETERS.filter((name) => route[name])
-    const input = Object.fromEntries(names.map((name, index) => [name, parameters[index]]))
-    const [options, ...others] = parameters.slice(names.length)
-    if (others.length) reject('options', 'must be the last argument')
-    const settings = options == null ? client : readCallOptions(options as CallOptions, client)
-    const url = client.baseUrl + writePath(route, input)
-    return {
-      ...{ operation, route, settings, url },
-      body: route.body?.(input['body'], ''),
-      headers: writeHeaders(route, input),
-    }
+    const rest = [...parameters]
+    const [path, content, query, fields = {}] = PARAMETERS.map((name) => route[name] && rest.shift())
+    if (rest.length > 1) reject('options', 'must be the last argument')
+    const settings = rest[0] == null ? client : readCallOptions(rest[0] as CallOptions, client)
+    const url = client.baseUrl + writePath(route, path, query)
+    const body = route.body?.(content, '')
+    const ownFields = Object.fromEntries(route.headers?.(fields, 'headers', true) ?? []) as HeaderFields
+    const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers, ...ownFields })
+    return { operation, route, settings, url, body, headers }
   } catch (error) {
-    throw withCall(error, { method: route.method, url: client.baseUrl + route.path, attempts: 0 })
+    throw withCall(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
   }
 }
 
 /** Adds the call to an error that does not have one yet. */
 function withCall(error: unknown, call: FailedCall): PlantStoreError {
   if (error instanceof PlantStoreError && error.url) return error
-  const { message = String(error), cause } = Object(error)
-  return new UsageError(message, call, cause ? { cause } : {})
+  return new UsageError(String(Object(error).message ?? error), call)
 }
 
 /** The response of a successful call. */
@@ -71,191 +67,157 @@ export interface CallResponse {
   redact(text: string): string
 }
 
-/** A call while its requests are counted. */
-interface CountedCall extends FailedCall {
-  attempts: number
-}
-
 /**
  * Sends a call, with retries.
  *
  * @throws PlantStoreError of any kind
  */
-export async function sendCall(prepared: Call): Promise<CallResponse> {
-  const { operation, route, url, body, headers: parameters, settings } = prepared
-  const { timeout, retries, token: source, signal: signals, logger } = settings
-  const hooks = settings.hooks.concat(logHooks(logger, settings.logLevel ?? (logger && 'warn')))
-  const { fetch = globalThis.fetch ?? reject('fetch', 'set the option or globalThis.fetch') } = settings
-  const { method } = route
-  const { authorization: own, ...headers } = withoutNull({
-    ...defaultHeaders(body),
-    ...settings.headers,
-    ...parameters,
-  })
+export async function sendCall({ operation, route, url, body, headers, settings }: Call): Promise<CallResponse> {
+  const { timeout, token: source, signal: signals } = settings
+  const hooks = settings.hooks.concat(settings.log)
+  const { fetch = globalThis.fetch } = settings
+  const target = { method: route.method, url }
   // Undefined until an attempt gets the token. With the token `false`, it is the header of the app.
-  let authorization = own
+  let { authorization, ...otherHeaders } = headers
   // What the last request was sent with: a hook may have set it.
-  let sent = own
+  let sent = authorization
   // The service responded 401 to an earlier token.
   let rejected = false
   let retried = 0
   // How many requests were sent.
   let attempts = 0
   const redact = (text: string): string => redactToken(text, sent)
+  const notify = (run: (hook: Hooks) => unknown): void => {
+    for (const hook of hooks) observe(() => run(hook))
+  }
   for (let number = 1; ; number++) {
-    const attempt = { operation, method, url, number, headers: { ...headers } }
-    const call = { method, url, attempts }
+    const attempt = { operation, ...target, number, headers: { ...otherHeaders } }
+    const call = { ...target, attempts }
     try {
       return await send(attempt, call)
     } catch (thrown) {
-      const error = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
-      const delay = nextDelay(error)
-      for (const hook of hooks) observe(() => hook.error?.(attempt, error, delay))
-      if (delay === undefined) throw error
-      if (delay === 0) continue
-      const deadline = startDeadline(delay, signals, call)
-      await deadline.reached.finally(deadline.dispose)
+      const error: PlantStoreError & { readonly status?: number } =
+        thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
+      const isStale = error.status === 401 && typeof source === 'function' && !rejected
+      const delay = isStale ? 0 : retryDelay(error, retried, route.canRetry)
+      Object.assign(error, { retryable: delay !== undefined })
+      const next = isStale || retried++ < settings.retries ? delay : undefined
+      notify((hook) => hook.error?.(attempt, error, next))
+      if (next === undefined) throw error
+      if (isStale) {
+        authorization = undefined
+        rejected = true
+      }
+      await within(next, signals, call)
     }
   }
 
   /** Sends one request and reads the response, within the timeout. */
-  async function send(attempt: Attempt, call: CountedCall): Promise<CallResponse> {
+  async function send(attempt: Attempt, call: FailedCall): Promise<CallResponse> {
     const start = performance.now()
-    const deadline = startDeadline(timeout, signals, call)
-    try {
-      const received = await Promise.race([deadline.reached, exchange()])
-      if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call, { kind: 'timeout' })
-      const { head } = received
-      const duration = performance.now() - start
-      for (const hook of hooks) observe(() => hook.response?.(attempt, { ...head, duration }))
-      const response = { head, call, redact }
-      return { ...response, data: readData(received, route, response) }
-    } finally {
-      deadline.dispose()
-    }
+    const received = await within(timeout, signals, call, exchange)
+    if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call)
+    const [head, text] = received
+    const duration = performance.now() - start
+    notify((hook) => hook.response?.(attempt, { ...head, duration }))
+    return { head, call, redact, data: readData(route, text, head, call, redact) }
 
-    async function exchange(): Promise<{ head: ResponseHead; text: string }> {
-      deadline.signal.throwIfAborted()
+    async function exchange(signal: Signal): Promise<[ResponseHead, text: string]> {
       if (source !== false && !authorization) {
         const isFunction = typeof source === 'function'
-        const token = isFunction ? await callback('token', () => source({ rejected })) : source
-        // A later attempt may be in flight by now.
-        deadline.signal.throwIfAborted()
-        checkToken(isFunction ? token : (token ?? ''), isFunction ? 'the function returned' : 'is')
-        authorization = `Bearer ${token}`
+        const token = isFunction ? await callback('token', () => source({ rejected })) : (source ?? '')
+        authorization = `Bearer ${checkToken(token, isFunction ? 'the function returned' : 'is')}`
       }
       for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
       const { authorization: added, ...rest } = hooks.length
         ? withoutNull(readHeaders(attempt.headers))
         : attempt.headers
-      if (added && authorization) reject('token', 'must be false if hooks add Authorization')
+      if (added && authorization) reject('token', 'must be false if headers have Authorization')
       sent = authorization ?? added
-      deadline.signal.throwIfAborted()
-      call.attempts = ++attempts
+      Object.assign(call, { attempts: ++attempts })
       const response = await fetch(url, {
-        method,
+        method: route.method,
         headers: sent ? { ...rest, authorization: sent } : rest,
         body,
         // Following a redirect would pass on the token, and turn a POST into a GET.
         redirect: 'manual',
-        signal: deadline.signal,
+        signal,
       } as object as FetchInit)
-      const { status, headers: received } = response
-      const requestId = redact(received.get('x-request-id') ?? '') || undefined
-      const retryAfterMs = readRetryAfter(received.get('retry-after') ?? '')
-      return { head: { status, headers: received, requestId, retryAfterMs }, text: await response.text() }
-    }
+      const { status, headers } = response
+      const requestId = redact(headers.get('x-request-id') ?? '') || undefined
+      const retryAfterMs = readRetryAfter(headers.get('retry-after') ?? '')
+      return [{ status, headers, requestId, retryAfterMs }, await response.text()]
 
-    /** Runs a callback of the app, so that its error is not taken for a network error. */
-    async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-      try {
-        return await run()
-      } catch (cause) {
-        const reason = `${name}: the function failed${redact(reasonOf(cause))}`
-        throw name === 'token'
-          ? new TokenError(reason, call, { cause, kind: name })
-          : new UsageError(reason, call, { cause })
+      /** Runs a callback of the app, so that its error is not taken for a network error. */
+      async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
+        try {
+          const result = await run()
+          // A later attempt may be in flight by now. Nothing reads this error.
+          signal.throwIfAborted()
+          return result
+        } catch (cause) {
+          const reason = `${name}: the function failed${redact(reasonOf(cause))}`
+          throw new (name === 'token' ? TokenError : UsageError)(reason, call, { cause })
+        }
       }
     }
   }
-
-  /** Returns the delay before the next attempt in milliseconds; undefined if the call has failed. */
-  function nextDelay(error: PlantStoreError & { readonly status?: number }): number | undefined {
-    const isStale = error.status === 401 && typeof source === 'function' && !rejected
-    const delay = isStale ? 0 : retryDelay(error, retried, route.canRetry)
-    Object.assign(error, { retryable: delay !== undefined })
-    if (!isStale) return retried++ < retries ? delay : undefined
-    authorization = undefined
-    rejected = true
-    return delay
-  }
-}
-
-/** The longest delay of a timer in milliseconds, 24 days. A longer time sets no limit. */
-const MAX_TIMER = 2 ** 31 - 1
-
-/** Ends work when its time is up or a signal is aborted. */
-interface Deadline {
-  /** Aborted when the work must end. */
-  readonly signal: Signal
-  /** Resolves when the time is up, and rejects with an `AbortError` when a signal is aborted. */
-  readonly reached: Promise<void>
-  /** Must be called when the work is done. */
-  dispose(): void
 }
 
 /**
+ * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined when the time is up first.
+ *
  * @param time in milliseconds; `Infinity` for no limit
  * @param call the call that an `AbortError` belongs to
+ * @throws AbortError when one of the signals is aborted
  */
-function startDeadline(time: number, signals: readonly Signal[], call: FailedCall): Deadline {
+function within<T>(
+  time: number,
+  signals: readonly Signal[],
+  call: FailedCall,
+  work?: (signal: Signal) => Promise<T>,
+): Promise<T | undefined> {
   const controller = new AbortController()
-  let settle: [resolve: () => void, reject: (error: unknown) => void]
-  const reached = new Promise<void>((...functions) => {
-    settle = functions
+  const cleanUp: (() => void)[] = []
+  return new Promise<T | undefined>((resolve, rejectWith) => {
+    // Settles first: the work fails with an error of its own when it is aborted.
+    const end = (error?: AbortError): void => {
+      if (error) rejectWith(error)
+      else resolve(undefined)
+      controller.abort()
+    }
+    // The longest delay of a timer is 24 days. A longer time sets no limit.
+    if (time < 2 ** 31) {
+      const timer = setTimeout(end, time)
+      cleanUp.push(() => clearTimeout(timer))
+    }
+    for (const signal of signals) {
+      const abort = (): void =>
+        end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: signal.reason }))
+      if (signal.aborted) abort()
+      else cleanUp.push(onAbort(signal, abort))
+    }
+    if (!controller.signal.aborted) work?.(controller.signal).then(resolve, rejectWith)
+  }).finally(() => {
+    for (const run of cleanUp) run()
   })
-  const timer = time > MAX_TIMER ? undefined : setTimeout(end, time)
-  const abort = (): void => {
-    const aborted = signals.find((signal) => signal.aborted)
-    if (aborted) end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: aborted.reason }))
-  }
-  const removals = signals.map((signal) => onAbort(signal, abort))
-  abort()
-  return { signal: controller.signal, reached, dispose }
-
-  function end(error?: AbortError): void {
-    if (error) settle[1](error)
-    else settle[0]()
-    controller.abort()
-  }
-
-  function dispose(): void {
-    clearTimeout(timer)
-    for (const remove of removals) remove()
-  }
 }
 
-/** The functions that wait for a signal. */
-class Waiting extends Set<() => void> {
-  // An arrow function, so that it can be added as a listener, and removed.
-  readonly listener = (): void => {
-    for (const callback of [...this]) callback()
-  }
-}
+/** The functions that wait for a signal. All calls share one listener, because Node.js warns of more than ten. */
+const waiting = new WeakMap<object, Set<() => void>>()
 
-/** Node.js warns of more than ten listeners of a signal, so all calls share one. It is removed with the last call. */
-const waiting = new WeakMap<Signal, Waiting>()
+function runWaiting(event?: { readonly target: object | null }): void {
+  for (const callback of waiting.get(Object(event?.target)) ?? []) callback()
+}
 
 /** Calls a function when a signal is aborted. Returns a function that must be called when the work is done. */
 function onAbort(signal: Signal, callback: () => void): () => void {
-  const callbacks = waiting.get(signal) ?? new Waiting()
+  const callbacks = waiting.get(signal) ?? new Set()
   waiting.set(signal, callbacks.add(callback))
   // Adding the same listener again has no effect.
-  signal.addEventListener('abort', callbacks.listener)
+  signal.addEventListener('abort', runWaiting)
   return () => {
     callbacks.delete(callback)
-    if (callbacks.size > 0) return
-    signal.removeEventListener('abort', callbacks.listener)
-    waiting.delete(signal)
+    if (callbacks.size === 0) signal.removeEventListener('abort', runWaiting)
   }
 }

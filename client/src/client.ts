@@ -68,20 +68,17 @@ function createClient(settings: Settings): PlantStoreClient {
   for (const operation of Object.keys(routes) as OperationName[]) {
     const call = async (parameters: unknown[]): Promise<CallResponse> =>
       sendCall(prepareCall(operation, parameters, settings))
-    direct[operation] = async (...parameters) => (await call(parameters)).data
-    safe[operation] = async (...parameters) => {
-      try {
-        return { ok: true, data: (await call(parameters)).data }
-      } catch (error) {
-        return { ok: false, error }
-      }
-    }
     const { paged } = routes[operation]
+    direct[operation] = async (...parameters) => (await call(parameters)).data
+    safe[operation] = (...parameters) =>
+      call(parameters).then(
+        ({ data }) => ({ ok: true, data }),
+        (error: unknown) => ({ ok: false, error }),
+      )
     raw[operation] = async (...parameters) => {
       const response = await call(parameters)
-      const { data, head, call: sent } = response
-      const { status, headers, requestId } = head
-      const result = { data, status, headers, requestId, attempts: sent.attempts }
+      const { retryAfterMs: _, ...head } = response.head
+      const result = { data: response.data, ...head, attempts: response.call.attempts }
       return paged ? { ...result, nextCursor: nextPage(response)?.searchParams.get('cursor') ?? undefined } : result
     }
     if (paged) iterate[operation] = (...parameters) => iteratePages(operation, parameters, settings)

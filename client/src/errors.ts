@@ -76,15 +76,16 @@ export class PlantStoreError extends Error {
     const { method, url, attempts = 0 }: Partial<PlantStoreError> = call ?? {}
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
-    Object.assign(this, { kind: 'usage', method, url, attempts, detail: reason, retryable: false, ...fields })
+    // `timeout` of a `TimeoutError`, unless the fields have another kind.
+    const kind = this.name.replace('Error', '').toLowerCase()
+    Object.assign(this, { kind, method, url, attempts, detail: reason, retryable: false, ...fields })
     // Not enumerable, because a header may have a secret: `console.log`, `{ ...error }` and `toJSON` leave it out.
     if (headers) Object.defineProperty(this, 'headers', { value: headers })
   }
 
   /** Returns the fields that are safe to log, with the `body`: no headers or causes, and never the token. */
   toJSON(): Record<string, unknown> {
-    const { name, message } = this
-    return { name, message, ...(this as object) }
+    return { name: this.name, message: this.message, ...(this as object) }
   }
 
   /**
@@ -202,16 +203,17 @@ export type TransportError =
   | UsageError
 
 // On the prototypes, so that errors have no fields for it. A name is written here, because a minifier renames classes.
-for (const [name, { prototype }] of Object.entries({
-  PlantStoreError,
-  ApiError,
-  MalformedResponseError,
-  ConnectionError,
-  TimeoutError,
-  AbortError,
-  TokenError,
-  UsageError,
+for (const [word, { prototype }] of Object.entries({
+  PlantStore: PlantStoreError,
+  Api: ApiError,
+  MalformedResponse: MalformedResponseError,
+  Connection: ConnectionError,
+  Timeout: TimeoutError,
+  Abort: AbortError,
+  Token: TokenError,
+  Usage: UsageError,
 })) {
+  const name = `${word}Error`
   Object.defineProperties(prototype, { name: { value: name }, [brandOf(name)]: { value: true } })
 }
 

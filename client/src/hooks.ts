@@ -65,28 +65,24 @@ export interface Logger {
   debug(line: string): void
 }
 
-const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
+export const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
 
 /**
  * Creates the hooks that log.
  *
- * @throws UsageError if the level is unknown, or the logger lacks a function of it
+ * @throws UsageError if the logger lacks a function of the level
  */
-export function logHooks(logger: Logger = console, logLevel: LogLevel = 'off'): Hooks[] {
+export function logHooks(logger: Logger = console, logLevel: LogLevel): Hooks[] {
   const level = LOG_LEVELS.indexOf(logLevel)
-  if (level < 0) reject('logLevel', `must be one of ${LOG_LEVELS.join(', ')}`)
-  if (level === 0) return []
   const name = LOG_LEVELS.slice(1, level + 1).find((each) => !Object(logger)[each])
-  if (name) reject('logger', `must have a function ${name}`)
-  return [
-    {
-      request: ({ method, url, number }) =>
-        level > 2 && observe(() => logger.debug(`${method} ${url}: sending attempt ${number}`)),
-      response: ({ method, url }, { status, duration, requestId = '-' }) =>
-        level > 1 && logger.info(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
-      error: (_, { message }, delay) => delay && logger.warn(`${message}; retrying in ${Math.ceil(delay)} ms`),
-    },
-  ]
+  if (name) reject(`logger.${name}`, 'must be a function')
+  const request: Hooks['request'] = ({ method, url, number }) =>
+    observe(() => logger.debug(`${method} ${url}: attempt ${number}`))
+  const response: Hooks['response'] = ({ method, url }, { status, duration, requestId = '-' }) =>
+    logger.info(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`)
+  const error: Hooks['error'] = (_, { message }, delay) =>
+    delay && logger.warn(`${message}; retrying in ${Math.ceil(delay)} ms`)
+  return [{ error }, { response }, { request }].slice(0, level)
 }
 
 const HOOKS = ['request', 'response', 'error'] as const
@@ -99,20 +95,15 @@ const HOOKS = ['request', 'response', 'error'] as const
 export function listHooks(hooks: Hooks | readonly (Hooks | undefined)[]): readonly Hooks[] {
   const list = ([hooks].flat() as readonly (Hooks | undefined)[]).filter((each) => each !== undefined)
   for (const each of list) {
-    const fail = (name: string): never => reject(`hooks.${name}`, `is not a function for ${HOOKS.join(', ')}`)
-    if (!isObject(each) || isPlain(each)) requireKnown(each, HOOKS, 'hooks', fail)
-    for (const name of HOOKS) if (typeof (each[name] ?? fail) !== 'function') fail(name)
+    if (!isObject(each) || isPlain(each)) requireKnown(each, HOOKS, 'hooks', 'hooks.')
+    for (const name of HOOKS)
+      if (typeof (each[name] ?? reject) !== 'function') reject(`hooks.${name}`, 'must be a function')
   }
   return list
 }
 
 /** Runs a callback that only observes a call: its errors are ignored. */
 export function observe(callback: () => unknown): void {
-  void (async () => {
-    try {
-      await callback()
-    } catch {
-      // A broken logger must not fail a call that succeeded.
-    }
-  })()
+  // A broken logger must not fail a call that succeeded.
+  void (async () => callback())().catch(() => undefined)
 }

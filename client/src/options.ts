@@ -1,7 +1,7 @@
 import type { Fetch, HeaderFields, ResponseHeaders, Signal } from './fetch.ts'
-import { type Hooks, type Logger, type LogLevel, listHooks, logHooks } from './hooks.ts'
+import { type Hooks, LOG_LEVELS, type Logger, type LogLevel, listHooks, logHooks } from './hooks.ts'
 import { parseUrl, readHeaders } from './wire/request.ts'
-import { reject, requireKnown } from './wire/write.ts'
+import { orUndefined, reject, requireKnown } from './wire/write.ts'
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)
@@ -107,10 +107,33 @@ export interface Settings {
   readonly retries: number
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
-  readonly fetch: Fetch | undefined
+  readonly fetch?: Fetch
   readonly hooks: readonly Hooks[]
-  readonly logger: Logger | undefined
-  readonly logLevel: LogLevel | undefined
+  readonly logger?: Logger
+  readonly logLevel?: LogLevel
+  /** The hooks that log. */
+  readonly log: readonly Hooks[]
+}
+
+/** Creates a check of an option. */
+function must(expected: string, isValid: (value: never) => boolean) {
+  return (value: unknown, _: unknown, name: string) =>
+    isValid(value as never) ? value : reject(name, `must be ${expected}`)
+}
+
+/** Reads each option, by its value and that of the client; undefined if any value is taken. Their order is that of the checks. */
+const READERS: Readonly<Record<string, (value: never, client: never, name: string) => unknown>> = {
+  token: (token: unknown) => (token === false || typeof token === 'function' ? token : checkToken(token)),
+  timeout: must('a positive number', (time: unknown) => typeof time === 'number' && time > 0),
+  retries: must('a non-negative integer', (count: number) => Number.isInteger(count) && count >= 0),
+  // Of another realm or a polyfill, a signal has another class.
+  signal: (signal: Signal, signals: Signal[]) =>
+    Object(signal).aborted === undefined ? reject('signal', 'must be an AbortSignal') : signals.concat(signal),
+  headers: (headers: unknown, others: HeaderFields) => ({ ...others, ...readHeaders(headers) }),
+  fetch: () => undefined,
+  hooks: (hooks: Hooks, others: Hooks[]) => others.concat(listHooks(hooks)),
+  logger: () => undefined,
+  logLevel: must(`one of ${LOG_LEVELS.join(', ')}`, (level: LogLevel) => LOG_LEVELS.includes(level)),
 }
 
 /**
@@ -119,25 +142,16 @@ export interface Settings {
  * @throws UsageError if an option is invalid
  */
 export function readClientOptions(options: ClientOptions): Settings {
-  const defaults: Settings = {
-    baseUrl: readEnvironment('PLANT_STORE_URL') ?? '',
-    // A client without a token can be created: a call may have one.
-    token: readEnvironment('PLANT_STORE_TOKEN'),
-    timeout: 30_000,
-    retries: 2,
-    signal: [],
-    headers: {},
-    fetch: undefined,
-    hooks: [],
-    logger: undefined,
-    logLevel: undefined,
-  }
-  requireOptions(options, Object.keys(defaults))
-  const baseUrl = readBaseUrl(readOption(options, 'baseUrl', defaults.baseUrl))
-  const settings = mergeOptions(options, { ...defaults, baseUrl })
+  // A client without a token can be created: a call may have one.
+  const token = readEnvironment('PLANT_STORE_TOKEN')
+  const defaults = { token, timeout: 30_000, retries: 2, signal: [], headers: {}, hooks: [] }
+  const others = mergeOptions(options, defaults, ['baseUrl', ...Object.keys(READERS)])
+  // `in` also finds inherited options, such as the getters of a class.
+  const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))
+  const settings = { ...others, baseUrl }
   const logLevel = readEnvironment('PLANT_STORE_LOG') as LogLevel | undefined
   try {
-    return mergeOptions({ logLevel: settings.logLevel ?? logLevel }, settings)
+    return settings.logLevel ? settings : readCallOptions({ logLevel }, settings)
   } catch (error) {
     // The variable is set from outside of the code, which must not fail because of it.
     console.warn(`PLANT_STORE_LOG: ${(error as Error).message}`)
@@ -151,60 +165,26 @@ export function readClientOptions(options: ClientOptions): Settings {
  * @throws UsageError if an option is invalid
  */
 export function readCallOptions(options: CallOptions, client: Settings): Settings {
-  requireOptions(
-    options,
-    Object.keys(client).filter((name) => name !== 'baseUrl'),
-  )
-  return mergeOptions(options, client)
+  return mergeOptions(options, client, Object.keys(READERS))
 }
 
-function requireOptions(options: object, known: readonly string[]): void {
-  requireKnown(options, known, 'options', (name) => {
-    const words = name
-      .toLowerCase()
-      .replace(/ur[il]|host|endp/, 'bas')
-      .replace(/key|auth|secret/, 'tok')
-    const nearest = known.find((option) => words.includes(option.slice(0, 3)))
-    const hint = nearest ? `; did you mean ${nearest}?` : ''
-    return reject(name, `is not an option${/^idem/.test(words) ? '; every call is already safe to repeat' : hint}`)
-  })
-}
-
-function mergeOptions(options: CallOptions, client: Settings): Settings {
-  const token = readOption(options, 'token', client.token)
-  const { timeout = client.timeout, retries = client.retries, fetch = client.fetch } = options
-  const { signal, hooks = [], logger = client.logger, logLevel = client.logLevel } = options
-  if (typeof timeout !== 'number' || !(timeout > 0)) reject('timeout', 'must be a positive number')
-  if (!Number.isInteger(retries) || retries < 0) reject('retries', 'must be a non-negative integer')
-  // Of another realm or a polyfill, it has another class.
-  if (signal !== undefined && Object(signal).aborted === undefined) reject('signal', 'must be an AbortSignal')
-  if ('token' in options && token !== false && typeof token !== 'function') checkToken(token)
-  const headers = { ...client.headers, ...(options.headers !== undefined && readHeaders(options.headers)) }
-  if (headers['authorization'] && token !== false) reject('token', 'must be false if headers have Authorization')
-  logHooks(logger, logLevel === undefined && logger !== undefined ? 'warn' : logLevel)
-  return {
-    ...client,
-    ...{ timeout, retries, token, headers, fetch, logger, logLevel },
-    signal: client.signal.concat(signal ?? []),
-    hooks: client.hooks.concat(listHooks(hooks)),
+function mergeOptions(options: ClientOptions, client: object, known: readonly string[]): Settings {
+  const hintOf = (name: string): string => (/^idem/i.test(name) ? '; every call is already safe to repeat' : '')
+  requireKnown(options, known, 'options', '', hintOf)
+  const settings: Record<string, unknown> = { ...client }
+  for (const name of known) {
+    const value = options[name]
+    // An `undefined` token is a lookup that failed: the default would send the token of somebody else.
+    if (value !== undefined || (name === 'token' && name in options)) {
+      settings[name] = READERS[name]?.(value as never, settings[name] as never, name) ?? value
+    }
   }
-}
-
-/**
- * Reads an option that decides who sends a request, or where to. An `undefined` is a lookup that failed: the default
- * would then send somebody else's token, or send it to the wrong service.
- *
- * @throws UsageError if the option is undefined
- */
-function readOption<Name extends 'token' | 'baseUrl', Default>(
-  options: ClientOptions,
-  name: Name,
-  defaultValue: Default,
-) {
-  // `in` also finds inherited options, such as the getters of a class.
-  if (!(name in options)) return defaultValue
-  const value = options[name]
-  return value === undefined ? reject(name, 'is undefined; omit the option to use the default') : value
+  const { token, headers, logger, logLevel } = settings as object as Settings
+  if (headers['authorization'] && token !== false) reject('token', 'must be false if headers have Authorization')
+  return {
+    ...(settings as object as Settings),
+    log: logHooks(logger, logLevel ?? (logger === undefined ? 'off' : 'warn')),
+  }
 }
 
 /**
@@ -213,17 +193,11 @@ function readOption<Name extends 'token' | 'baseUrl', Default>(
  * @param subject what has the token: the option, or a function that returned it
  * @throws UsageError if the token is invalid
  */
-export function checkToken(token: unknown, subject = 'is'): asserts token is string {
-  if (typeof token === 'string' && /^[!-~]+$/.test(token)) return
-  const kind =
-    typeof token !== 'string'
-      ? `${token && typeof token}`
-      : !token
-        ? 'missing'
-        : /\s/.test(token)
-          ? 'text with a space or a line break'
-          : 'not visible ASCII'
-  reject('token', `${subject} ${kind}; set the option or PLANT_STORE_TOKEN to the token alone`)
+export function checkToken(token: unknown, subject = 'is'): string {
+  if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token
+  const text = token ? 'text with a space, a line break or no ASCII' : 'missing'
+  const kind = typeof token === 'string' ? text : `${token && typeof token}`
+  return reject('token', `${subject} ${kind}; set it or PLANT_STORE_TOKEN to the token alone`)
 }
 
 /**
@@ -231,30 +205,26 @@ export function checkToken(token: unknown, subject = 'is'): asserts token is str
  *
  * @throws UsageError if it is invalid, with what is wrong
  */
-export function readBaseUrl(baseUrl: string): string {
+export function readBaseUrl(baseUrl = ''): string {
   const { location } = globalThis as { location?: { origin: string } }
   // URL parsers drop tabs, and read `//` and `/\` as the start of another origin.
   const isPath = /^\/(?!\/)[^\\\s]*$/.test(baseUrl)
-  const url = parseUrl(baseUrl, isPath ? location?.origin : undefined)?.href ?? ''
-  if (/^https?:..[^/@]+\/[^?#]*$/.test(url)) return url.replace(/\/+$/, '')
-  const fail = (reason: string): never => reject('baseUrl', reason)
-  if (!baseUrl) fail('is missing; set the option or PLANT_STORE_URL')
-  // `localhost:3000` parses as a URL with the scheme `localhost`.
-  if (!isPath && !/^[a-z]+:\D/i.test(baseUrl)) fail('must have a scheme, such as https://')
-  if (isPath && !location) fail('must be a complete URL outside of a browser')
-  if (!url.startsWith('http')) fail('must be an HTTP URL')
-  return fail(
-    /^\w+:..[^/]*@/.test(url)
-      ? 'must not have credentials; use the option token'
-      : 'must not have a query or a fragment',
-  )
+  const origin = isPath ? location?.origin : undefined
+  const url = parseUrl(baseUrl, origin)?.href ?? ''
+  const reason = !baseUrl
+    ? 'is missing; set it or PLANT_STORE_URL'
+    : // `localhost:3000` parses as a URL with the scheme `localhost`.
+      !origin && !/^[a-z]+:\D/i.test(baseUrl)
+      ? 'must have a scheme such as https:'
+      : !/^https?:/.test(url)
+        ? 'must be an HTTP URL'
+        : /^\w+:..[^/]*@/.test(url)
+          ? 'must not have credentials; use token'
+          : /[?#]/.test(url) && 'must not have a query or fragment'
+  return reason ? reject('baseUrl', reason) : url.replace(/\/+$/, '')
 }
 
 /** Reads an environment variable; undefined in a browser, and in Deno without the permission. */
 function readEnvironment(name: string): string | undefined {
-  try {
-    return globalThis.process?.env[name] || undefined
-  } catch {
-    return undefined
-  }
+  return orUndefined(() => globalThis.process?.env[name] || undefined)
 }

@@ -4,8 +4,6 @@ import type { OperationName } from './generated/routes.ts'
 import type { Settings } from './options.ts'
 import { nextLink, parseUrl } from './wire/request.ts'
 
-const DEFAULT_PAGE_SIZE = '100'
-
 /** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
 export async function* iteratePages(
   operation: OperationName,
@@ -14,7 +12,7 @@ export async function* iteratePages(
 ): AsyncGenerator<unknown, void, undefined> {
   const call = prepareCall(operation, parameters, settings)
   const first = new URL(call.url)
-  if (!first.searchParams.has('limit')) first.searchParams.set('limit', DEFAULT_PAGE_SIZE)
+  if (!first.searchParams.has('limit')) first.searchParams.set('limit', '100')
   for (let page = await sendCall({ ...call, url: first.href }); ; ) {
     yield* page.data as unknown[]
     const next = nextPage(page)

@@ -1,9 +1,8 @@
 import { ConnectionError, type FailedCall, type Failure, type PlantStoreError, UsageError } from './errors.ts'
+import { orUndefined } from './wire/write.ts'
 
-const RETRIED_STATUSES = [408, 429, 500, 502, 503, 504]
-const MIN_BACKOFF = 300
-const MAX_BACKOFF = 5_000
-const MAX_RETRY_AFTER = 60_000
+/** The kinds of errors and statuses that may pass. */
+const RETRIED: readonly unknown[] = ['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504]
 
 /**
  * Returns the delay before a retry in milliseconds; undefined if the failure must not be retried.
@@ -13,24 +12,24 @@ const MAX_RETRY_AFTER = 60_000
  */
 export function retryDelay(failure: Failure, retries: number, canRetry = mayPass): number | undefined {
   const { retryAfterMs = 0, cause } = failure
-  if (!canRetry(failure) || retryAfterMs > MAX_RETRY_AFTER) return undefined
+  if (!canRetry(failure) || retryAfterMs > 60_000) return undefined
   if (failure.kind === 'connection' && NOT_TRUSTED.test(textOf(cause))) return undefined
   // Full jitter, so that clients that failed together do not retry together.
-  return retryAfterMs + Math.random() * Math.min(MAX_BACKOFF, MIN_BACKOFF * 2 ** retries)
+  return retryAfterMs + Math.random() * Math.min(5_000, 300 * 2 ** retries)
 }
 
-function mayPass({ kind, status = 0 }: Failure): boolean {
-  return ['connection', 'timeout', 'token'].includes(kind) || RETRIED_STATUSES.includes(status)
+function mayPass({ kind, status }: Failure): boolean {
+  return RETRIED.includes(kind) || RETRIED.includes(status)
 }
 
 /** Parses `Retry-After`, seconds or a date, into milliseconds from now. */
 export function readRetryAfter(value: string): number | undefined {
   const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+  return wait >= 0 ? wait : wait < 0 ? 0 : undefined
 }
 
 /** The codes and texts of a certificate that is not trusted, in Node.js, Bun, Deno and Safari. It is not a second later either. */
-const NOT_TRUSTED = /certificate|CERT_|_CERT|UNABLE_TO_VERIFY/
+const NOT_TRUSTED = /certificate|CERT/
 
 /** The codes and texts of failures to connect, in Node.js, Bun and Deno: nothing was sent. Browsers hide the reason. */
 const NOT_CONNECTED = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|CONNECT_TIMEOUT|ConnectionRefused|client error \(Connect\)/
@@ -50,24 +49,26 @@ export function wasNotProcessed({ kind, status, cause }: Failure): boolean {
  * that were read before count: a network failure is a `TypeError` too, with any text, in any language.
  */
 const BUG =
-  /^(Reference|Range|Syntax|Eval|Assertion)Error|^TypeError( \[|: (Cannot |can't |Headers|Invalid [Uh]|Failed to [cep]|Request(I| w)|.*(JSON|BigInt|empty array|'new'| is (not (a (fu|con|valid [HU])|an (ob|ins)|iter|async)|undefined|null)|Body [aih])))/
+  /^(Ref|Rang|Synt|Eval|Assert)\w*Error|^TypeError( \[|: (Cannot |Headers|Request|Invalid [Uh]|Failed to [^f]|.*(JSON|BigInt|empty array|'new'|Body | is (undefined|null|not (a [cfv]|an [io]|async|iter)))))/
 
 /** Returns the error of a `fetch` that failed: of the network, or a `UsageError` if the function has a bug. */
 export function toFetchError(cause: unknown, call: FailedCall, redact: (text: string) => string): PlantStoreError {
   const reason = redact(reasonOf(cause))
   return BUG.test(textOf(cause))
     ? new UsageError(`fetch: the function failed${reason}`, call, { cause })
-    : new ConnectionError(`connection failed${reason}`, call, { cause, kind: 'connection' })
+    : new ConnectionError(`connection failed${reason}`, call, { cause })
 }
 
 /** Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`. */
 export function reasonOf(error: unknown): string {
-  return readError(error, ({ message = String(error), cause }) => `: ${cause?.message || cause?.code || message}`)
+  const fields: ErrorLike = Object(error)
+  return orUndefined(() => `: ${fields.cause?.message || fields.cause?.code || (fields.message ?? error)}`) ?? ''
 }
 
 /** Returns the text of an error, and in a second line its codes and cause. */
 function textOf(error: unknown): string {
-  return readError(error, ({ code, cause }) => `${error}\n${code} ${cause?.code} ${cause?.message}`)
+  const fields: ErrorLike = Object(error)
+  return orUndefined(() => `${error}\n${fields.code} ${fields.cause?.code} ${fields.cause?.message}`) ?? ''
 }
 
 /** What an error may have. */
@@ -75,15 +76,6 @@ interface ErrorLike {
   readonly code?: unknown
   readonly message?: unknown
   readonly cause?: ErrorLike | null
-}
-
-/** Reads an error. Anything can be thrown, also what cannot be read. */
-function readError(error: unknown, read: (fields: ErrorLike) => string): string {
-  try {
-    return read(Object(error))
-  } catch {
-    return ''
-  }
 }
 
 /**

@@ -14,21 +14,12 @@ export interface FakeResponse {
 const NO_CONTENT = [204, 205, 304]
 
 /**
- * Requires that every name is known: what a test asks for is done, or is an error.
- *
- * @throws UsageError if a name is unknown
- */
-export function requireNames(given: object, known: readonly string[]): void {
-  requireKnown(given, known, 'options', (name) => reject(name, `is not an option; use ${known.join(', ')}`))
-}
-
-/**
  * Checks a fault.
  *
  * @throws UsageError if it has an unknown name, an invalid value or one that has no effect
  */
 export function checkFault(fault: Fault, times: number): void {
-  requireNames(fault, ['delay', 'connectionError', 'status', 'body', 'headers', 'cutBodyAfter'])
+  requireKnown(fault, ['delay', 'connectionError', 'status', 'body', 'headers', 'cutBodyAfter'], 'options')
   const { status = 200, delay = 0, cutBodyAfter = 0, body = '', headers = {}, connectionError } = fault
   if (!Number.isInteger(times) || times < 1) reject('times', 'must be a positive integer')
   if (!Number.isInteger(status) || status < 200 || status > 599) reject('status', 'must be an integer from 200 to 599')

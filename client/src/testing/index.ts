@@ -6,8 +6,8 @@ import type { NewPlant } from '../generated/types.ts'
 import { type ClientOptions, readBaseUrl } from '../options.ts'
 import { readRetryAfter, retryDelay } from '../retry.ts'
 import { readHeaders, withoutNull } from '../wire/request.ts'
-import { reject } from '../wire/write.ts'
-import { checkFault, readRequest, requireNames, toResponse, wait } from './fetch.ts'
+import { reject, requireKnown } from '../wire/write.ts'
+import { checkFault, readRequest, toResponse, wait } from './fetch.ts'
 import { errorResponse, type FakeState, handle, jsonResponse, Rejection, respond } from './respond.ts'
 import type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
 
@@ -75,7 +75,7 @@ export interface FakePlantStore {
  * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
-  requireNames(options, ['baseUrl', 'bodyLimit'])
+  requireKnown(options, ['baseUrl', 'bodyLimit'], 'options')
   const { baseUrl = 'http://plant-store.test', bodyLimit = 2 ** 20 } = options
   if (!Number.isInteger(bodyLimit) || bodyLimit < 1) reject('bodyLimit', 'must be a positive integer')
   const basePath = new URL(readBaseUrl(baseUrl)).pathname.replace(/\/$/, '')
@@ -98,7 +98,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   }
 
   function createToken(token: FakeToken = {}): string {
-    requireNames(token, ['account', 'scopes', 'expiresAt'])
+    requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
     const { scopes = [], expiresAt } = token
     for (const scope of scopes) if (!['read', 'write'].includes(scope)) reject('scopes', 'must be read or write')
     if (expiresAt !== undefined && !(expiresAt instanceof Date)) reject('expiresAt', 'must be a Date')
@@ -162,7 +162,7 @@ export interface ApiErrorOptions {
  * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
  */
 export function createApiError(options: ApiErrorOptions): ApiError {
-  requireNames(options, ['name', 'message', 'headers', 'operation', 'requestId'])
+  requireKnown(options, ['name', 'message', 'headers', 'operation', 'requestId'], 'options')
   const { name, message, headers = {}, requestId } = options
   if (!Object.hasOwn(errorCodes, name)) reject('name', 'is not an error of the catalogue; use a name in errorCodes')
   const { status, ...response } = errorResponse(name, message, {

@@ -1,5 +1,5 @@
 import { ApiError, type FailedCall, type Failure, MalformedResponseError, type ResponseHead } from '../errors.ts'
-import { type FieldsWriter, isObject, type Writer } from './write.ts'
+import { type FieldsWriter, isObject, orUndefined, type Writer } from './write.ts'
 
 /**
  * Reads the content of a response.
@@ -48,24 +48,20 @@ export interface Route {
   readonly declaredErrors: readonly number[]
 }
 
-/** What an error of a response needs. */
-interface ErrorContext {
-  readonly call: FailedCall
-  /** Removes the token from a text, because a proxy's error page may show the request. */
-  redact(text: string): string
-}
-
 /**
  * Reads the data of a response.
  *
+ * @param redact removes the token from a text, because a proxy's error page may show the request
  * @throws ApiError if the service responded with an error, MalformedResponseError if the response is not the service's
  */
 export function readData(
-  { head, text }: { head: ResponseHead; text: string },
   route: Route,
-  { call, redact }: ErrorContext,
+  text: string,
+  head: ResponseHead,
+  call: FailedCall,
+  redact: (text: string) => string,
 ): unknown {
-  const { status } = head
+  const { status, headers } = head
   const read = route.responses[status]
   if (read) {
     try {
@@ -74,36 +70,24 @@ export function readData(
       // Explained below.
     }
   }
-  const data = parseJson(text)
+  const data = orUndefined(() => JSON.parse(text))
   if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
     const body = { error: Number(data['error']), message: redact(data['message']) }
     throw new ApiError(kind, body, head, call)
   }
-  const [reason, page] = explain(head, data, redact)
-  const start = page && redact(text).replace(/\s+/g, ' ').trim().slice(0, 200)
-  throw new MalformedResponseError(reason, head, call, start || undefined)
-}
-
-/** Returns what is wrong with a response, and whether its text shows more: that of JSON may be the data of somebody. */
-function explain(
-  { status, headers }: ResponseHead,
-  data: unknown,
-  redact: (text: string) => string,
-): [reason: string, isPage?: boolean] {
-  if (status < 200 || (status >= 300 && status < 400)) {
-    const target = headers.get('location')
-    return [`with a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`]
-  }
-  const contentType = headers.get('content-type') ?? 'no content type'
-  if (!contentType.includes('json')) return [`with ${redact(contentType)} instead of JSON`, data === undefined]
-  return [data === undefined ? 'with truncated or malformed JSON' : 'with JSON of an unexpected shape']
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const type = headers.get('content-type') ?? 'no content type'
+  const target = headers.get('location')
+  const isOther = !type.includes('json')
+  const reason =
+    status < 200 || (status >= 300 && status < 400)
+      ? `a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`
+      : isOther
+        ? `${redact(type)} instead of JSON`
+        : data === undefined
+          ? 'truncated or malformed JSON'
+          : 'JSON of an unexpected shape'
+  // JSON may be the data of somebody.
+  const page = isOther && data === undefined && redact(text).replace(/\s+/g, ' ').trim().slice(0, 200)
+  throw new MalformedResponseError(`with ${reason}`, head, call, page || undefined)
 }

@@ -1,41 +1,28 @@
 import type { HeaderFields } from '../fetch.ts'
 import type { Route } from './read.ts'
-import { reject } from './write.ts'
-
-/** What a request is written from, each only if the operation has it. */
-export interface RequestInput {
-  readonly pathParameters?: unknown
-  readonly body?: unknown
-  readonly query?: unknown
-  readonly headers?: unknown
-}
+import { orUndefined, reject } from './write.ts'
 
 /**
  * Writes the path and query of a request.
  *
  * @throws UsageError if a value is invalid
  */
-export function writePath({ path, pathParameters, query }: Route, input: RequestInput): string {
-  const segments = new Map(pathParameters?.(input.pathParameters, 'path', true))
+export function writePath(
+  { path, pathParameters, query }: Route,
+  pathValues: unknown,
+  queryValues: unknown = {},
+): string {
+  const segments = new Map(pathParameters?.(pathValues, 'path', true))
   const target = path.replace(/\{(\w+)\}/g, (_, name) => {
     const segment = String(segments.get(name))
     // URL parsers remove these segments, which makes it another path.
     if (/^\.{0,2}$/.test(segment)) return reject(name, 'must not be empty, "." or ".."')
     return encodeURIComponent(segment)
   })
-  const pairs = query?.(input.query ?? {}, 'query', true).flatMap(([name, texts]) =>
+  const pairs = query?.(queryValues ?? {}, 'query', true).flatMap(([name, texts]) =>
     [texts].flat().map((value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`),
   )
   return pairs?.length ? `${target}?${pairs.join('&')}` : target
-}
-
-/**
- * Writes the header parameters of a request.
- *
- * @throws UsageError if a value is invalid
- */
-export function writeHeaders({ headers }: Route, input: RequestInput): Record<string, string> {
-  return Object.fromEntries(headers?.(input.headers ?? {}, 'headers', true) ?? []) as Record<string, string>
 }
 
 /** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
@@ -62,7 +49,7 @@ export function defaultHeaders(body: string | undefined): Record<string, string>
  * @throws UsageError if a header is invalid. The runtime's own error would show the value, which may be a secret.
  */
 export function readHeaders(headers: unknown): HeaderFields {
-  if (!headers || typeof headers !== 'object') reject('headers', 'must be an object, Headers or pairs')
+  if (!headers || typeof headers !== 'object') reject('headers', 'must be an object')
   const fields: Record<string, string | null> = {}
   for (const pair of Symbol.iterator in headers ? (headers as Iterable<unknown[]>) : Object.entries(headers)) {
     const [name, value] = pair
@@ -75,7 +62,7 @@ export function readHeaders(headers: unknown): HeaderFields {
         fields[key] = value && fields[key] ? `${fields[key]}, ${text}` : value && text
       }
     } catch {
-      reject('headers', 'has an invalid name or value, or the runtime lacks Headers')
+      reject('headers', 'has an invalid name or value, or there is no Headers')
     }
   }
   return fields
@@ -88,14 +75,10 @@ export function withoutNull(headers: HeaderFields): Record<string, string> {
 
 /** Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none. */
 export function nextLink(header: string | null): string | undefined {
-  return /<([^>]*)>[^<]*;\s*rel\s*=\s*(?:next(?![^\s;,])|"(?:[^"]*\s)?next[\s"])/i.exec(header ?? '')?.[1]
+  return /<([^>]*)>[^<]*;\s*rel\s*=\s*"?([^",;]*\s)?next(?![^\s",;])/i.exec(header ?? '')?.[1]
 }
 
 /** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */
 export function parseUrl(url: string, base?: string): URL | undefined {
-  try {
-    return new URL(url, base)
-  } catch {
-    return undefined
-  }
+  return orUndefined(() => new URL(url, base))
 }

@@ -70,20 +70,15 @@ export type FieldsWriter = (
 
 /** Creates a writer of named values. */
 export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
-  const known = { ...required, ...optional }
-  const writers = Object.entries(known)
-  const names = Object.keys(known)
+  const writers = Object.entries({ ...required, ...optional })
+  const names = writers.map(([name]) => name)
   return (value, field, areParameters) => {
-    const placeOf = (name: string): string => (field && !areParameters ? `${field}.${name}` : name)
-    requireKnown(value, names, field, (name) =>
-      reject(
-        placeOf(name),
-        areParameters ? `is not a parameter; options are the argument after the ${field}` : 'is not a field; remove it',
-      ),
-    )
+    const prefix = field && !areParameters ? `${field}.` : ''
+    const hint = areParameters ? `; options are the argument after the ${field}` : ''
+    requireKnown(value, names, field, prefix, () => hint)
     return writers.flatMap(([name, write]): [string, FieldText][] => {
-      if (value[name] !== undefined) return [[name, write(value[name], placeOf(name))]]
-      return Object.hasOwn(optional, name) ? [] : reject(placeOf(name), 'is required')
+      if (value[name] !== undefined) return [[name, write(value[name], prefix + name)]]
+      return Object.hasOwn(optional, name) ? [] : reject(prefix + name, 'is required')
     })
   }
 }
@@ -97,36 +92,44 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * Requires an object of which nothing would be ignored: it is of no other kind, such as a `Map` or a `URLSearchParams`, and
  * every name with a value is known. The names of an instance are its fields and the getters of its classes.
  *
- * @param rejectName is called with an unknown name
+ * @param prefix what precedes a name in an error
+ * @param hintOf returns what is added to the error of an unknown name
  * @throws UsageError if a name is unknown
  */
-export function requireKnown(
-  value: unknown,
+export function requireKnown<T>(
+  value: T,
   known: readonly string[],
   field: string,
-  rejectName: (name: string) => never,
-): asserts value is Readonly<Record<string, unknown>> {
+  prefix = '',
+  hintOf: (name: string) => string = () => '',
+): asserts value is T & Readonly<Record<string, unknown>> {
   if (!isObject(value)) return reject(field, 'must be an object')
   const names = Object.keys(value)
-  for (let owner = prototypeOf(value); owner && prototypeOf(owner); owner = prototypeOf(owner)) {
-    if (!known.some((name) => name in value)) {
-      const kind = String(Object(value['constructor']).name)
-      const example = known.find((name) => kind.toLowerCase().includes(name)) ?? known[0] ?? ''
-      reject(field, `must be an object such as { ${example} }, not ${kind}`)
-    }
+  const list = known.join(', ')
+  if (!isPlain(value) && !known.some((name) => name in value)) {
+    reject(field, `must be an object of ${list}, not ${Object(value['constructor']).name}`)
+  }
+  for (let owner: object = value; !isPlain(owner); ) {
+    owner = Object.getPrototypeOf(owner)
     names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
   }
-  for (const name of names) if (value[name] !== undefined && !known.includes(name)) rejectName(name)
+  const unknown = names.find((name) => value[name] !== undefined && !known.includes(name))
+  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${hintOf(unknown)}`)
 }
 
 /** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
 export function isPlain(value: object): boolean {
-  const prototype = prototypeOf(value)
-  return prototype === null || prototypeOf(prototype) === null
+  const prototype = Object.getPrototypeOf(value)
+  return !prototype || !Object.getPrototypeOf(prototype)
 }
 
-function prototypeOf(value: object): object | null {
-  return Object.getPrototypeOf(value)
+/** Runs a function; undefined if it throws. */
+export function orUndefined<T>(run: () => T): T | undefined {
+  try {
+    return run()
+  } catch {
+    return undefined
+  }
 }
 
 /** Writes text for a header: what HTTP carries unchanged (RFC 9110 section 5.5). */

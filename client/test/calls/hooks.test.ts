@@ -155,7 +155,7 @@ describe('logging', () => {
     return lines
   }
   const url = 'POST http://plant-store.test/plants:'
-  const debug = [`${url} sending attempt 1`, `${url} sending attempt 2`]
+  const debug = [`${url} attempt 1`, `${url} attempt 2`]
   const info = [503, 200].map((status) =>
     expect.stringMatching(RegExp(`^${url} ${status} in \\d+\\.\\d ms, request \\S+$`)),
   )

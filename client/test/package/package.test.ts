@@ -78,7 +78,7 @@ function headingsOf(text: string): string[] {
 }
 
 describe('the package costs', () => {
-  test('at most 6.6 kB gzipped in a browser', async () => {
+  test('less than 6 kB gzipped in a browser', async () => {
     const contents =
       "import { createPlantStoreClient } from '@plant-store/client'; globalThis.create = createPlantStoreClient"
     const bundle = await build({
@@ -94,7 +94,7 @@ describe('the package costs', () => {
     console.log(`bundle of createPlantStoreClient: ${text.length} B minified, ${size} B gzip`)
     expect(text).toContain('/plants')
     expect(text).not.toContain('Get a new one')
-    expect(size).toBeLessThanOrEqual(6600)
+    expect(size).toBeLessThan(6000)
   })
 
   test.each([true, false])('at most 6,000 type instantiations with skipLibCheck: %s', async (skipLibCheck) => {

@@ -182,17 +182,9 @@ test('it accepts a name up to its body limit, with digits and escapes', async ()
 })
 
 test.each<[string, () => unknown, string]>([
-  [
-    'the fake',
-    () => createFakePlantStore({ baseURL: 'http://a.b' } as object),
-    'baseURL: is not an option; use baseUrl',
-  ],
-  [
-    'a token',
-    () => createFakePlantStore().createToken({ scope: 'read' } as object),
-    'scope: is not an option; use account',
-  ],
-  ['a fault', () => createFakePlantStore().failNext({ code: 503 } as object), 'code: is not an option; use delay, '],
+  ['the fake', () => createFakePlantStore({ baseURL: 'http://a.b' } as object), 'baseURL: is not one of baseUrl'],
+  ['a token', () => createFakePlantStore().createToken({ scope: 'read' } as object), 'scope: is not one of account'],
+  ['a fault', () => createFakePlantStore().failNext({ code: 503 } as object), 'code: is not one of delay, '],
   [
     'a fault, as its status',
     () => createFakePlantStore().failNext({ status: 50300 }),
@@ -213,14 +205,14 @@ test.each<[string, () => unknown, string]>([
           status = 503
         })(),
       ),
-    'stauts: is not an option',
+    'stauts: is not one of delay',
   ],
   ['a token, as its scope', () => createFakePlantStore().createToken({ scopes: ['all' as never] }), 'scopes: must be'],
   ['a token, as its expiry', () => createFakePlantStore().createToken({ expiresAt: 5 as never }), 'expiresAt: must be'],
   ['the fake, as its limit', () => createFakePlantStore({ bodyLimit: 0 }), 'bodyLimit: must be a positive integer'],
   ['the fake, as its URL', () => createFakePlantStore({ baseUrl: 'a.b' }), 'baseUrl: must have a scheme'],
   ['a fault, as its number', () => createFakePlantStore().failNext({}, 0), 'times: must be a positive integer'],
-  ['an error', () => createApiError({ name: 'idTaken', code: 1 } as never), 'code: is not an option; use name, '],
+  ['an error', () => createApiError({ name: 'idTaken', code: 1 } as never), 'code: is not one of name, '],
   [
     'an error, as its name',
     () => createApiError({ name: 'toString' as never }),
