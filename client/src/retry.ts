@@ -28,7 +28,7 @@ export function readRetryAfter(value: string): number | undefined {
   return wait >= 0 ? wait : wait < 0 ? 0 : undefined
 }
 
-/** The codes and texts of a certificate that is not trusted, in Node.js, Bun, Deno and Safari. It is not a second later either. */
+/** The codes and texts of a certificate that is not trusted, in Node.js, Bun, Deno and Safari. A retry would not help. */
 const NOT_TRUSTED = /certificate|CERT/
 
 /** The codes and texts of failures to connect, in Node.js, Bun and Deno: nothing was sent. Browsers hide the reason. */
