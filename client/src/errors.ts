@@ -23,9 +23,12 @@ export interface FailedCall {
 
 /** The status and headers of a response. */
 export interface ResponseHead {
+  /** The HTTP status, such as 200. */
   readonly status: number
   readonly headers: ResponseHeaders
+  /** The `X-Request-Id` of the response. */
   readonly requestId: string | undefined
+  /** The `Retry-After` of the response in milliseconds, if it has one. */
   readonly retryAfterMs: number | undefined
 }
 

@@ -1,5 +1,4 @@
-import type { PlantStoreError } from './errors.ts'
-import type { ResponseHeaders } from './fetch.ts'
+import type { PlantStoreError, ResponseHead } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
 import { isObject, isPlain, reject, requireKnown } from './wire/write.ts'
 
@@ -17,14 +16,7 @@ export interface Attempt {
 }
 
 /** The response of an attempt, for the `response` hook. */
-export interface AttemptResponse {
-  /** The HTTP status, such as 200. */
-  readonly status: number
-  readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the response. */
-  readonly requestId: string | undefined
-  /** The `Retry-After` of the response in milliseconds, if it has one. */
-  readonly retryAfterMs: number | undefined
+export interface AttemptResponse extends ResponseHead {
   /** The time from the start of the attempt to the end of the response, in milliseconds. */
   readonly duration: number
 }
