@@ -129,5 +129,5 @@ test('a bundle has what its contract needs and no more: the exact reader only fo
   const sizes = bundles.map((text) => gzipSync(text, { level: 9 }).length)
   console.log(`bundles: ${sizes.join(', ')} B gzip`)
   expect(bundles.map((text) => text.includes('must be an int64'))).toEqual([false, true, true])
-  for (const [index, limit] of [6600, 7150, 8000].entries()) expect(sizes[index]).toBeLessThanOrEqual(limit)
+  for (const [index, limit] of [6000, 6550, 7500].entries()) expect(sizes[index]).toBeLessThanOrEqual(limit)
 })
