@@ -75,7 +75,7 @@ export interface CallResponse {
 export async function sendCall({ operation, route, url, body, headers, settings }: Call): Promise<CallResponse> {
   const { timeout, token: source, signal: signals } = settings
   const hooks = settings.hooks.concat(settings.log)
-  const { fetch = globalThis.fetch } = settings
+  const { fetch = globalThis.fetch ?? reject('fetch', 'is missing; set it') } = settings
   const target = { method: route.method, url }
   // Undefined until an attempt gets the token. With the token `false`, it is the header of the app.
   let { authorization, ...otherHeaders } = headers

@@ -195,7 +195,7 @@ function mergeOptions(options: ClientOptions, client: object, known: readonly st
  */
 export function checkToken(token: unknown, subject = 'is'): string {
   if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token
-  const text = token ? 'text with a space, a line break or no ASCII' : 'missing'
+  const text = token ? 'text with a space or newline, or not ASCII' : 'missing'
   const kind = typeof token === 'string' ? text : `${token && typeof token}`
   return reject('token', `${subject} ${kind}; set it or PLANT_STORE_TOKEN to the token alone`)
 }

@@ -138,7 +138,7 @@ const signal = 'signal: must be an AbortSignal'
 const missing = undefined as unknown as string
 const token = (reason: string) => `token: ${reason}`
 const ALONE = '; set it or PLANT_STORE_TOKEN to the token alone'
-const TEXT = `is text with a space, a line break or no ASCII${ALONE}`
+const TEXT = `is text with a space or newline, or not ASCII${ALONE}`
 
 const INVALID_HEADERS = 'headers: has an invalid name or value, or there is no Headers'
 

@@ -31,7 +31,7 @@ describe('the package runs in Jest', () => {
     expect(report).toMatchObject({ success: true, numPassedTests: 2 })
   })
 
-  const noFetch = 'fetch: set the option or globalThis.fetch'
+  const noFetch = 'fetch: is missing; set it'
   // Node.js 24 and later reject the AbortSignal of jsdom.
   const foreignSignal = 'fetch: the function failed: RequestInit: Expected signal'
   const runs: [number, string, string][] = [
