@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { errorMessages } from '@plant-store/contract'
 import { Failure } from '../failure.ts'
 
@@ -31,14 +31,16 @@ export interface Cursors {
  * @param readSecret reads the 32 bytes that all servers of the database share. Called again only if it failed
  */
 export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
-  let secret: Promise<Buffer> | undefined
+  let key: Promise<KeyObject> | undefined
 
-  function readKey(): Promise<Buffer> {
-    secret ??= readSecret().catch((error) => {
-      secret = undefined
-      throw error
-    })
-    return secret
+  function readKey(): Promise<KeyObject> {
+    key ??= readSecret()
+      .then(createSecretKey)
+      .catch((error) => {
+        key = undefined
+        throw error
+      })
+    return key
   }
 
   return {
