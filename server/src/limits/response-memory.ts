@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure, shed } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Rejection } from '../telemetry/events.ts'
@@ -52,7 +51,7 @@ const MIN_READS = 4
 const UNREAD_TIMEOUT = 2_000
 /** How long to wait for room that reads hold, in milliseconds: longer than any statement of the database takes. */
 const READ_TIMEOUT = 12_000
-/** How long to wait before checking for room again, in milliseconds. */
+/** How long to wait at most before checking for room again, in milliseconds. */
 const PAUSE = 10
 
 /**
@@ -69,6 +68,22 @@ export function createResponseMemory({
   const piece = Math.max(MAX_CHARACTERS, bodyLimit)
   /** The buffers that responses are sending. */
   const buffers = new Map<Buffer, { responses: number; release(): void }>()
+  /** Continues those who wait for room, in their order. */
+  const waiting = new Set<() => void>()
+
+  /** Waits until another read has ended: many in one turn of the event loop leave each other no room for a moment only. */
+  async function untilReleased(): Promise<void> {
+    let wake = () => {}
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, PAUSE)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      waiting.add(wake)
+    })
+    waiting.delete(wake)
+  }
 
   function sizeOf(characters: number): number {
     return Math.min(BYTES_PER_CHARACTER * characters, capacity / MIN_READS)
@@ -81,7 +96,7 @@ export function createResponseMemory({
       const reason = unread.hasRoom(account, bytes) ? 'slow-database' : 'response-memory'
       const timeout = reason === 'slow-database' ? READ_TIMEOUT : UNREAD_TIMEOUT
       if (isFirst && performance.now() > begin + timeout) throw shed(reason, MESSAGES[reason])
-      await sleep(PAUSE)
+      await untilReleased()
       if (!isConnected()) throw new Failure('badRequest', 'The client has disconnected.')
     }
     share.take(account, bytes)
@@ -94,6 +109,9 @@ export function createResponseMemory({
       return await task()
     } finally {
       release()
+      const [next] = waiting
+      if (next) waiting.delete(next)
+      next?.()
     }
   }
 
