@@ -195,7 +195,7 @@ describe('a runtime without', () => {
     vi.stubGlobal('fetch', undefined)
     const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })
     const error = await failureOf(client.getPlants(), UsageError)
-    expect(error.detail).toContain('fetch: the function failed: ')
+    expect(error.message).toContain('fetch: is missing; set it')
     expect(await createPlantStoreClient(createFakePlantStore()).getPlants()).toEqual([])
   })
 
