@@ -71,18 +71,23 @@ export function createResponseMemory({
   /** Continues those who wait for room, in their order. */
   const waiting = new Set<() => void>()
 
-  /** Waits until another read has ended: many in one turn of the event loop leave each other no room for a moment only. */
-  async function untilReleased(): Promise<void> {
-    let wake = () => {}
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, PAUSE)
-      wake = () => {
+  /** Waits until room is released: reads of one turn of the event loop leave each other none for a moment only. */
+  function untilReleased(): Promise<void> {
+    return new Promise((resolve) => {
+      const proceed = () => {
         clearTimeout(timer)
+        waiting.delete(proceed)
         resolve()
       }
-      waiting.add(wake)
+      const timer = setTimeout(proceed, PAUSE)
+      waiting.add(proceed)
     })
-    waiting.delete(wake)
+  }
+
+  function release(account: string, bytes: number): void {
+    share.release(account, bytes)
+    const [next] = waiting
+    next?.()
   }
 
   function sizeOf(characters: number): number {
@@ -100,18 +105,15 @@ export function createResponseMemory({
       if (!isConnected()) throw new Failure('badRequest', 'The client has disconnected.')
     }
     share.take(account, bytes)
-    return () => share.release(account, bytes)
+    return () => release(account, bytes)
   }
 
   async function read<T>(reader: Reader, bytes: number, isFirst: boolean, task: () => Promise<T>): Promise<T> {
-    const release = await reserve(reader, bytes, isFirst)
+    const releaseRoom = await reserve(reader, bytes, isFirst)
     try {
       return await task()
     } finally {
-      release()
-      const [next] = waiting
-      if (next) waiting.delete(next)
-      next?.()
+      releaseRoom()
     }
   }
 
@@ -119,8 +121,8 @@ export function createResponseMemory({
     share.take(account, bytes)
     unread.take(account, bytes)
     return () => {
-      share.release(account, bytes)
       unread.release(account, bytes)
+      release(account, bytes)
     }
   }
 
@@ -137,8 +139,8 @@ export function createResponseMemory({
 
   return {
     async room(reader) {
-      const release = await reserve(reader, Math.min(EXPECTED_SIZE, capacity / MIN_READS))
-      release()
+      const releaseRoom = await reserve(reader, Math.min(EXPECTED_SIZE, capacity / MIN_READS))
+      releaseRoom()
     },
 
     read: (reader, limit, task) =>

@@ -49,6 +49,20 @@ test('room that unread responses hold is waited for shortly, and a response that
   expect(await next).toBe('piece')
 })
 
+test('reads that wait for room continue when another ends, without a timer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
+  let read = 0
+  const pages = Array.from({ length: 64 }, () => memory.read(reader, 20, async () => ++read))
+  expect(await Promise.all(pages)).toHaveLength(64)
+  expect(vi.getTimerCount()).toBe(0)
+
+  const release = memory.hold(reader.account, 64 * MEBIBYTE)
+  const page = memory.read(reader, 20, async () => 'page')
+  release()
+  expect(await page).toBe('page')
+})
+
 test.each([
   ['a page of short plants, as many characters as its bodies had bytes', 16 * 1024, 20, 960 * 1024],
   ['a page of long plants, one piece', MEBIBYTE, 20, 3 * MEBIBYTE],
