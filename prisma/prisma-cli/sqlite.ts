@@ -1,10 +1,11 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import { isDriverAdapterError, type SqlDriverAdapter, type SqlQuery } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
 import { select } from '../src/shared/sql.ts'
 import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 import { createDriverAdapter } from '../src/sqlite/connection/driver-adapter.ts'
+import { isBusy } from '../src/sqlite/connection/errors.ts'
 import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
 
 /** Rejects a missing file, which SQLite would create. */
@@ -43,14 +44,16 @@ class SqliteEngineDatabase implements EngineDatabase {
   readonly adapterName = '@plant-store/prisma'
   readonly #file: string
   #connection: SqlDriverAdapter | undefined
-  #onLocked = () => {}
+  #isLocked = false
 
   constructor(file: string) {
     this.#file = file
   }
 
   async connect(): Promise<SqlDriverAdapter> {
-    this.#connection = open(this.#file, () => this.#onLocked())
+    this.#connection = open(this.#file, () => {
+      this.#isLocked = true
+    })
     return this.#connection
   }
 
@@ -60,14 +63,11 @@ class SqliteEngineDatabase implements EngineDatabase {
 
   /** The engine needs the file for itself, and hides in a stack of its own that another process has it open. */
   async run<Result>(operation: () => Promise<Result>): Promise<Result> {
-    let isLocked = false
-    this.#onLocked = () => {
-      isLocked = true
-    }
+    this.#isLocked = false
     try {
       return await operation()
     } catch (error) {
-      if (!isLocked) throw error
+      if (!this.#isLocked) throw error
       const what = `${this.#file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
       throw new PrismaError('P1008', what, { cause: error })
     }
@@ -92,7 +92,7 @@ function open(file: string, onLocked = () => {}): SqlDriverAdapter {
   const connection = createDriverAdapter(new BetterSqlite3(file))
   const { queryRaw, executeRaw, executeScript } = connection
   const watch = (error: unknown): never => {
-    if (isDriverAdapterError(error) && error.cause.originalCode?.startsWith('SQLITE_BUSY')) onLocked()
+    if (isBusy(error)) onLocked()
     throw error
   }
   return Object.assign(connection, {
