@@ -29,8 +29,8 @@ export async function openDatabase(url: string, options?: OpenOptions): Promise<
 
 /**
  * Migrates a database to the newest schema, and creates it if it does not exist, a SQLite file in a folder that does. All or
- * nothing: if anything fails, nothing has changed. Processes that migrate the same database at the same time wait for each other. With nothing pending it takes
- * a few milliseconds.
+ * nothing: if anything fails, nothing has changed. Processes that migrate the same database at the same time wait for each
+ * other. With nothing pending it takes a few milliseconds.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are; default: those of the plant store
@@ -65,8 +65,8 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
  * @returns whether the time could be recorded, for which this user must be allowed to write to the database's folder
- * @throws {DatabaseError} if `copy` exists, its folder does not, or the database needs that file, one of the two files cannot be used, or the engine is
- *   another; the signal's reason
+ * @throws {DatabaseError} if `copy` exists, its folder does not, or the database needs that file, one of the two files
+ *   cannot be used, or the engine is another; the signal's reason
  */
 export async function backupDatabase(
   url: string,

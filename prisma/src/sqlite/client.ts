@@ -65,8 +65,8 @@ async function openFiles(reader: SqlDriverAdapter, findMoved: FileGuard): Promis
 }
 
 /**
- * Checks the files after each read, also one that fails: those that are only missing still have everything, but where one was replaced, another
- * process may write what this one cannot see.
+ * Checks the files after each read, also one that fails: those that are only missing still have everything, but where one
+ * was replaced, another process may write what this one cannot see.
  */
 function watchReads(reader: SqlDriverAdapter, findMoved: FileGuard): SqlDriverAdapter {
   return {

@@ -42,7 +42,10 @@ const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const MAX_HEADER_LENGTH = 4096
-/** How long a valid token is cached, in milliseconds, from the start of its lookup: revocation takes effect within one second in every process. */
+/**
+ * How long a valid token is cached, in milliseconds, from the start of its lookup: revocation takes effect within one second
+ * in every process.
+ */
 const TTL = 500
 /** How many tokens are cached; the oldest is evicted first. */
 const MAX_CACHED = 10_000
