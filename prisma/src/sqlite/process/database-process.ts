@@ -5,7 +5,7 @@ import { select } from '../../shared/sql.ts'
 import { connect } from '../connection/connect.ts'
 import { CONNECTION_SETTINGS, checkSettings, checkTriggers } from '../connection/connection-settings.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
-import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from '../connection/file-guard.ts'
+import { createFileGuard, findFiles, inodeOf, type MovedFiles, type OpenedFile } from '../connection/file-guard.ts'
 import { checkCopy, copyFile, measureCopy } from './copy-file.ts'
 import { migrateFile } from './migrate-file.ts'
 
@@ -19,7 +19,8 @@ const BUSY_TIMEOUT = 100
 interface Opened {
   readonly connection: SqlDriverAdapter
   readonly files: readonly OpenedFile[]
-  findMoved: FileGuard
+  /** As a FileGuard. Writes back a log that was deleted: what is only in it would be gone with this process. */
+  findMoved(): Promise<MovedFiles | undefined>
 }
 
 let opened: Promise<Opened> | undefined
@@ -40,7 +41,7 @@ const operations = {
   /** Closes it. Where another file has the name of one of its files, SQLite would write to that: then it stays open. */
   async close(): Promise<void> {
     const { connection, findMoved } = await (opened as Promise<Opened>)
-    if (!findMoved()?.isReplaced) await connection.dispose()
+    if (!(await findMoved())?.isReplaced) await connection.dispose()
   },
   measureCopy,
   copyFile,
@@ -73,21 +74,23 @@ async function openFile(file: string, known: readonly OpenedFile[] | undefined):
     throw error
   }
   const files = known ?? findFiles(file, inode)
-  const findMoved = createFileGuard(files)
-  watchLog(connection, findMoved)
+  const findMoved = guardLog(connection, files)
+  setInterval(findMoved, CHECK_INTERVAL).unref()
   return { connection, files, findMoved }
 }
 
-/** Writes back a log that was deleted: what is only in it would be gone with this process. */
-function watchLog(connection: SqlDriverAdapter, findMoved: FileGuard): void {
+function guardLog(connection: SqlDriverAdapter, files: readonly OpenedFile[]): Opened['findMoved'] {
+  const guard = createFileGuard(files)
   let isSaved = false
-  setInterval(async () => {
-    const isMissing = findMoved()?.isLogMissing === true
-    if (isMissing && !isSaved) {
+  return async () => {
+    const moved = guard()
+    if (!moved?.isLogMissing) isSaved = false
+    else if (!isSaved) {
       const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
       isSaved = result?.['busy'] === 0
-    } else if (!isMissing) isSaved = false
-  }, CHECK_INTERVAL).unref()
+    }
+    return moved
+  }
 }
 
 /**
@@ -96,11 +99,11 @@ function watchLog(connection: SqlDriverAdapter, findMoved: FileGuard): void {
  */
 async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Result>): Promise<Result> {
   const { connection, findMoved } = await (opened as Promise<Opened>)
-  const check = () => {
-    const moved = findMoved()
+  const check = async () => {
+    const moved = await findMoved()
     if (moved) throw moved.error
   }
-  check()
+  await check()
   return run(connection).finally(check)
 }
 
@@ -115,8 +118,11 @@ async function respond({ name, args }: Request): Promise<void> {
 
 // A terminal and systemd send these to every process; the process that started this one decides.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
-// As that one ends, so does this: a connection that is open is never closed, which would write to its files.
-process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+// As that one ends, so does this, by a signal: an end of its own would close the connection, which writes to its files.
+process.once('disconnect', async () => {
+  await opened?.then(({ findMoved }) => findMoved()).catch(() => {})
+  process.kill(process.pid, 'SIGKILL')
+})
 
 let last = Promise.resolve()
 process.on('message', (request) => {
