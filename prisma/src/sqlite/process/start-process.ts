@@ -21,7 +21,7 @@ type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]
 
 /** How to run an operation. */
 interface RunOptions {
-  /** How long to wait for the result, in milliseconds; until it is there, others fail immediately. Default: for ever. */
+  /** How long to wait for the result, in milliseconds; then all fail, immediately, until it is there. Default: for ever. */
   patience?: number
   /** Kills the process. The operation fails with the signal's reason once it has ended. */
   signal?: AbortSignal | undefined
@@ -92,15 +92,17 @@ export function startProcess(): DatabaseProcess {
       const operation: Pending = { isLate: false, resolve, reject, timer: undefined }
       if (pending.length === 0) keepRunning('ref')
       pending.push(operation)
-      // What cannot be sent, because the process is just ending or was never started, is rejected with its end.
-      if (child.connected) child.send(request, () => {})
-      if (patience === undefined) return
       const expire = () => {
         operation.isLate = pending.includes(operation)
-        reject(lateError())
+        if (operation.isLate) for (const { reject } of pending) reject(lateError())
       }
-      // Where it was this process that was busy, the outcome is read first.
-      operation.timer = setTimeout(() => setImmediate(expire), patience)
+      const wait = () => {
+        // Where it was this process that was busy, the outcome is read first.
+        if (patience !== undefined) operation.timer = setTimeout(() => setImmediate(expire), patience).unref()
+      }
+      // Time begins once it is sent: the largest plants take a second. What cannot be sent, because the process is just
+      // ending or was never started, is rejected with its end.
+      if (child.connected) child.send(request, wait)
     })
   }
 
