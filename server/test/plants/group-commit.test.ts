@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { batchCommitted, type Event, requestRejected } from '../../src/telemetry/events.ts'
@@ -70,6 +71,24 @@ test('items added during a commit share the next one, and a later item starts ag
   finish()
   expect(await last).toBe('d')
   expect(batches).toEqual([['a'], ['b', 'c'], ['d']])
+})
+
+test('after a long commit, an item that follows its result joins those that wait', async () => {
+  const batches: string[][] = []
+  const { add } = create({
+    commit: async (items) => {
+      batches.push(items)
+      await sleep(50)
+      return items
+    },
+  })
+  const first = add('a')
+  await expect.poll(() => batches.length).toBe(1)
+  const second = add('b')
+  await first
+  await nextTurn()
+  await Promise.all([second, add('c')])
+  expect(batches).toEqual([['a'], ['b', 'c']])
 })
 
 test.each<[string, Options, string[], string[][]]>([
