@@ -35,8 +35,8 @@ export function createLoadShedding({
   trustProxy,
 }: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
-  /** For whom the request of a connection, which handles one at a time, is counted. */
-  const clients = new Map<Socket, string>()
+  /** For whom the request of a connection, which handles one at a time, is counted. Kept as `held` of a fair share is. */
+  const clients = new WeakMap<Socket, string | undefined>()
 
   function hold(socket: Socket, client: string): void {
     // A random time, so that clients that were rejected together do not retry together.
@@ -50,7 +50,7 @@ export function createLoadShedding({
   function release(socket: Socket): void {
     const client = clients.get(socket)
     if (client === undefined) return
-    clients.delete(socket)
+    clients.set(socket, undefined)
     share.release(client, 1)
   }
 
@@ -64,7 +64,7 @@ export function createLoadShedding({
 
     shedByAccount({ identity, socket }) {
       // It may have closed while the token was looked up.
-      if (!clients.has(socket)) return
+      if (clients.get(socket) === undefined) return
       release(socket)
       hold(socket, identity.account)
     },
