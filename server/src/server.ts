@@ -4,7 +4,7 @@ import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
 import { createApp } from './app.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
-import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
+import { createHttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import { openService, type Service } from './service.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
@@ -91,7 +91,12 @@ export async function startServer(
     }
     await migrate(databaseUrl, { logger, migrationsFolder, signal }, migrating)
     service = await openService(settings, logger, signal)
-    if (admin) metrics = await startMetrics(service, http, settings, whyNotReady)
+    if (admin) {
+      // Loaded only if a port shows them.
+      const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
+      const isReady = async () => (await whyNotReady()) === undefined
+      metrics = createMetrics({ service, settings, isReady, openConnections: http.openConnections })
+    }
     http.use(createApp(service, settings, logger), service.loadShedding.release)
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
@@ -118,27 +123,4 @@ async function migrate(
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - startedAt) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')
-}
-
-/** Loads metrics, only if a port shows them. */
-async function startMetrics(
-  { database, loadShedding, bodyMemory, responseMemory, plants }: Service,
-  { openConnections }: HttpServer,
-  settings: Settings,
-  whyNotReady: () => Promise<string | undefined>,
-): Promise<Metrics> {
-  const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
-  return createMetrics(settings.publicUrl?.startsWith('https:') ? 'https' : 'http', {
-    engine: database.engine,
-    limits: settings,
-    isReady: async () => (await whyNotReady()) === undefined,
-    openConnections,
-    requestsInFlight: loadShedding.inFlight,
-    bodyMemory: bodyMemory.used,
-    responseMemory: responseMemory.used,
-    waitingWrites: plants.waitingWrites,
-    databaseState: database.state,
-    databaseConnections: database.connections,
-    failure: database.failure,
-  })
 }

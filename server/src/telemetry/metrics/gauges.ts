@@ -1,26 +1,18 @@
 import { totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getHeapStatistics } from 'node:v8'
-import type { Database, DatabaseState } from '@plant-store/prisma'
+import type { DatabaseState } from '@plant-store/prisma'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { readVersion } from '../../installation.ts'
+import type { Service } from '../../service.ts'
 import type { Settings } from '../../settings/settings.ts'
 
-/** What is read when the metrics are requested. */
-export interface GaugeSources {
-  engine: Database['engine']
-  limits: Pick<Settings, 'maxConnections' | 'maxRequestsInFlight' | 'maxBodyMemory' | 'maxResponseMemory'>
+/** What the metrics read. */
+export interface MetricSources {
+  service: Service
+  settings: Settings
   isReady(): Promise<boolean>
   openConnections(): number
-  requestsInFlight(): number
-  /** In bytes. */
-  bodyMemory(): number
-  /** In bytes. */
-  responseMemory(): number
-  waitingWrites(): number
-  databaseState(): Promise<DatabaseState>
-  /** Undefined if the database has no server. */
-  databaseConnections: Database['connections'] | undefined
 }
 
 type Labels = Record<string, string>
@@ -32,8 +24,9 @@ const TIMEOUT = 3_000
 const POOL = { db_client_connection_pool_name: 'plant-store' }
 
 /** Adds what is read at each scrape. What cannot be read, or not in time, is left out of it: a scrape never fails. */
-export function addGauges(registry: Registry, sources: GaugeSources): void {
-  const { engine, limits, databaseState, databaseConnections: pool } = sources
+export function addGauges(registry: Registry, { service, settings, ...sources }: MetricSources): void {
+  const { database, loadShedding, bodyMemory, responseMemory, plants } = service
+  const { engine, connections: pool } = database
   const registers = [registry]
 
   function add(name: string, help: string, read: () => Reading | Promise<Reading>, ...labelNames: string[]): void {
@@ -46,7 +39,7 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
     new Gauge({ name, help, labelNames, registers, collect })
   }
 
-  const stateOf = (key: keyof DatabaseState) => async () => (await databaseState())[key]
+  const stateOf = (key: keyof DatabaseState) => async () => (await database.state())[key]
 
   const build = { version: readVersion(), node_version: process.versions.node, engine }
   add('plant_store_build_info', 'What runs: always 1.', () => [[build, 1]], ...Object.keys(build))
@@ -67,16 +60,16 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
   const isReady = async () => Number((await inTime(sources.isReady)) ?? false)
   add('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', isReady)
   add('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
-  add('plant_store_open_connections_limit', 'MAX_CONNECTIONS.', () => limits.maxConnections)
-  add('plant_store_requests_in_flight', 'Requests that the process works on.', sources.requestsInFlight)
-  add('plant_store_requests_in_flight_limit', 'MAX_REQUESTS_IN_FLIGHT.', () => limits.maxRequestsInFlight)
-  add('plant_store_request_body_memory_bytes', 'Memory of request bodies being received.', sources.bodyMemory)
-  add('plant_store_request_body_memory_limit_bytes', 'MAX_BODY_MEMORY.', () => limits.maxBodyMemory)
-  add('plant_store_response_memory_bytes', 'Memory of responses waiting to be read.', sources.responseMemory)
-  add('plant_store_response_memory_limit_bytes', 'MAX_RESPONSE_MEMORY.', () => limits.maxResponseMemory)
+  add('plant_store_open_connections_limit', 'MAX_CONNECTIONS.', () => settings.maxConnections)
+  add('plant_store_requests_in_flight', 'Requests that the process works on.', loadShedding.inFlight)
+  add('plant_store_requests_in_flight_limit', 'MAX_REQUESTS_IN_FLIGHT.', () => settings.maxRequestsInFlight)
+  add('plant_store_request_body_memory_bytes', 'Memory of request bodies being received.', bodyMemory.used)
+  add('plant_store_request_body_memory_limit_bytes', 'MAX_BODY_MEMORY.', () => settings.maxBodyMemory)
+  add('plant_store_response_memory_bytes', 'Memory of responses waiting to be read.', responseMemory.used)
+  add('plant_store_response_memory_limit_bytes', 'MAX_RESPONSE_MEMORY.', () => settings.maxResponseMemory)
   add('plant_store_memory_limit_bytes', 'What the machine or the container has for the process.', memoryLimit)
   add('plant_store_heap_limit_bytes', 'Largest heap of Node.js.', () => getHeapStatistics().heap_size_limit)
-  add('plant_store_waiting_writes', 'New plants waiting for a commit.', sources.waitingWrites)
+  add('plant_store_waiting_writes', 'New plants waiting for a commit.', plants.waitingWrites)
 
   const backupHelp = 'When the last backup that succeeded ended; 0: none.'
   add('plant_store_database_size_bytes', 'Size of the database, without the write-ahead log.', stateOf('size'))

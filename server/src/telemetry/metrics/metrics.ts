@@ -1,14 +1,8 @@
 import { contract, errorCatalogue } from '@plant-store/contract'
-import { type Database, storageFaults } from '@plant-store/prisma'
+import { storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import * as events from '../events.ts'
-import { addGauges, type GaugeSources } from './gauges.ts'
-
-/** What the metrics read. */
-export interface MetricSources extends GaugeSources {
-  /** Recognizes an error of the database that may go away. */
-  failure: Database['failure']
-}
+import { addGauges, type MetricSources } from './gauges.ts'
 
 /** The metrics of this process, in Prometheus text format. */
 export interface Metrics {
@@ -29,10 +23,9 @@ const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method 
 /**
  * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
  * can see. No label has a value that a client chooses.
- *
- * @param scheme that of the URLs that clients use
  */
-export function createMetrics(scheme: 'http' | 'https', { failure, ...sources }: MetricSources): Metrics {
+export function createMetrics(sources: MetricSources): Metrics {
+  const { service, settings } = sources
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -73,12 +66,14 @@ export function createMetrics(scheme: 'http' | 'https', { failure, ...sources }:
   })
 
   const unsubscribes = [
-    ...measureRequests(registry, scheme),
+    ...measureRequests(registry, settings.publicUrl?.startsWith('https:') ? 'https' : 'http'),
     events.subscribe(events.requestRejected, (reason) => rejected(reason)),
     events.subscribe(events.authenticationFailed, ({ code }) => unauthenticated(String(code))),
     events.subscribe(events.batchCommitted, (size) => batches.observe(size)),
     events.subscribe(events.busyRetried, () => retries.inc()),
-    events.subscribe(events.writesRejected, ({ count, error }) => notWritten(failure(error)?.fault ?? INTERNAL, count)),
+    events.subscribe(events.writesRejected, ({ count, error }) =>
+      notWritten(service.database.failure(error)?.fault ?? INTERNAL, count),
+    ),
   ]
   addGauges(registry, sources)
 
