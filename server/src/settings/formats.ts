@@ -23,12 +23,6 @@ export function parseDuration(text: string, max: string = MAX_TIME): number | un
   return duration <= toMilliseconds(max) ? duration : undefined
 }
 
-/** Writes milliseconds as a duration that {@link parseDuration} reads, in the largest unit that keeps them exact. */
-export function formatDuration(milliseconds: number): string {
-  const [unit, size] = Object.entries(UNITS).findLast(([, size]) => milliseconds % size === 0) ?? ['ms', 1]
-  return `${milliseconds / size}${unit}`
-}
-
 /** Returns NaN, with which every comparison is false, if the text is not a duration. */
 function toMilliseconds(text: string): number {
   const [, count, unit] = DURATION.exec(text) ?? []

@@ -1,5 +1,4 @@
 import type * as z from 'zod'
-import { formatDuration } from './formats.ts'
 import { type SettingEntry, settingsTable } from './table.ts'
 
 type Table = typeof settingsTable
@@ -92,18 +91,16 @@ function findMissing(environment: Environment): string[] {
   return [...missing, ...others.map((name) => `${name} must be set too, since ${present} is`)]
 }
 
+/** Finds settings that are more than the one they are part of; a default is shortened instead. */
 function findContradictions(environment: Environment, values: Values): string[] {
-  const contradictions: string[] = []
-  if (values.maxBodyMemory !== undefined && values.maxBodyMemory < values.bodyLimit) {
-    contradictions.push('MAX_BODY_MEMORY must not be less than BODY_LIMIT')
-  }
-  compare('HEADERS_TIMEOUT', values.headersTimeout, 'REQUEST_TIMEOUT', values.requestTimeout)
-  compare('SHUTDOWN_DELAY', values.shutdownDelay, 'SHUTDOWN_TIMEOUT', values.shutdownTimeout)
-  return contradictions
-
-  /** A time cannot be longer than the one it is part of; a default is shortened instead. */
-  function compare(part: string, partTime: number, whole: string, wholeTime: number): void {
-    if (!environment[part] || partTime <= wholeTime) return
-    contradictions.push(`${part} must be at most ${formatDuration(wholeTime)}, as long as ${whole}`)
-  }
+  const parts = [
+    ['HEADERS_TIMEOUT', values.headersTimeout, 'REQUEST_TIMEOUT', values.requestTimeout],
+    ['SHUTDOWN_DELAY', values.shutdownDelay, 'SHUTDOWN_TIMEOUT', values.shutdownTimeout],
+    ['BODY_LIMIT', values.bodyLimit, 'MAX_BODY_MEMORY', values.maxBodyMemory],
+  ] as const
+  return parts.flatMap(([part, value, whole, max = Number.POSITIVE_INFINITY]) => {
+    const { default: text }: SettingEntry = settingsTable[whole]
+    const isAllowed = !environment[part] || value <= max
+    return isAllowed ? [] : [`${part} must be at most ${whole}, which is ${environment[whole] || text}`]
+  })
 }

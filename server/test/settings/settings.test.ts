@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readSettings, type Settings, SettingsError } from '../../src/index.ts'
-import { formatDuration, parseDuration } from '../../src/settings/formats.ts'
+import { parseDuration } from '../../src/settings/formats.ts'
 import { completeSettings } from '../../src/settings/settings.ts'
 import { settingsTable } from '../../src/settings/table.ts'
 
@@ -260,8 +260,9 @@ test('a time may be as long as the one it is part of, and no longer; a default i
   const equal = { HEADERS_TIMEOUT: '90s', REQUEST_TIMEOUT: '90s', SHUTDOWN_DELAY: '2h', SHUTDOWN_TIMEOUT: '2h' }
   expect(readSettings(equal)).toMatchObject({ headersTimeout: 90_000, shutdownDelay: 7_200_000 })
   expect(() => readSettings({ ...equal, HEADERS_TIMEOUT: '90001ms', SHUTDOWN_DELAY: '7200001ms' })).toThrow(
-    /^ {2}HEADERS_TIMEOUT must be at most 90s, as long as REQUEST_TIMEOUT\n {2}SHUTDOWN_DELAY must be at most 2h, as long as SHUTDOWN_TIMEOUT$/m,
+    /^ {2}HEADERS_TIMEOUT must be at most REQUEST_TIMEOUT, which is 90s\n {2}SHUTDOWN_DELAY must be at most SHUTDOWN_TIMEOUT, which is 2h$/m,
   )
+  expect(() => readSettings({ HEADERS_TIMEOUT: '31s' })).toThrow('at most REQUEST_TIMEOUT, which is 30s')
   // One that is invalid is not compared.
   expect(() => readSettings({ ...equal, HEADERS_TIMEOUT: '90001ms', PORT: 'x' })).not.toThrow(/at most/)
   const short = readSettings({ REQUEST_TIMEOUT: '1s', SHUTDOWN_TIMEOUT: '10ms' })
@@ -269,17 +270,11 @@ test('a time may be as long as the one it is part of, and no longer; a default i
 })
 
 test.each([
-  ['1ms', 1, '1ms'],
-  ['1500ms', 1_500, '1500ms'],
-  ['1000ms', 1_000, '1s'],
-  ['60s', 60_000, '1m'],
-  ['120m', 7_200_000, '2h'],
-  ['48h', 172_800_000, '2d'],
-  ['90d', 7_776_000_000, '90d'],
-])('the duration %s is %i ms, and written as %s', (text, milliseconds, written) => {
+  ['90d', 7_776_000_000],
+  ['2160h', 7_776_000_000],
+  ['91d', undefined],
+])('the duration %s, of at most 90 days, is %s', (text, milliseconds) => {
   expect(parseDuration(text, '90d')).toBe(milliseconds)
-  expect(formatDuration(milliseconds)).toBe(written)
-  expect(parseDuration('91d', '90d')).toBeUndefined()
 })
 
 test('the memory of bodies is at least one body, and by default 64 MiB or four bodies', () => {
@@ -290,7 +285,7 @@ test('the memory of bodies is at least one body, and by default 64 MiB or four b
   expect(completeSettings({ bodyLimit: 128 * MIB }).maxBodyMemory / MIB).toBe(512)
   expect(completeSettings({ bodyLimit: MIB, maxBodyMemory: MIB }).maxBodyMemory / MIB).toBe(1)
   expect(() => mebibytes({ BODY_LIMIT: '17mb', MAX_BODY_MEMORY: '16.9mb' })).toThrow(
-    '\n  MAX_BODY_MEMORY must not be less than BODY_LIMIT',
+    '\n  BODY_LIMIT must be at most MAX_BODY_MEMORY, which is 16.9mb',
   )
 })
 
