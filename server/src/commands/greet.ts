@@ -1,9 +1,4 @@
-import {
-  DEFAULT_DATABASE_URL,
-  explainDatabaseError,
-  hasPassword,
-  databaseUrl as readDatabaseUrl,
-} from '@plant-store/prisma'
+import { explainDatabaseError } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { ownCommand } from '../installation.ts'
 import type { RunningServer } from '../server.ts'
@@ -30,13 +25,13 @@ export async function greetIfEmpty(
   try {
     if (!(await server.isEmpty())) return
     if (settings.nodeEnv !== 'production') await greetWithToken(server, settings, logger, signal)
-    else logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens(settings)}`)
+    else logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens()}`)
   } catch (error) {
     if (signal.aborted) return
     const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
     // The log is written to the output that has failed.
     if (error instanceof OutputError) printError(`plant-store: no token was printed: ${message}`)
-    else logger.warn(`no token was printed: ${message}; ${explainTokens(settings)}`)
+    else logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
   }
 }
 
@@ -68,18 +63,9 @@ Create a plant, then list it:
 ${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
 }
 
-function explainTokens({ databaseUrl }: Settings): string {
-  const command = `${ownCommand} token create --account me`
-  if (ownCommand === 'plant-store') return `create a token with "${command}"`
+function explainTokens(): string {
+  const command = `"${ownCommand} token create --account me"`
+  if (ownCommand === 'plant-store') return `create a token with ${command}`
   // The shell that the command is pasted into does not have the server's settings.
-  const isDefault = databaseUrl === readDatabaseUrl(DEFAULT_DATABASE_URL)
-  const isSecret = hasPassword(databaseUrl)
-  const setting = isDefault || isSecret ? '' : `DATABASE_URL=${quote(databaseUrl)} `
-  const hint = isSecret ? ' and the same DATABASE_URL in the environment, which is not shown for its password' : ''
-  return `create a token, in the same folder, with "${setting}${command}"${hint}`
-}
-
-/** Quotes text as one word for a POSIX shell. */
-function quote(text: string): string {
-  return /^[\w./:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+  return `create a token, in the same folder, with ${command} and the same DATABASE_URL in the environment`
 }

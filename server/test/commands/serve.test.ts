@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/sqlite.ts'
@@ -64,17 +63,15 @@ describe('the greeting', () => {
   })
 
   test('in production is a line of the log, as all output is, with a command that creates a token', async () => {
-    const url = `file:${folder}/it's "new".db`
-    const server = await startServerProcess({ DATABASE_URL: url, NODE_ENV: 'production' })
+    const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })
     expect(await server.end()).toBe(0)
     expect(readLines(server.output())).toHaveLength(server.output().trimEnd().split('\n').length)
     expect(server.output()).not.toContain('pst_')
     const [line] = eventLines(server.output(), 'empty database')
     expect(line).toMatchObject({ level: 'info', msg: expect.stringMatching(/^the plant store is empty: create a tok/) })
-    const [, command = ''] = /with "(.*)"$/.exec(String(line?.['msg'])) ?? []
-    expect(await runPrinted(command), command).toMatch(/^pst_\w{49}\n$/)
-    const { stdout } = await runInProcess(['token', 'list', '--json'], { DATABASE_URL: url })
-    expect(JSON.parse(stdout)).toHaveLength(1)
+    const [, command = ''] =
+      /with "npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(String(line?.['msg'])) ?? []
+    expect((await runInProcess(command.split(' '), environment)).stdout).toMatch(/^pst_\w{49}\n$/)
   })
 
   test('is left out while another process keeps the database locked', async () => {
@@ -128,15 +125,6 @@ describe('the greeting', () => {
     expect(storedTokens()).toMatchObject([{ account: 'demo', revokedAt: expect.anything() }])
   })
 })
-
-/** Runs a printed line with the built command line instead of that of `npm run`. */
-async function runPrinted(line: string): Promise<string> {
-  const words = commandLine([]).map((word) => `'${word}'`)
-  const command = line.replace(/npm run --silent plant-store --(?= token)/, words.join(' '))
-  const root = fileURLToPath(new URL('../../../', import.meta.url))
-  const { stdout } = await promisify(execFile)('sh', ['-c', command], { cwd: root, env: { PATH: process.env['PATH'] } })
-  return stdout
-}
 
 describe('wrong settings', () => {
   test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
