@@ -42,32 +42,22 @@ function indentJson(text) {
   }
 }
 
-/** Takes the token out of what is pasted into the dialog: Swagger UI would send `Bearer Bearer pst_...`. */
-const pastedToken = {
-  statePlugins: {
-    auth: {
-      wrapActions: {
-        authorize: (authorize) => (credentials) => authorize(mapValues(credentials, extractToken)),
-      },
-    },
-  },
-}
-
-function mapValues(object, change) {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]))
-}
-
-/** Finds a token of ours or a JSON Web Token, also between quotes and in the lines of a terminal. */
-function extractToken(credentials) {
-  const text = String(credentials.value).replace(/\s/g, '')
-  const [token = text] = /pst_\w+|[\w-]+\.[\w-]+\.[\w-]+/.exec(text) ?? []
-  return { ...credentials, value: token }
+/**
+ * Sends only the token, ours or a JSON Web Token, of what was pasted into the dialog: with its scheme, between quotes, or in
+ * the lines of a terminal. Swagger UI would send `Bearer Bearer pst_...`.
+ */
+function sendToken(request) {
+  const pasted = String(request.headers.Authorization).replace(/\s|bearer/gi, '')
+  const [token] = /pst_\w+|[\w-]+\.[\w-]+\.[\w-]+/.exec(pasted) ?? []
+  if (token) request.headers.Authorization = `Bearer ${token}`
+  return request
 }
 
 globalThis.SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#swagger-ui',
-  plugins: [sameServer, exactNumbers, pastedToken],
+  plugins: [sameServer, exactNumbers],
+  requestInterceptor: sendToken,
   deepLinking: true,
   displayOperationId: true,
   tryItOutEnabled: true,
