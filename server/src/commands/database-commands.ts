@@ -29,21 +29,11 @@ export interface CopyOptions {
   to?: string
 }
 
-/** How far something is that takes long. */
-export interface Progress {
-  /** What is done: `copying`. */
-  phase: string
-  /** How much is done: `600 MB`. */
-  done?: string
-  /** How much of all is done, from 0 to 1. */
-  fraction?: number
-}
-
 /** Migrates the database and prints what was applied. */
 export async function migrate({ settings, output, errors }: Context, signal: AbortSignal): Promise<void> {
   const { applied } = await withProgress(errors, (show) => {
     // With a listener it runs in a process of its own, so that this one receives the signal.
-    const onPending = (names: string[]) => show({ phase: `applying ${names.join(', ')}` })
+    const onPending = (names: string[]) => show(`applying ${names.join(', ')}`)
     return migrateDatabase(settings.databaseUrl, undefined, { onPending, signal })
   })
   announce(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`, output)
@@ -55,9 +45,9 @@ export async function backup({ settings, output, errors }: Context, file: string
   const { recorded } = await withProgress(errors, (show) =>
     backupDatabase(settings.databaseUrl, target, {
       onProgress(progress) {
-        if (progress.phase === 'checking') return show({ phase: 'checking the copy' })
-        const { phase, bytes, fraction } = progress
-        show({ phase, done: `${Math.round(bytes / MEGABYTE).toLocaleString('en-US')} MB`, fraction })
+        if (progress.phase === 'checking') return show('checking the copy')
+        const megabytes = Math.round(progress.bytes / MEGABYTE).toLocaleString('en-US')
+        show(`${progress.phase} ${percent(progress.fraction)}: ${megabytes} MB`)
       },
       signal,
     }),
@@ -85,7 +75,7 @@ export async function copy(
   try {
     const { source, target, plants, tokens, sha256 } = await withProgress(errors, (show) =>
       copyDatabase(...addresses, {
-        onProgress: ({ phase, plants, fraction }) => show({ phase, done: count(plants, 'plant'), fraction }),
+        onProgress: ({ phase, plants, fraction }) => show(`${phase} ${percent(fraction)}: ${count(plants, 'plant')}`),
         signal,
       }),
     )
@@ -112,6 +102,10 @@ function count(rows: number, name: string): string {
   return `${rows.toLocaleString('en-US')} ${name}${rows === 1 ? '' : 's'}`
 }
 
+function percent(fraction: number): string {
+  return `${Math.floor(fraction * 100)}%`
+}
+
 /**
  * Runs what takes long, and shows how far it is.
  *
@@ -120,18 +114,15 @@ function count(rows: number, name: string): string {
  */
 export async function withProgress<Result>(
   errors: number,
-  run: (show: (progress: Progress) => void) => Promise<Result>,
+  run: (show: (progress: string) => void) => Promise<Result>,
   isTerminal: boolean = isatty(errors),
 ): Promise<Result> {
   const begin = performance.now()
-  let progress: Progress | undefined
+  let progress: string | undefined
   let isShown = false
   function draw(): void {
-    if (!progress) return
-    const { phase, done, fraction } = progress
-    const percent = fraction === undefined ? '' : ` ${Math.floor(fraction * 100)}%`
-    const time = `${Math.round((performance.now() - begin) / SECOND)} s`
-    const line = `${phase}${percent}: ${done === undefined ? time : `${done}, ${time}`}`
+    if (progress === undefined) return
+    const line = `${progress}, ${Math.round((performance.now() - begin) / SECOND)} s`
     tryToWrite(errors, isTerminal ? `\r${line}\x1b[K` : `plant-store: ${line}\n`)
     isShown = true
   }
