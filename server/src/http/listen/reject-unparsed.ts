@@ -5,8 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Request } from 'express'
 import { Failure } from '../../failure.ts'
 import { CLIENT_CLOSED_REQUEST, requestUnparsed } from '../../telemetry/events.ts'
-import { closeLater } from '../response/failures.ts'
-import { replaceStatus } from '../response/final-status.ts'
+import { closeLater, replaceStatus } from '../response/failures.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from '../response/send-json.ts'
 
 /** Without a listener for `clientError`, Node.js also decides by the response that is being sent. */

@@ -5,8 +5,7 @@ import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
 import { Failure } from '../../failure.ts'
 import { requestBegan, requestEnded } from '../../telemetry/events.ts'
-import { sendFailure } from '../response/failures.ts'
-import { finalStatus } from '../response/final-status.ts'
+import { finalStatus, sendFailure } from '../response/failures.ts'
 
 declare global {
   namespace Express {

@@ -5,6 +5,7 @@ import type { RequestValidationError } from '@ts-rest/express'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { Failure } from '../../failure.ts'
+import { CLIENT_CLOSED_REQUEST } from '../../telemetry/events.ts'
 import { sendJson } from './send-json.ts'
 
 type ValidationError = NonNullable<RequestValidationError['body']>
@@ -17,6 +18,9 @@ const SMALL_BODY = 64 * 1024
 const REPEATED = 1_000
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
 const LINGERING = 1_000
+
+/** The status of what was sent instead of a response. */
+const replaced = new WeakMap<ServerResponse, number>()
 
 /** Responds to every failure with an `Error` body. What is not a {@link Failure} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
@@ -118,4 +122,18 @@ function closeLingering(request: IncomingMessage): void {
     socket.once('end', () => socket.destroy()).end()
     request.resume()
   }
+}
+
+/** Notes the status of another response that was sent instead of this one, which will never finish. */
+export function replaceStatus(response: ServerResponse, status: number): void {
+  replaced.set(response, status)
+}
+
+/** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
+export function finalStatus(response: ServerResponse): number {
+  if (response.writableFinished) return response.statusCode
+  const { errored } = response
+  // The client has seen a status of success, and then that the connection broke.
+  if (errored) return errored instanceof Failure ? errored.status : 500
+  return replaced.get(response) ?? CLIENT_CLOSED_REQUEST
 }
