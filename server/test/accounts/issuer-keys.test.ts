@@ -134,7 +134,9 @@ describe('before the first fetch of the keys succeeds', () => {
     expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(500)
     // One line a second, and that of the fetch.
     expect(rejections.filter(Boolean)).toHaveLength(lines.length - 1)
-    expect(JSON.stringify(lines)).not.toMatch(/stack|\n {4}at /)
+    const log = JSON.stringify(lines)
+    expect(log).not.toMatch(/stack|\n {4}at /)
+    for (const part of tokens.flatMap((token) => token.split('.'))) expect(log).not.toContain(part)
   })
 
   test('such requests are failed authentications of their address, but not own tokens', async () => {
@@ -150,29 +152,6 @@ describe('before the first fetch of the keys succeeds', () => {
     stopClock(COOL_DOWN)
     expect((await server.call('/plants', { token })).status).toBe(200)
     expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
-  })
-
-  test('the log reports the failed fetch, and neither log nor response shows a part of a token', async () => {
-    let log = ''
-    const write = (line: string) => {
-      log += line
-    }
-    const { keyServer, server } = await start({}, pino({ level: 'trace' }, { write }))
-    keyServer.respond = DOWN
-    const sub = 'a-secret-subject'
-    const tokens = await Promise.all(
-      [{ sub }, { sub, exp: 1 }, { sub, nbf: 9e9 }].map((claims) => signToken(key, claims)),
-    )
-    const call = () => Promise.all(tokens.map(async (token) => (await server.call('/plants', { token })).text()))
-    const responses = await call()
-    keyServer.respond = undefined
-    advanceClock(COOL_DOWN)
-    responses.push(...(await call()))
-    expect(log).toMatch(/other side closed.*JWT_ISSUER/)
-    for (const text of [log, responses.join()]) {
-      expect(text).not.toContain(sub)
-      for (const part of tokens.join('.').split('.')) expect(text).not.toContain(part)
-    }
   })
 })
 

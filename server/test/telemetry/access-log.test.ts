@@ -1,6 +1,7 @@
 /** The line of each request with ACCESS_LOG=on. */
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
+import type { Request } from 'express'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
@@ -8,7 +9,7 @@ import { startTestServer, type TestServer } from '../../../test/helpers/server/s
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { requestUnparsed } from '../../src/telemetry/events.ts'
+import { requestEnded, requestUnparsed } from '../../src/telemetry/events.ts'
 import { logRequests } from '../../src/telemetry/log/log-requests.ts'
 import { createKey, ISSUER, signToken, startKeyServer, startWithIssuer } from '../helpers/accounts/token-issuer.ts'
 import { createFileLog, eventLines, type LogLine } from '../helpers/telemetry/log-lines.ts'
@@ -167,49 +168,34 @@ describe('a response that is not complete', () => {
   })
 })
 
-test.each([
-  ['without a token', 401, {}, { token: null }],
-  ['beyond the rate limit of a token', 429, { rateLimit: { requests: 1, seconds: 600 } }, {}],
-])('of many requests %s, a few have a line and the others are counted', async (_what, status, settings, options) => {
-  const { server, requests, log } = await startLogged(settings)
-  await server.call('/plants')
-  const total = 300
-  await Promise.all(
-    Array.from({ length: total }, async () => {
-      const response = await server.call('/plants', options)
-      expect(response.status).toBe(status)
-      await response.text()
-    }),
-  )
-  const count = () => {
-    const lines = requests().filter((line) => line['status'] === status).length
-    const omitted = log.eventLines('requests omitted').map((line) => Number(line['omitted']))
-    return { lines, sum: omitted.reduce((sum, number) => sum + number, lines) }
+describe('of requests that cost their client next to nothing', () => {
+  const publishEnded = (status: number, identity?: object) => {
+    const request = { requestId: 'many', ip: '192.0.2.1', identity } as unknown as Request
+    requestEnded.publish({ request, method: 'GET', route: '/plants', status, seconds: 0, bytesSent: 0 })
   }
-  await until(() => count().sum === total, PATIENCE)
-  expect(count().lines).toBeLessThan(total)
-})
-
-describe('of requests without a valid token', () => {
-  const publish = (count: number) => {
-    for (let id = 0; id < count; id++) requestUnparsed.publish({ requestId: `${id}`, status: 400, address: undefined })
-  }
+  const publishUnparsed = () => requestUnparsed.publish({ requestId: 'many', status: 400, address: undefined })
 
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     return () => void vi.useRealTimers()
   })
 
-  test('ten have a line each second', async () => {
+  test.each([
+    ['malformed', publishUnparsed],
+    ['without a valid token', () => publishEnded(401)],
+    ['beyond a rate limit', () => publishEnded(429, { account: 'alice' })],
+    ['shed', () => publishEnded(503, { account: 'alice' })],
+  ])('ten have a line each second, and the others are counted: %s', async (_what, publish) => {
     const log = await createFileLog()
     const end = logRequests(log.logger, () => true)
     for (const seconds of [1, 2, 3]) {
-      publish(300)
+      for (let count = 0; count < 300; count++) publish()
       expect(log.eventLines('request')).toHaveLength(10 * seconds)
       vi.advanceTimersByTime(1_000)
       expect(log.eventLines('requests omitted')).toHaveLength(seconds)
     }
-    publish(10)
+    for (let count = 0; count < 20; count++) publishEnded(200, { account: 'alice' })
+    expect(log.eventLines('request')).toHaveLength(50)
     end()
     expect(log.eventLines('requests omitted')).toMatchObject([{ omitted: 290 }, { omitted: 290 }, { omitted: 290 }])
   })
@@ -218,13 +204,13 @@ describe('of requests without a valid token', () => {
     const log = await createFileLog()
     let hasRoom = false
     onTestFinished(logRequests(log.logger, () => hasRoom))
-    publish(3)
+    for (let count = 0; count < 3; count++) publishUnparsed()
     vi.advanceTimersByTime(5_000)
     expect(log.lines()).toEqual([])
     hasRoom = true
     vi.advanceTimersByTime(1_000)
     expect(log.eventLines('requests omitted')).toMatchObject([{ omitted: 3 }])
-    publish(1)
+    publishUnparsed()
     expect(log.eventLines('request')).toHaveLength(1)
   })
 })
@@ -249,29 +235,18 @@ test('an address is written as a proxy reports it, without its port; what is not
   }
 })
 
-describe('a server', () => {
-  const start = (environment: Record<string, string>) => startWithToken(temporaryFolder(), 'logged', environment)
-
-  test('has no access log by default, whatever its LOG_LEVEL', async () => {
-    const { server, token } = await start({ LOG_LEVEL: 'trace' })
-    const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'called' }
-    expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
-    expect(await server.end()).toBe(0)
-    expect(server.output()).not.toContain('called')
-  })
-
-  test('with ACCESS_LOG=on writes lines, also of a request that its shutdown aborts', async () => {
-    const { server, token } = await start({ ACCESS_LOG: 'on', SHUTDOWN_TIMEOUT: '100ms' })
-    const socket = await openSocket(server.url)
-    const headers = { ...withId('aborted'), 'Content-Length': '100', Expect: '100-continue' }
-    socket.write(withToken(post('{"id":1,"name":"Ficus"}', headers), token))
-    // The server waits for the rest of the body.
-    await once(socket, 'data')
-    await fetch(`${server.url}/nothing`, { headers: withId('unknown') })
-    await server.end()
-    expect(eventLines(server.output(), 'request')).toMatchObject([
-      { requestId: 'unknown', status: 404 },
-      { requestId: 'aborted', status: 499, account: 'alice', route: '/plants' },
-    ])
-  })
+test('a server with ACCESS_LOG=on writes lines, also of a request that its shutdown aborts', async () => {
+  const environment = { ACCESS_LOG: 'on', SHUTDOWN_TIMEOUT: '100ms' }
+  const { server, token } = await startWithToken(temporaryFolder(), 'logged', environment)
+  const socket = await openSocket(server.url)
+  const headers = { ...withId('aborted'), 'Content-Length': '100', Expect: '100-continue' }
+  socket.write(withToken(post('{"id":1,"name":"Ficus"}', headers), token))
+  // The server waits for the rest of the body.
+  await once(socket, 'data')
+  await fetch(`${server.url}/nothing`, { headers: withId('unknown') })
+  await server.end()
+  expect(eventLines(server.output(), 'request')).toMatchObject([
+    { requestId: 'unknown', status: 404 },
+    { requestId: 'aborted', status: 499, account: 'alice', route: '/plants' },
+  ])
 })
