@@ -4,7 +4,6 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { stopPostgresql } from './database.ts'
 import { loadGenerator } from './load/load.ts'
-import { plot } from './plot.ts'
 import type { Row } from './rounds.ts'
 import { scenarios } from './scenarios.ts'
 
@@ -47,5 +46,4 @@ await writeFile(
   `${RESULTS}node-${major}.json`,
   `${JSON.stringify({ machine, date: new Date().toISOString(), rows }, null, 2)}\n`,
 )
-await writeFile(`${RESULTS}node-${major}.svg`, plot(machine, rows))
 if (rows.some(({ passed }) => passed === false)) process.exitCode = 1
