@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { get } from 'node:http'
 import { type Contender, pinned, startContender } from './contender.ts'
 import { type BenchDatabase, createDatabase, type Engine } from './database.ts'
-import { median, type Scenario } from './rounds.ts'
+import { judge, median, type Scenario } from './rounds.ts'
 
 const PLANTS = 1_000_000
 const ROUNDS = 3
@@ -52,36 +52,13 @@ export const listMillion =
       const memory = (Math.max(...lists.map(({ memory }) => memory)) - idle) / MEBIBYTE
       const [list] = lists
       const seconds = `${(median(lists.map(({ total }) => total)) / 1000).toFixed(2)} s, ${command} ${(median(shell) / 1000).toFixed(2)} s`
-      const name = 'plant-store'
       const what = `${engine === 'sqlite' ? '' : 'PostgreSQL: '}GET, a list of a million plants: time`
+      const detail = `${seconds}, ${list?.bytes} bytes`
+      const idleSize = `idle ${(idle / MEBIBYTE).toFixed(0)} MB`
       return [
-        {
-          what,
-          name,
-          value: ratio.toFixed(2),
-          unit: `x ${command}`,
-          goal: `<= ${goal}`,
-          passed: ratio <= goal,
-          detail: `${seconds}, ${list?.bytes} bytes`,
-        },
-        {
-          what: '  first byte',
-          name,
-          value: firstByte.toFixed(1),
-          unit: 'ms',
-          goal: '<= 100',
-          passed: firstByte <= 100,
-          detail: '',
-        },
-        {
-          what: '  memory over idle',
-          name,
-          value: memory.toFixed(0),
-          unit: 'MB',
-          goal: '<= 64',
-          passed: memory <= 64,
-          detail: `idle ${(idle / MEBIBYTE).toFixed(0)} MB`,
-        },
+        judge({ what, value: ratio, digits: 2, unit: `x ${command}`, max: goal, detail }),
+        judge({ what: '  first byte', value: firstByte, digits: 1, unit: 'ms', max: 100 }),
+        judge({ what: '  memory over idle', value: memory, digits: 0, unit: 'MB', max: 64, detail: idleSize }),
       ]
     } finally {
       await server.stop()

@@ -15,6 +15,24 @@ export interface Row {
   detail: string
 }
 
+/** A figure of the plant store, and the least or the most that it may be. */
+interface Figure {
+  what: string
+  value: number
+  digits: number
+  unit: string
+  min?: number | undefined
+  max?: number | undefined
+  detail?: string
+}
+
+/** Judges a figure. */
+export function judge({ what, value, digits, unit, min, max, detail = '' }: Figure): Row {
+  const measured = { what, name: 'plant-store', value: value.toFixed(digits), unit, detail }
+  if (min !== undefined) return { ...measured, goal: `>= ${min}`, passed: value >= min }
+  return max === undefined ? measured : { ...measured, goal: `<= ${max}`, passed: value <= max }
+}
+
 /** Measures something and returns its rows. */
 export type Scenario = (progress: (line: string) => void) => Promise<Row[]>
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Contender, startContender } from './contender.ts'
 import { createDatabase } from './database.ts'
-import { median, type Row, type Scenario } from './rounds.ts'
+import { judge, median, type Scenario } from './rounds.ts'
 
 const ROUNDS = 5
 /** In seconds. */
@@ -35,13 +35,10 @@ export const startTime: Scenario = async (progress) => {
     await server.stop()
   }
   await database.remove()
+  const what = 'start of the built server to its first response'
   return [
-    toRow(
-      'start of the built server to its first response',
-      { value: median(times), max: MAX_STARTUP, digits: 2 },
-      's',
-    ),
-    toRow('resident memory when idle', { value: median(memory), max: MAX_IDLE_MEMORY, digits: 0 }, 'MB'),
+    judge({ what, value: median(times), digits: 2, unit: 's', max: MAX_STARTUP }),
+    judge({ what: 'resident memory when idle', value: median(memory), digits: 0, unit: 'MB', max: MAX_IDLE_MEMORY }),
   ]
 }
 
@@ -50,16 +47,4 @@ async function request({ port, token }: Contender, options: RequestInit): Promis
   const response = await fetch(`http://127.0.0.1:${port}/plants`, { ...options, headers })
   await response.text()
   if (response.status !== 200) throw new Error(`${options.method} /plants responded ${response.status}`)
-}
-
-interface Measured {
-  value: number
-  /** The goal. */
-  max: number
-  digits: number
-}
-
-function toRow(what: string, { value, max, digits }: Measured, unit: string): Row {
-  const judged = { goal: `<= ${max}`, passed: value <= max }
-  return { what, name: 'plant-store', value: value.toFixed(digits), unit, ...judged, detail: '' }
 }
