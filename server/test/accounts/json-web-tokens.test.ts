@@ -196,8 +196,6 @@ test('a token whose verification is cached gets a 401 once it has expired', asyn
 })
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** The order of the curve P-256. */
-const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 
 const limited = useTokenIssuer({ rateLimit: { requests: 3, seconds: 3_600 } })
 
@@ -214,13 +212,6 @@ function respell(part: string): string[] {
   return [...others.map((letter) => part.slice(0, -1) + letter), ...(plain === part ? [] : [plain])]
 }
 
-/** Returns the signature with n - s in place of s, which is equally valid. */
-function negate(signature: string): string {
-  const bytes = Buffer.from(signature, 'base64url')
-  const negated = (ORDER - BigInt(`0x${bytes.subarray(32).toString('hex')}`)).toString(16).padStart(64, '0')
-  return Buffer.concat([bytes.subarray(0, 32), Buffer.from(negated, 'hex')]).toString('base64url')
-}
-
 test('another spelling of a part of a token gets a 401', async () => {
   // Claims of different lengths, so that some parts have unused bits.
   for (const note of ['', 'a', 'aa']) {
@@ -235,9 +226,9 @@ test('another spelling of a part of a token gets a 401', async () => {
 
 test('all tokens of a subject share one rate limit, however they are signed', async () => {
   const first = await signToken(limited.key, { sub: 'eve' })
-  const [header, payload, signature = ''] = first.split('.')
   expect(await statusOf(limited, first)).toBe(200)
-  expect(await statusOf(limited, `${header}.${payload}.${negate(signature)}`)).toBe(200)
+  // The same claims have another signature each time.
+  expect(await statusOf(limited, await signToken(limited.key, { sub: 'eve' }))).toBe(200)
   expect(await statusOf(limited, await signToken(limited.key, { sub: 'eve', jti: '2', scope: 'read' }))).toBe(200)
   expect(await statusOf(limited, first)).toBe(429)
   expect(await statusOf(limited, await signToken(limited.key, { sub: 'eve', jti: '3' }))).toBe(429)
