@@ -1,21 +1,25 @@
 import { isatty } from 'node:tty'
 import { setFlagsFromString } from 'node:v8'
-import { nameDatabase } from '@plant-store/prisma'
+import { explainDatabaseError, nameDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { startServer } from '../server.ts'
+import { ownCommand } from '../installation.ts'
+import { type RunningServer, startServer } from '../server.ts'
 import type { Settings } from '../settings/settings.ts'
 import { takeInheritedSockets } from '../systemd/inherited-sockets.ts'
 import { logOutput, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
 import { logAuthenticationFailures, logRejections, logRequests } from '../telemetry/log/log-requests.ts'
-import type { Context } from './console.ts'
-import { greetIfEmpty } from './greet.ts'
+import { type Context, isClosed, OutputError, print, printError } from './console.ts'
 import { onEndingSignal } from './signals.ts'
+import { createPrinted } from './token.ts'
 
 /**
  * By default V8 lets the heap grow to several times what is in use before it collects garbage: a list of a million plants
  * then takes 130 MB over idle, and 40 MB with this, in the same time (Node.js 20).
  */
 const HEAP_GROWTH = '--heap-growing-percent=50'
+const DAY = 86_400_000
+/** How many days the token of the first startup is valid. */
+const DEMO_DAYS = 7
 
 /**
  * Serves until a signal. On an empty database it prints how to begin.
@@ -57,6 +61,66 @@ async function start(settings: Settings, logger: Logger, signal: AbortSignal): P
     await server.close()
     await stopLogs()
   }
+}
+
+/**
+ * Prints how to begin if the database is empty: a token and calls that work as pasted. In production, where others read the
+ * output, a line of the log says how to create one instead. A greeting that fails is logged: the server serves without it.
+ *
+ * @param signal no token is printed, or stays valid, once it is aborted
+ */
+async function greetIfEmpty(
+  server: RunningServer,
+  settings: Settings,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    if (!(await server.isEmpty())) return
+    if (settings.nodeEnv !== 'production') await greetWithToken(server, settings, logger, signal)
+    else logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens()}`)
+  } catch (error) {
+    if (signal.aborted) return
+    const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
+    // The log is written to the output that has failed.
+    if (error instanceof OutputError) printError(`plant-store: no token was printed: ${message}`)
+    else logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
+  }
+}
+
+async function greetWithToken(
+  { url, tokens }: RunningServer,
+  { docs }: Settings,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  if (isClosed() || signal.aborted) return
+  const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
+  const token = { account: 'demo', label: 'printed at the first startup', expiresAt }
+  await createPrinted(tokens, token, logger, (created) => {
+    signal.throwIfAborted()
+    print(explainCalls(url, created.token, docs))
+  })
+}
+
+function explainCalls(url: string, token: string, docs: boolean): string {
+  return `
+The plant store is empty. This token of the account "demo" is shown only once and expires in ${DEMO_DAYS} days:
+
+  ${token}
+
+Create a plant, then list it:
+
+  curl -sS ${url}/plants -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d "{\\"id\\": 1, \\"name\\": \\"Monstera deliciosa\\", \\"tag\\": \\"aroid\\"}"
+  curl -sS ${url}/plants -H "Authorization: Bearer ${token}"
+${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
+}
+
+function explainTokens(): string {
+  const command = `"${ownCommand} token create --account me"`
+  if (ownCommand === 'plant-store') return `create a token with ${command}`
+  // The shell that the command is pasted into does not have the server's settings.
+  return `create a token, in the same folder, with ${command} and the same DATABASE_URL in the environment`
 }
 
 /** Starts the logs of what happens to requests, and returns a function that ends them. */
