@@ -22,7 +22,7 @@ export class JsonSyntaxError extends Error {
 }
 
 /**
- * Parses JSON text. A safe integer becomes a `number`, any other integer of up to 19 digits a `bigint`. A fraction that a
+ * Parses JSON text. A safe integer becomes a `number`, any other integer below 10^19 a `bigint`. A fraction that a
  * `number` would round to an integer (1.00000000000000000001) becomes NaN. The rest is as with `JSON.parse`.
  *
  * @throws JsonSyntaxError
@@ -144,29 +144,16 @@ function defineMember(object: object, key: string, value: unknown): void {
   Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
 }
 
+/** Moves the point of a number that is not a short integer to where its exponent says. */
 function exactNumber(literal: string): number | bigint {
+  const number = Number(literal)
+  if (!Number.isInteger(number) || Math.abs(number) >= 10 ** INT64_DIGITS) return number
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
-  const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = withoutTrailingZeros(digits)
-  const zeros = Number(exponent) - fraction.length + (digits.length - significant.length)
-  if (significant !== '' && zeros < 0) return fractionalNumber(literal)
-  if (significant.length + zeros > INT64_DIGITS) return Number(literal)
-  const integer = BigInt(
-    (literal.startsWith('-') ? '-' : '') + (significant || '0') + '0'.repeat(significant ? zeros : 0),
-  )
-  const number = Number(integer)
+  const digits = whole + fraction
+  // A zero may have any exponent.
+  const point = number === 0 ? 0 : Math.max(0, whole.length + Number(exponent))
+  if (/[1-9]/.test(digits.slice(point))) return Number.NaN
+  const integer = BigInt((number < 0 ? '-' : '') + digits.slice(0, point).padEnd(point, '0'))
   return Number.isSafeInteger(number) ? number : integer
-}
-
-function fractionalNumber(literal: string): number {
-  const number = Number(literal)
-  return Number.isInteger(number) ? Number.NaN : number
-}
-
-/** Loops, since the obvious regular expression takes quadratic time. */
-function withoutTrailingZeros(digits: string): string {
-  let end = digits.length
-  while (end > 0 && digits[end - 1] === '0') end--
-  return digits.slice(0, end)
 }
