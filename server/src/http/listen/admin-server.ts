@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { Metrics } from '../../telemetry/metrics/metrics.ts'
 import { listen, type Port, stop } from './ports.ts'
 
@@ -25,24 +25,14 @@ export interface AdminServer {
  *
  * @throws StartError if the port cannot be listened on
  */
-export async function startAdminServer(sources: AdminSources, port: Port): Promise<AdminServer> {
-  const pages = createPages(sources)
-  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
-    const page = request.method === 'GET' || request.method === 'HEAD' ? pages[request.url ?? ''] : undefined
-    if (!page) return sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
-    page(request, response)
-  })
-  return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
-}
-
-function createPages({ whyNotReady, metrics }: AdminSources): Record<string, RequestListener> {
-  return {
-    '/livez': (_request, response) => sendText(response, 200, 'live'),
-    '/readyz': async (_request, response) => {
+export async function startAdminServer({ whyNotReady, metrics }: AdminSources, port: Port): Promise<AdminServer> {
+  const pages: Record<string, (response: ServerResponse) => unknown> = {
+    '/livez': (response) => sendText(response, 200, 'live'),
+    '/readyz': async (response) => {
       const reason = await whyNotReady()
       sendText(response, reason === undefined ? 200 : 503, reason ?? 'ready')
     },
-    '/metrics': async (_request, response) => {
+    '/metrics': async (response) => {
       const current = metrics()
       if (!current) return sendText(response, 503, 'The server is starting.')
       try {
@@ -53,6 +43,12 @@ function createPages({ whyNotReady, metrics }: AdminSources): Record<string, Req
       }
     },
   }
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ method, url }, response) => {
+    const page = method === 'GET' || method === 'HEAD' ? pages[url ?? ''] : undefined
+    if (page) page(response)
+    else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
+  })
+  return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {

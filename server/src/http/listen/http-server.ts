@@ -99,14 +99,6 @@ function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: C
   }
 }
 
-/** The classes of the requests and responses of a server. */
-interface MessageClasses {
-  /** Options of `createServer`. */
-  constructors: Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>>
-  /** Gives requests and responses the methods of an app from now on. */
-  adopt(app: Express): void
-}
-
 const COMMON = COMMON_HEADERS.flat()
 
 /**
@@ -119,7 +111,7 @@ const COMMON = COMMON_HEADERS.flat()
  *
  * @param onEnd called once the whole response is handed over to its connection
  */
-function createMessageClasses(onEnd: (response: ServerResponse) => void): MessageClasses {
+function createMessageClasses(onEnd: (response: ServerResponse) => void) {
   class Request extends IncomingMessage {
     requestId = ''
   }
@@ -143,8 +135,10 @@ function createMessageClasses(onEnd: (response: ServerResponse) => void): Messag
   }
 
   return {
+    /** Options of `createServer`. */
     constructors: { IncomingMessage: Request, ServerResponse: Response },
-    adopt(app) {
+    /** Gives requests and responses the methods of an app from now on. */
+    adopt(app: Express): void {
       Object.setPrototypeOf(Request.prototype, app.request)
       Object.setPrototypeOf(Response.prototype, app.response)
       app.request = Request.prototype as typeof app.request

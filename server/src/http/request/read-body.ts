@@ -3,18 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type contract, errorMessages } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
+import type { Request } from 'express'
 import { Failure, shed } from '../../failure.ts'
 import type { FairShare } from '../../limits/fair-share.ts'
 import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
-
-/** How much bodies may take, in bytes. */
-interface BodyLimits {
-  limit: number
-  /** The memory of all bodies being received. */
-  memory: FairShare
-  /** Whose share of that memory a body takes. */
-  client: string
-}
 
 const BYTE_ORDER_MARK = 0xfeff
 /** No two parts match the same spaces, which would take quadratic time. */
@@ -41,8 +33,7 @@ export function readBody(
     checkMediaType(request)
     // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
     if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
-    const bytes = await readBytes(request, { limit, memory, client: request.identity.account })
-    request.body = parseBody(bytes) as never
+    request.body = parseBody(await readBytes(request, limit, memory)) as never
   }
 }
 
@@ -64,7 +55,12 @@ function checkMediaType({ headers }: IncomingMessage): void {
  * Reads a body into one buffer: Node.js gives each piece a buffer of its own, which takes hundreds of bytes even for one.
  * A body in one piece is not copied.
  */
-async function readBytes(request: IncomingMessage, { limit, memory, client }: BodyLimits): Promise<Buffer> {
+async function readBytes(
+  request: Pick<Request, 'identity'> & IncomingMessage,
+  limit: number,
+  memory: FairShare,
+): Promise<Buffer> {
+  const client = request.identity.account
   const declared = request.headers['content-length']
   let buffer: Buffer = EMPTY
   let size = 0

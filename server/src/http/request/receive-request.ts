@@ -34,13 +34,10 @@ export function receiveRequest(request: Request, response: Response): void {
 
 /** Gives a request its id and reports its end. */
 function identifyRequest(request: Request, response: Response): void {
-  const id = request.headers['x-request-id']
+  const { headers, method, socket } = request
+  const id = headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-  if (requestEnded.hasSubscribers) reportEnd(request, response)
-}
-
-function reportEnd(request: Request, response: Response): void {
-  const { method, socket } = request
+  if (!requestEnded.hasSubscribers) return
   const begin = performance.now()
   const sentBefore = socket.bytesWritten
   requestBegan.publish(method)
