@@ -24,8 +24,6 @@ export interface DocsPage {
   problems: string[]
   authorize(token: string): Promise<void>
   open(operationId: string): Promise<DocsOperation>
-  /** Saves a screenshot from the top of the page to the response of an operation. */
-  takeScreenshot(operation: DocsOperation, path: string): Promise<void>
 }
 
 /** Whose browser it is. */
@@ -79,12 +77,6 @@ export async function openDocsPage(
         response,
         responseBody: async () => String(await response.locator('.highlight-code pre').textContent()),
       }
-    },
-    async takeScreenshot({ response }, path) {
-      await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)')
-      await page.mouse.move(0, 0)
-      const { y, height } = (await response.boundingBox()) ?? { y: 0, height: 0 }
-      await page.screenshot({ path, fullPage: true, clip: { x: 0, y: 0, width: 1200, height: y + height } })
     },
   }
 }
