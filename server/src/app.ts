@@ -4,7 +4,7 @@ import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { createAuthentication } from './accounts/authentication.ts'
 import { createDocsResources, serveStaticResources } from './docs/docs-resources.ts'
-import { allowOrigins, rejectOtherMethods, rejectUnknownPaths } from './http/request/known-paths.ts'
+import { allowOrigins, rejectOthers } from './http/request/known-paths.ts'
 import { readBody } from './http/request/read-body.ts'
 import { receiveRequest } from './http/request/receive-request.ts'
 import { errorHandler, toValidationFailure } from './http/response/failures.ts'
@@ -62,8 +62,7 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
 
   const docsResources = settings.docs ? createDocsResources(settings.publicUrl) : []
   serveStaticResources(app, docsResources)
-  rejectOtherMethods(app, [...Object.values(contract), ...docsResources])
-  rejectUnknownPaths(app)
+  rejectOthers(app, [...Object.values(contract), ...docsResources])
   app.use(errorHandler(logger, database.failure))
   return app
 }

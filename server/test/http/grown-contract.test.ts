@@ -6,7 +6,7 @@ import express from 'express'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { rejectOtherMethods, rejectUnknownPaths } from '../../src/http/request/known-paths.ts'
+import { rejectOthers } from '../../src/http/request/known-paths.ts'
 import { readBody } from '../../src/http/request/read-body.ts'
 import { errorHandler, toValidationFailure } from '../../src/http/response/failures.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
@@ -45,8 +45,7 @@ createExpressEndpoints(grown, router, app, {
     throw toValidationFailure(error)
   },
 })
-rejectOtherMethods(app, Object.values(grown))
-rejectUnknownPaths(app)
+rejectOthers(app, Object.values(grown))
 app.use(errorHandler(pino({ level: 'silent' }), () => undefined))
 
 let url: string

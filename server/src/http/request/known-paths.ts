@@ -1,6 +1,6 @@
 import { contract } from '@plant-store/contract'
 import cors from 'cors'
-import type { Express, NextFunction, Request, RequestHandler, Response } from 'express'
+import type { Express, Request, RequestHandler, Response } from 'express'
 import { Failure } from '../../failure.ts'
 
 interface Route {
@@ -14,10 +14,10 @@ const PREFLIGHT_MAX_AGE = 600
 const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])].sort()
 
 /**
- * Rejects unsupported methods of known paths, with 405 and `Allow` (RFC 9110 section 15.5.6), and responds to `OPTIONS`.
- * Call it after the routes are added.
+ * Rejects unsupported methods of known paths, with 405 and `Allow` (RFC 9110 section 15.5.6), and unknown paths, with 404, and
+ * responds to `OPTIONS`. Call it after the routes are added.
  */
-export function rejectOtherMethods(app: Express, routes: readonly Route[]): void {
+export function rejectOthers(app: Express, routes: readonly Route[]): void {
   const paths = new Map<string, string[]>()
   for (const { method, path } of routes) paths.set(path, [...(paths.get(path) ?? []), method])
   for (const [path, methods] of paths) {
@@ -30,16 +30,9 @@ export function rejectOtherMethods(app: Express, routes: readonly Route[]): void
     })
   }
   // `OPTIONS *` is about the server as a whole (RFC 9110 section 9.3.7).
-  app.use(({ method, url }: Request, response: Response, next: NextFunction) => {
-    if (method !== 'OPTIONS' || url !== '*') return next()
+  app.use(({ method, url }: Request, response: Response) => {
+    if (method !== 'OPTIONS' || url !== '*') throw new Failure('notFound')
     response.status(204).end()
-  })
-}
-
-/** Rejects requests without a route. */
-export function rejectUnknownPaths(app: Express): void {
-  app.use(() => {
-    throw new Failure('notFound')
   })
 }
 
