@@ -69,8 +69,8 @@ export function createListCache({
     return entry
   }
 
-  /** Reads what has changed in the lists of these accounts, and brings the cached ones up to date. */
-  async function refresh(accounts: readonly string[]): Promise<Refreshed[]> {
+  /** Reads what has changed in the lists of these accounts, brings the cached ones up to date, and returns those it knows. */
+  async function refresh(accounts: readonly string[]) {
     const known = accounts.map((account) => entries.get(account) ?? UNKNOWN)
     const changes = await readChanges(accounts.map((account, index) => ({ account, last: known[index]?.last ?? 0 })))
     return accounts.map((account, index) => {
@@ -103,12 +103,6 @@ export function createListCache({
       return entry ? toBytes(entry) : limitRead(() => read(account, change))
     },
   }
-}
-
-/** What has changed in a list, and the list where that is known. */
-interface Refreshed {
-  change: ListChange
-  entry: Entry | undefined
 }
 
 /** Returns the list after a change; undefined where it has to be read again. */

@@ -51,7 +51,18 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
     if (socket) release(socket)
   })
 
-  const server = createServer({ ...toServerOptions(limits), ...messages.constructors }, connections.receive)
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = limits
+  const options: ServerOptions = {
+    headersTimeout,
+    requestTimeout,
+    keepAliveTimeout,
+    connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout),
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // The app rejects a request without Host, with an `Error` body.
+    requireHostHeader: false,
+    ...messages.constructors,
+  }
+  const server = createServer(options, connections.receive)
   server.maxConnections = limits.maxConnections
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0
@@ -84,18 +95,6 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
     drain() {
       draining = true
     },
-  }
-}
-
-function toServerOptions({ headersTimeout, requestTimeout, keepAliveTimeout }: ConnectionLimits): ServerOptions {
-  return {
-    headersTimeout,
-    requestTimeout,
-    keepAliveTimeout,
-    connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout),
-    maxHeaderSize: MAX_HEADER_BYTES,
-    // The app rejects a request without Host, with an `Error` body.
-    requireHostHeader: false,
   }
 }
 

@@ -136,19 +136,11 @@ export function logAuthenticationFailures(logger: Logger): () => void {
   })
 }
 
-/** A time in which events are collected. */
-interface Period {
-  /** Begins it with its first event. */
-  begin(): void
-  /** Ends it if it has begun. */
-  end(): void
-}
-
 /**
  * Runs a function at the end of each period that has any events: nothing happens without events, and little however many
  * there are.
  */
-function createPeriod(milliseconds: number, run: () => void): Period {
+function createPeriod(milliseconds: number, run: () => void) {
   let timer: NodeJS.Timeout | undefined
   function end(): void {
     if (!timer) return
@@ -157,15 +149,21 @@ function createPeriod(milliseconds: number, run: () => void): Period {
     run()
   }
   return {
+    /** Begins a period with its first event. */
     begin() {
       timer ??= setTimeout(end, milliseconds).unref()
     },
+    /** Ends the period if one has begun. */
     end,
   }
 }
 
 /** Collects events in periods. Returns a function that ends the last one and unsubscribes. */
-function collectIn<Message>(period: Period, event: events.Event<Message>, collect: (message: Message) => void) {
+function collectIn<Message>(
+  period: ReturnType<typeof createPeriod>,
+  event: events.Event<Message>,
+  collect: (message: Message) => void,
+) {
   const unsubscribe = events.subscribe(event, (message) => {
     collect(message)
     period.begin()
