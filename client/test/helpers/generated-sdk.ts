@@ -5,30 +5,39 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { generate } from '../../generator/generate.ts'
 
 const run = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 
-/** Writes the SDK with other generated files to a new folder. There, the package's name leads to it. */
-export async function createProject(generated: Record<string, string>): Promise<string> {
+type Call = (...parameters: unknown[]) => Promise<unknown>
+/** The client of a generated SDK. The compiler checks the types of its operations. */
+type Client = Record<string, Call> & Record<'safe' | 'raw' | 'iterate', Record<string, Call>>
+
+/** The SDK of a contract. */
+export interface Sdk {
+  folder: string
+  createClient(options: object): Client
+}
+
+/** Generates the SDK of a contract in a new folder. */
+export async function createSdk(operations: Record<string, unknown>): Promise<Sdk> {
   const cache = path.join(client, 'node_modules/.cache')
   await mkdir(cache, { recursive: true })
   const folder = temporaryFolder(cache)
   await cp(path.join(client, 'src'), path.join(folder, 'src'), { recursive: true })
-  for (const [name, text] of Object.entries(generated)) {
+  for (const [name, text] of Object.entries(generate(operations))) {
     await writeFile(path.join(folder, 'src/generated', name), text)
   }
   const tsconfig = {
     extends: path.join(client, '../tsconfig.base.json'),
     include: ['src/*.ts'],
-    compilerOptions: {
-      typeRoots: [path.join(client, '../node_modules/@types')],
-      paths: { '@plant-store/client': ['./src/index.ts'], '@plant-store/client/testing': ['./src/testing/index.ts'] },
-    },
+    compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
   }
   await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
-  return folder
+  const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
+  return { folder, createClient: createPlantStoreClient }
 }
 
 /** Compiles a project. Fails with the compiler's output. */

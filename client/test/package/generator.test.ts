@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { contract, NewPlantSchema } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { generate } from '../../generator/generate.ts'
-import { createProject, expectToCompile } from '../helpers/generated-sdk.ts'
+import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -16,7 +16,7 @@ test('the generated files are up to date', async () => {
 })
 
 test('a contract without paged operations compiles', async () => {
-  await expectToCompile(await createProject(generate({ createPlant: contract.createPlant })))
+  await expectToCompile((await createSdk({ createPlant: contract.createPlant })).folder)
 })
 
 test.each(['PlantStoreError', 'DeclaredError', 'RawPage', 'Attempt', 'ErrorName', 'Promise', 'Operations'])(

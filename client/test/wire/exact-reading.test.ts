@@ -12,9 +12,14 @@ describe('an int64', () => {
       ids: ['int64'],
       counts: { '*': 'int64' },
       nested: { id: 'int64', '*': 'int64' },
+      grid: [['int64']],
+      years: { '*': { count: 'int64' } },
     })
-    const text = `{"id":${id},"ids":[${id},\n ${id} ],"counts" : {"a":${id},"id":${id}},"nested":{"id":${id}}}`
-    expect(read(text)).toEqual({ id, ids: [id, id], counts: { a: id, id }, nested: { id } })
+    const text = `{"id":${id},"ids":[${id},\n ${id} ],"counts" : {"a":${id},"id":${id}},"nested":{"id":${id}},
+      "grid":[[],[${id}, null]],"years":{"2026":{"count":${id},"other":{"count":1}}}}`
+    const grid = [[], [id, null]]
+    const years = { 2026: { count: id, other: { count: 1 } } }
+    expect(read(text)).toEqual({ id, ids: [id, id], counts: { a: id, id }, nested: { id }, grid, years })
   })
 
   test('is exact over the whole range', () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { createPlantStoreClient, type NewPlant, type PlantStoreClient, UsageError } from '../../src/index.ts'
+import * as write from '../../src/wire/write.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendJson, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 
@@ -106,4 +107,20 @@ describe('a plant', () => {
 
 test.each([1.5, Number.NaN, '2', 2 ** 60])('a limit that is %s is rejected', async (limit) => {
   expect((await failureOf(client.getPlants({ limit: limit as number }), UsageError)).message).toContain('limit: must')
+})
+
+test.each<[write: (value: unknown, field: string) => unknown, value: unknown, reason: string]>([
+  [write.number, Number.NaN, 'must be a number'],
+  [write.integer, 1.5, 'must be an integer'],
+  [write.boolean, 'yes', 'must be a boolean'],
+  [write.oneOf('a', 'b'), 'c', 'must be one of a, b'],
+  [write.headerText, 'a\nb', 'must be visible ASCII text'],
+  [write.headerText, ' a', 'must be visible ASCII text'],
+  [write.each(write.text), 'a', 'must be an array'],
+  [write.each(write.oneOf('a')), ['a', 'b'], '[1]: must be one of a'],
+  [write.list(write.text), { length: 0 }, 'must be an array'],
+  [write.list(write.object({ born: write.integer })), [{ born: '1' }], '[0].born: must be an integer'],
+  [write.record(write.int64), { 'a b': 0.5 }, '.a b: must be a bigint or a safe integer'],
+])('by a writer: %o %o is rejected', (writer, value, reason) => {
+  expect(() => writer(value, 'field')).toThrow(`field${reason.startsWith('must') ? ': ' : ''}${reason}`)
 })

@@ -4,12 +4,12 @@ import path from 'node:path'
 import querystring from 'node:querystring'
 import { ErrorSchema, Int64Schema, Int64TextSchema, PlantSchema, TextSchema } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
+import { parse } from 'lossless-json'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { generate } from '../../generator/generate.ts'
-import { createProject, expectToCompile } from '../helpers/generated-sdk.ts'
+import { createSdk, expectToCompile, type Sdk } from '../helpers/generated-sdk.ts'
 import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
-import { parseJson } from './library.ts'
 
 const c = initContract()
 const responses = { 200: z.string() }
@@ -61,6 +61,13 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     same('{ a: string; b?: number | undefined }', '{"a":"x"}'),
   ),
   [Thing, 'ThingInput', 'Thing', '{"name":"x","id":9007199254740993}'],
+  [z.array(z.array(Int64Schema)), 'readonly (readonly (number | bigint)[])[]', 'bigint[][]', '[[9007199254740993]]'],
+  [
+    z.record(z.string(), z.object({ id: Int64Schema })),
+    '{ [name: string]: { id: number | bigint } }',
+    '{ [name: string]: { id: bigint } }',
+    '{"any name":{"id":9007199254740993}}',
+  ],
   [
     z.record(z.string(), Int64Schema),
     '{ [name: string]: number | bigint }',
@@ -206,26 +213,30 @@ ${[
 ].join('\n')}
 `
 
-let folder: string
+let sdk: Sdk
 let server: TinyServer
-let client: Record<string, (...parameters: unknown[]) => Promise<{ value: unknown }>>
+let client: ReturnType<Sdk['createClient']>
 /** What the server responds with. */
 let json = '""'
 
 beforeAll(async () => {
-  folder = await createProject(generate(contract))
+  sdk = await createSdk(contract)
   server = await startTinyServer((response, { method }) => {
     if (method === 'POST') response.writeHead(204).end()
     else response.writeHead(200, { 'content-type': 'application/json' }).end(json)
   })
-  const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
-  client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', retries: 0 })
+  client = sdk.createClient({ baseUrl: server.url, token: 'pst_test', retries: 0 })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
+/** Reads JSON as the plant store does: an integer that a `number` would round is a `bigint`. */
+function parseJson(text: string): unknown {
+  return parse(text, null, (digits) => (/^-?\d{16,}$/.test(digits) ? BigInt(digits) : Number(digits)))
+}
+
 test('all of it compiles, with the types of the table', async () => {
-  await writeFile(path.join(folder, 'src/program.ts'), program)
-  await expectToCompile(folder)
+  await writeFile(path.join(sdk.folder, 'src/program.ts'), program)
+  await expectToCompile(sdk.folder)
 })
 
 test.each(values.map((row, index) => [index, row[3], ...row] as const))('value %i is %s', async (...row) => {

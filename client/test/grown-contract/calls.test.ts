@@ -1,0 +1,171 @@
+/** Calls that the contract of the plants does not have: with int64s in responses, headers, and no permission to repeat. */
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { contract, ErrorSchema, Int64Schema } from '@plant-store/contract'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
+import { createSdk, type Sdk } from '../helpers/generated-sdk.ts'
+import { type Handler, sendError, startTinyServer } from '../helpers/tiny-server.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const Beds = z.object({ ids: z.array(z.int64()) })
+
+const operation = (path: string, idempotent: boolean) => ({
+  ...{ method: 'POST', path, metadata: { scope: 'write', idempotent } },
+  headers: { 'x-size': z.enum(['s', 'm', 'l']).optional() },
+  body: z.object({ ids: z.array(Int64Schema) }),
+  responses: { 200: Beds, 201: Beds, 401: ErrorSchema, 503: ErrorSchema },
+})
+const grown = { putBeds: operation('/beds', true), addBeds: operation('/more-beds', false) }
+
+let sdk: Sdk
+beforeAll(async () => {
+  sdk = await createSdk(grown)
+})
+afterAll(explainSkipped)
+
+test.each(['9223372036854775808', '-9223372036854775809', '1.5', '1e400'])(
+  'a response with %s as an int64 is malformed, not rounded',
+  async (id) => {
+    const fetch = async () => new Response(`{"ids":[${id}]}`, { headers: JSON_TYPE })
+    const { safe } = sdk.createClient({ baseUrl: 'http://beds.test', token: 'pst_test', fetch })
+    const error = { kind: 'malformed-response' }
+    expect(await safe['putBeds']?.({ ids: [] })).toMatchObject({ ok: false, error })
+  },
+)
+
+test('a header parameter overrides the header of the options, which apply without it; raw has the status', async () => {
+  const sent: unknown[] = []
+  const fetch = async (_: string, init: RequestInit) => {
+    sent.push(new Headers(init.headers).get('x-size'))
+    return new Response('{"ids":[9007199254740993]}', { status: 199 + sent.length, headers: JSON_TYPE })
+  }
+  const { raw } = sdk.createClient({
+    baseUrl: 'http://beds.test',
+    token: 'pst_test',
+    headers: { 'X-Size': 's' },
+    fetch,
+  })
+  const data = { ids: [9007199254740993n] }
+  const first = await raw['putBeds']?.({ ids: [] }, { 'x-size': 'm' }, { headers: { 'x-size': 'l' } })
+  expect(first).toMatchObject({ data, status: 200 })
+  expect(await raw['putBeds']?.({ ids: [] }, { 'x-size': undefined })).toMatchObject({ data, status: 201 })
+  expect(sent).toEqual(['m', 's'])
+})
+
+describe('an operation that is not safe to repeat is sent again only if it certainly was not processed', () => {
+  /** Calls an operation that is safe to repeat, and one that is not; returns the attempts of each. */
+  async function attemptsOf(options: object): Promise<number[]> {
+    const { raw } = sdk.createClient({ token: 'pst_test', retries: 1, ...options })
+    const calls = [raw['putBeds'], raw['addBeds']].map((call) => call?.({ ids: [] }).catch((error: unknown) => error))
+    return (await Promise.all(calls)).map((error) => (error as { attempts: number }).attempts)
+  }
+  const respond =
+    (code: number): Handler =>
+    (response) =>
+      sendError(response, code)
+
+  test.each<[title: string, Handler, repeatable: number, other: number, options?: object]>([
+    ...[40800, 42900].map((code): [string, Handler, number, number] => [`a ${code}`, respond(code), 2, 2]),
+    // A token that is rejected is asked for once more.
+    ['a 40102', respond(40102), 2, 2, { token: () => 'pst_test', retries: 0 }],
+    ...[50000, 50200, 50300, 50400].map((code): [string, Handler, number, number] => [
+      `a ${code}`,
+      respond(code),
+      2,
+      1,
+    ]),
+    ['a connection that breaks before the response', (response) => response.destroy(), 2, 1],
+    [
+      'a connection that breaks in the response',
+      (response) => {
+        response.writeHead(201, { ...JSON_TYPE, 'content-length': 100 })
+        response.write('{"ids":', () => response.destroy())
+      },
+      ...([2, 1] as const),
+    ],
+    ['no response in time', () => undefined, 2, 1, { timeout: 1000 }],
+    ['a malformed response', (response) => response.writeHead(201).end('<html>'), 1, 1],
+  ])('after $0 the other is sent $2 times, this one $3 times', async (_, handler, repeatable, other, options) => {
+    await using server = await startTinyServer(handler)
+    expect(await attemptsOf({ baseUrl: server.url, ...options })).toEqual([repeatable, other])
+    expect(server.requests.filter(({ url }) => url === '/more-beds')).toHaveLength(other)
+  })
+
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])(
+    'after %s nothing was sent, so both are retried',
+    async (code) => {
+      // No test may depend on a name server, so this is the error of Node.js as it is.
+      const fetch = () =>
+        Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) }))
+      expect(await attemptsOf({ baseUrl: 'http://beds.test', fetch })).toEqual([2, 2])
+    },
+  )
+
+  test('an error for tests says the same about a retry as the client', async () => {
+    const { createApiError } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
+    const isRetryable = (name: string, operation: string): boolean => createApiError({ name, operation }).retryable
+    expect([isRetryable('unavailable', 'putBeds'), isRetryable('unavailable', 'addBeds')]).toEqual([true, false])
+    expect(isRetryable('tooManyRequests', 'addBeds')).toBe(true)
+  })
+})
+
+describe('every int64 that is sent comes back, and a closed port is recognized', () => {
+  const script = `
+    import { createPlantStoreClient } from './src/index.ts'
+
+    const [baseUrl, closedUrl] = process.argv.slice(2)
+    const powers = Array.from({ length: 63 }, (_, bits) => 2n ** BigInt(bits))
+    const near = powers.flatMap((id) => [id - 1n, id, id + 1n, -id - 1n, -id, 1n - id])
+    const ids = [...near, -(2n ** 63n), 2n ** 63n - 1n]
+    const beds = await createPlantStoreClient({ baseUrl, token: 'pst_test' }).putBeds({ ids })
+    const { error } = await createPlantStoreClient({ baseUrl: closedUrl, token: 'pst_test' }).safe.addBeds({ ids })
+    console.log(ids.length, ids.every((id, index) => beds.ids[index] === id), error.kind, error.attempts)`
+  const runtimes: [string, string | undefined, string[]][] = [
+    [`Node.js ${process.versions.node}`, process.execPath, []],
+    ...['20', '22', '24', '26'].map((version): [string, string | undefined, string[]] => {
+      return [`the installed Node.js ${version}`, findRuntime(`node-${version}/bin/node`), []]
+    }),
+    ['Bun', findRuntime('.bin/bun'), []],
+    ['Deno', findRuntime('.bin/deno'), ['run', '--no-prompt', '--allow-net=127.0.0.1']],
+  ]
+  for (const [name, program, parameters] of runtimes) {
+    noteAbsence(name, program)
+
+    test.skipIf(!program)(`on ${name}`, async () => {
+      await using server = await startTinyServer((response, { body }) => response.writeHead(200, JSON_TYPE).end(body))
+      const outfile = path.join(sdk.folder, 'script.mjs')
+      const stdin = { contents: script, resolveDir: sdk.folder }
+      await build({ stdin, bundle: true, format: 'esm', platform: 'neutral', outfile })
+      const urls = [server.url, `http://127.0.0.1:${await freePort()}`]
+      const { stdout } = await promisify(execFile)(String(program), [...parameters, outfile, ...urls])
+      expect(stdout.trim()).toBe('380 true connection 3')
+    })
+  }
+})
+
+test('a bundle has what its contract needs and no more: the exact reader only for an int64 in a response', async () => {
+  const getCount = {
+    method: 'GET',
+    path: '/count',
+    responses: { 200: z.object({ count: z.int64() }) },
+    metadata: { scope: 'read' },
+  }
+  const bundles = await Promise.all(
+    [{ ...contract }, { ...contract, getCount }, { ...contract, ...grown }].map(async (operations) => {
+      const { folder } = await createSdk(operations)
+      const stdin = { contents: `export { createPlantStoreClient } from './src/index.ts'`, resolveDir: folder }
+      const options = { bundle: true, minify: true, platform: 'browser', format: 'esm', write: false } as const
+      return (await build({ stdin, ...options })).outputFiles[0]?.text ?? ''
+    }),
+  )
+  const sizes = bundles.map((text) => gzipSync(text, { level: 9 }).length)
+  console.log(`bundles: ${sizes.join(', ')} B gzip`)
+  expect(bundles.map((text) => text.includes('must be an int64'))).toEqual([false, true, true])
+  for (const [index, limit] of [6000, 6550, 6800].entries()) expect(sizes[index]).toBeLessThanOrEqual(limit)
+})
