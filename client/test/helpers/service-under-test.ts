@@ -1,7 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlantStoreClient, type PlantStoreClient } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
-import { newAccount } from './new-account.ts'
 
 /** The options of a token. */
 export interface TestToken {
@@ -30,11 +30,13 @@ export const services: [string, () => Promise<ServiceUnderTest>][] = [
 
 export async function startRealService(): Promise<ServiceUnderTest> {
   const server = await startTestServer()
+  const createToken = async (token?: TestToken) => (await server.createToken(token)).token
   return {
     url: server.url,
     fetch,
-    createToken: async (token) => (await server.createToken(token)).token,
-    newAccount: () => newAccount(server),
+    createToken,
+    newAccount: async () =>
+      createPlantStoreClient({ baseUrl: server.url, token: await createToken({ account: randomUUID() }) }),
     [Symbol.asyncDispose]: server.close,
   }
 }
