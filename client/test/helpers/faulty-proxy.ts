@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startTinyServer, type TinyServer } from './tiny-server.ts'
 
-/** The real service behind a proxy that can also redirect, truncate a response and hang. */
+/** The real service behind a proxy, also under `/api`, that can also redirect, truncate a response and hang. */
 export interface FaultyProxy extends AsyncDisposable {
   url: string
   /** The target of the redirects, which must not get the token. */
@@ -17,7 +17,8 @@ export async function startFaultyProxy(
 ): Promise<FaultyProxy> {
   const service = await startTestServer()
   const elsewhere = await startTinyServer((response) => response.end('[]'))
-  const server = await startTinyServer(async (response, { method, url, headers, body }) => {
+  const server = await startTinyServer(async (response, { method, url: target, headers, body }) => {
+    const url = target.replace(/^\/api(?=\/)/, '')
     const file = files[url]
     if (file) return response.writeHead(200, { 'content-type': file.type }).end(file.text)
     if (url.startsWith('/redirect/')) return response.writeHead(302, { location: `${elsewhere.url}${url}` }).end()
