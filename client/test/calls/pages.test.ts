@@ -20,12 +20,6 @@ async function namesOf(plants: AsyncIterable<{ name: string }>): Promise<string[
 }
 
 describe('iterate', () => {
-  test.each([0, 1, 2, 3, 4, 5])('yields all of %d plants, in order', async (count) => {
-    const { client } = await storeWith(count)
-    const names = await namesOf(client.iterate.getPlants({ limit: 2 }))
-    expect(names).toEqual(Array.from({ length: count }, (_, id) => `plant ${id}`))
-  })
-
   test('requests pages of 100 by default', async () => {
     const { client, listed } = await storeWith(101)
     expect(await namesOf(client.iterate.getPlants())).toHaveLength(101)
@@ -90,29 +84,31 @@ describe('iterate', () => {
 })
 
 /** Starts a server with two pages, the first with this header. */
-function startPages(link: (origin: string) => string, path = '/shop/plants') {
+function startPages(link: string, path = '/shop/plants') {
   return startTinyServer((response, { url, headers }) => {
     const isFirst = new URL(url, 'http://any').searchParams.get('cursor') === null
     const plants = url.startsWith(path) && [{ name: isFirst ? 'first' : url }]
-    sendJson(response, plants ? 200 : 500, plants, isFirst ? { link: link(`http://${headers.host}`) } : {})
+    sendJson(
+      response,
+      plants ? 200 : 500,
+      plants,
+      isFirst ? { link: link.replace('ORIGIN', `http://${headers.host}`) } : {},
+    )
   })
 }
 
 describe('the link to the next page', () => {
-  test.each([
-    [
-      'is relative, with a query alone',
-      () => '<?limit=1&cursor=a%2Fb>; rel="next"',
-      '/shop/plants?limit=1&cursor=a%2Fb',
-    ],
-    ['is relative, with a path', () => '</shop/plants?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
-    ['is an absolute URL', (origin: string) => `<${origin}/shop/plants?cursor=b>; rel="next"`, '/shop/plants?cursor=b'],
-    ['has no quotes', () => '<?cursor=b>;rel=next', '/shop/plants?cursor=b'],
-    ['has several relations', () => '<?cursor=b>; title="a, b"; REL="last Next"', '/shop/plants?cursor=b'],
-    ['is one of several relations', () => '<?cursor=b>; title="b"; rel="last next"', '/shop/plants?cursor=b'],
-    ['is one of several', () => '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"', '/shop/plants?cursor=b'],
-    ['has a comma in it', () => '<?cursor=a,b>; rel="next"', '/shop/plants?cursor=a,b'],
-  ])('%s', async (_, link, second) => {
+  test.each<[string, link: string, next?: string]>([
+    ['is relative, with a query alone', '<?limit=1&cursor=a%2Fb>; rel="next"', '?limit=1&cursor=a%2Fb'],
+    ['is relative, with a path', '</shop/plants?cursor=b>; rel="next"'],
+    ['is an absolute URL', '<ORIGIN/shop/plants?cursor=b>; rel="next"'],
+    ['has no quotes', '<?cursor=b>;rel=next'],
+    ['has several relations', '<?cursor=b>; title="a, b"; REL="last Next"'],
+    ['is one of several relations', '<?cursor=b>; title="b"; rel="last next"'],
+    ['is one of several', '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"'],
+    ['has a comma in it', '<?cursor=a,b>; rel="next"', '?cursor=a,b'],
+  ])('%s', async (_, link, next = '?cursor=b') => {
+    const second = `/shop/plants${next}`
     await using server = await startPages(link)
     const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
     expect(await namesOf(client.iterate.getPlants({ limit: 1 }))).toEqual(['first', second])
@@ -121,15 +117,10 @@ describe('the link to the next page', () => {
   })
 
   test.each([
-    ['<?cursor=b>; rel="prev"'],
-    ['<?cursor=b>'],
-    ['?cursor=b; rel="next"'],
-    ['<?cursor=b>; rel="nextish"'],
-    ['<?cursor=b>; rel=next-page'],
-    ['<?cursor=b>; rel="last nextish"'],
-    [''],
+    ...['<?cursor=b>; rel="prev"', '<?cursor=b>', '?cursor=b; rel="next"', '<?cursor=b>; rel="nextish"'],
+    ...['<?cursor=b>; rel=next-page', '<?cursor=b>; rel="last nextish"', ''],
   ])('is absent in %s', async (link) => {
-    await using server = await startPages(() => link)
+    await using server = await startPages(link)
     const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
     expect(await namesOf(client.iterate.getPlants())).toEqual(['first'])
   })
@@ -141,7 +132,7 @@ describe('the link to the next page', () => {
     ['that is not a URL', 'http://['],
     ['to the same page', '/shop/plants?limit=1'],
   ])('is rejected with a URL %s, after the plants of this page', async (_, target) => {
-    await using server = await startPages(() => `<${target}>; rel="next"`)
+    await using server = await startPages(`<${target}>; rel="next"`)
     const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
     const plants = client.iterate.getPlants({ limit: 1 })
     expect((await plants.next()).value).toEqual({ name: 'first' })
@@ -152,11 +143,8 @@ describe('the link to the next page', () => {
   })
 })
 
-test('raw returns the cursor of the next page, and undefined on the last page', async () => {
-  const { client } = await storeWith(3)
-  const first = await client.raw.getPlants({ limit: 2 })
-  expect(first.nextCursor).toBe('fake-2')
-  const last = await client.raw.getPlants({ limit: 2, cursor: first.nextCursor })
-  expect([last.data, last.nextCursor]).toEqual([[{ name: 'plant 2' }], undefined])
+test('raw has a cursor of a list alone', async () => {
+  const { client } = await storeWith(1)
+  expect(await client.raw.getPlants()).toHaveProperty('nextCursor', undefined)
   expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
 })
