@@ -10,6 +10,16 @@ export interface FakeResponse {
   readonly body: string
 }
 
+/** Creates a response with a JSON body and the headers that every response has. */
+export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+  const common = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
+  }
+  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
+}
+
 /** The statuses of responses without content, with which `new Response` rejects a body. */
 const NO_CONTENT = [204, 205, 304]
 

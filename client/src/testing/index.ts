@@ -1,16 +1,13 @@
-import { ApiError } from '../errors.ts'
 import type { Fetch, FetchResponse } from '../fetch.ts'
-import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
-import { type OperationName, routes } from '../generated/routes.ts'
+import { routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { type ClientOptions, readBaseUrl } from '../options.ts'
-import { readRetryAfter, retryDelay } from '../retry.ts'
-import { readHeaders, withoutNull } from '../wire/request.ts'
 import { reject, requireKnown } from '../wire/write.ts'
-import { checkFault, readRequest, toResponse, wait } from './fetch.ts'
-import { errorResponse, type FakeState, handle, jsonResponse, Rejection, respond } from './respond.ts'
+import { checkFault, jsonResponse, readRequest, toResponse, wait } from './fetch.ts'
+import { type FakeState, handle, respond } from './respond.ts'
 import type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
 
+export { type ApiErrorOptions, createApiError } from './api-error.ts'
 export type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
 
 /** The options of the fake. */
@@ -110,11 +107,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
       const body = routes.createPlant.body?.(plant, '') ?? ''
-      try {
-        handle('createPlant', { path: {}, query: new URLSearchParams(), headers: new Headers(), body }, account, state)
-      } catch (error) {
-        throw error instanceof Rejection ? createApiError({ name: error.reason, message: error.message }) : error
-      }
+      handle('createPlant', { path: {}, query: new URLSearchParams(), headers: new Headers(), body }, account, state)
     }
   }
 
@@ -136,51 +129,4 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   // Not enumerable, so that the store, and a spread of it, has the options of a client and nothing else.
   const hidden = Object.entries(others).map(([name, value]) => [name, { value }])
   return Object.defineProperties(clientOptions, Object.fromEntries(hidden)) as FakePlantStore
-}
-
-/** What an error of {@link createApiError} has. */
-export interface ApiErrorOptions {
-  /** The name of the error in `errorCodes`, which decides about the status and the code. */
-  readonly name: ErrorName
-  /** The text of the service. Default: the reason in the error catalogue. */
-  readonly message?: string | undefined
-  /** Additional response headers, such as `retry-after`. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The operation that failed. Default: the first one that declares the status. */
-  readonly operation?: OperationName | undefined
-  /** Default: a random id. */
-  readonly requestId?: string | undefined
-}
-
-/**
- * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
- * the client.
- *
- * @throws {UsageError} An option is invalid: the message names it.
- *
- * @example
- * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
- */
-export function createApiError(options: ApiErrorOptions): ApiError {
-  requireKnown(options, ['name', 'message', 'headers', 'operation', 'requestId'], 'options')
-  const { name, message, headers = {}, requestId } = options
-  if (!Object.hasOwn(errorCodes, name)) reject('name', 'is not an error of the catalogue; use a name in errorCodes')
-  const { status, ...response } = errorResponse(name, message, {
-    ...(requestId !== undefined && { 'x-request-id': requestId }),
-    ...withoutNull(readHeaders(headers)),
-  })
-  const received = new Headers(response.headers)
-  const head = {
-    status,
-    headers: received,
-    requestId: received.get('x-request-id') ?? undefined,
-    retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
-  }
-  const declares = (each: OperationName): boolean => routes[each].declaredErrors.includes(status)
-  const { operation = (Object.keys(routes) as OperationName[]).find(declares) ?? 'getPlants' } = options
-  if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')
-  const { method, path, canRetry } = routes[operation]
-  const call = { method, url: `http://plant-store.test${path}`, attempts: 1 }
-  const error = new ApiError(declares(operation) ? 'api' : 'undeclared', JSON.parse(response.body), head, call)
-  return Object.assign(error, { retryable: retryDelay(error, 0, canRetry) !== undefined })
 }

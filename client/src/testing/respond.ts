@@ -1,14 +1,14 @@
-import { UsageError } from '../errors.ts'
-import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
+import { ApiError, UsageError } from '../errors.ts'
+import { errorMessages } from '../generated/error-codes.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import { readObject } from '../wire/read.ts'
 import { exactly } from '../wire/read-exactly.ts'
-import type { FakeResponse, ReceivedRequest } from './fetch.ts'
+import { createApiError } from './api-error.ts'
+import { type FakeResponse, jsonResponse, type ReceivedRequest } from './fetch.ts'
 import type { FakeToken, StoredPlant } from './types.ts'
 
 const MAX_PAGE_SIZE = 1000
 const CURSOR = /^fake-(\d+)$/
-const CHALLENGE = 'Bearer realm="plant-store"'
 
 /** The state of the fake. */
 export interface FakeState {
@@ -49,18 +49,6 @@ interface Handler {
   respond(request: Received, account: Account): HandlerResponse
 }
 
-/** A request that the service rejects. */
-export class Rejection extends Error {
-  readonly reason: ErrorName
-  readonly headers: Readonly<Record<string, string>>
-
-  constructor(reason: ErrorName, message: string = errorReasons[reason], headers: Record<string, string> = {}) {
-    super(message)
-    this.reason = reason
-    this.headers = headers
-  }
-}
-
 /** The handler of each operation. Without the handler of an operation that the contract adds, this does not compile. */
 const handlers: Record<OperationName, Handler> = {
   createPlant: {
@@ -69,7 +57,8 @@ const handlers: Record<OperationName, Handler> = {
       const plant = readPlant(body)
       const { id, ...shown } = plant
       const stored = account.plants.get(id)?.plant ?? plant
-      if (stored.name !== plant.name || stored.tag !== plant.tag) throw new Rejection('idTaken', errorMessages.idTaken)
+      if (stored.name !== plant.name || stored.tag !== plant.tag)
+        throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
       if (stored === plant) account.plants.set(id, { sequence: ++account.sequence, plant })
       return { body: shown }
     },
@@ -102,49 +91,30 @@ function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: Fa
     const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
     const found = (Object.keys(routes) as OperationName[]).flatMap((name) => matchPath(name, path))
     const target = found.find(({ name }) => routes[name].method === method)
-    if (!target) throw new Rejection(found.length > 0 ? 'methodNotAllowed' : 'notFound')
+    if (!target) throw createApiError({ name: found.length > 0 ? 'methodNotAllowed' : 'notFound' })
     const account = authenticate(headers.get('authorization') ?? '', handlers[target.name].scope, state)
     return handle(target.name, { path: target.segments, query, headers, body }, account, state)
   } catch (error) {
-    if (!(error instanceof Rejection)) throw error
-    return errorResponse(error.reason, error.message, error.headers)
+    if (!(error instanceof ApiError)) throw error
+    return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
   }
 }
 
 /**
  * Handles a request of an account.
  *
- * @throws Rejection
+ * @throws ApiError if the service would reject it
  */
 export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
   // jsdom has no TextEncoder.
   if (new Blob([request.body]).size > state.bodyLimit) {
-    throw new Rejection('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(state.bodyLimit)))
+    const message = errorMessages.bodyTooLarge.replace('{limit}', String(state.bodyLimit))
+    throw createApiError({ name: 'bodyTooLarge', message })
   }
   const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
   state.accounts.set(account, data)
   const { status = 200, headers = {}, body } = handlers[operation].respond(request, data)
   return jsonResponse(status, body, headers)
-}
-
-/** Creates a response with a JSON body and the headers that every response has. */
-export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
-  const common = {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
-  }
-  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
-}
-
-/** Creates an error response. */
-export function errorResponse(
-  name: ErrorName,
-  message: string = errorReasons[name],
-  headers: Readonly<Record<string, string>> = {},
-): FakeResponse {
-  const code = errorCodes[name]
-  return jsonResponse(Math.floor(code / 100), { error: code, message }, headers)
 }
 
 function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
@@ -157,16 +127,22 @@ function matchPath(name: OperationName, path: string): { name: OperationName; se
 /** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */
 function authenticate(authorization: string, scope: 'read' | 'write', { tokens }: FakeState): string {
   const [, text] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-  if (text === undefined) throw new Rejection('tokenMissing', undefined, { 'www-authenticate': CHALLENGE })
+  if (text === undefined) throw createApiError({ name: 'tokenMissing', headers: challenge() })
   const token = tokens.get(text)
-  const invalid = { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` }
-  if (!token) throw new Rejection('tokenInvalid', undefined, invalid)
+  const headers = challenge(', error="invalid_token"')
+  if (!token) throw createApiError({ name: 'tokenInvalid', headers })
   const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
-  if (expiresAt && expiresAt.getTime() <= Date.now()) throw new Rejection('tokenEnded', undefined, invalid)
+  if (expiresAt && expiresAt.getTime() <= Date.now()) throw createApiError({ name: 'tokenEnded', headers })
   if (scopes.includes(scope)) return account
-  throw new Rejection('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), {
-    'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"`,
+  throw createApiError({
+    name: 'scopeMissing',
+    message: errorMessages.scopeMissing.replace('{scope}', scope),
+    headers: challenge(`, error="insufficient_scope", scope="${scope}"`),
   })
+}
+
+function challenge(parameters = ''): Record<string, string> {
+  return { 'www-authenticate': `Bearer realm="plant-store"${parameters}` }
 }
 
 /** Reads a plant. The service ignores unknown fields; the rest is valid if the client could send it. */
@@ -176,15 +152,15 @@ function readPlant(body: string): StoredPlant {
     const { id, name, tag } = read(body) as Record<string, unknown>
     return read(routes.createPlant.body?.({ id, name, tag }, '') ?? '') as StoredPlant
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Rejection('malformedJson')
-    throw new Rejection('invalidBody', error instanceof UsageError ? error.message : undefined)
+    if (error instanceof SyntaxError) throw createApiError({ name: 'malformedJson' })
+    throw createApiError({ name: 'invalidBody', message: error instanceof UsageError ? error.message : undefined })
   }
 }
 
 function readLimit(text: string | null): number {
   const limit = Number(text ?? MAX_PAGE_SIZE)
   if (!/^\d{1,9}$/.test(text ?? '1') || limit < 1 || limit > MAX_PAGE_SIZE) {
-    throw new Rejection('invalidQuery', errorMessages.invalidLimit)
+    throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidLimit })
   }
   return text === null ? Number.POSITIVE_INFINITY : limit
 }
@@ -192,5 +168,5 @@ function readLimit(text: string | null): number {
 function readCursor(text: string | null, { sequence }: Account): number {
   const start = text === null ? 0 : Number(CURSOR.exec(text)?.[1])
   if (start <= sequence) return start
-  throw new Rejection('invalidQuery', errorMessages.invalidCursor)
+  throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidCursor })
 }
