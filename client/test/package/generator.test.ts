@@ -1,5 +1,5 @@
 /** The generated files of the SDK, and the names that the generator reserves. */
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { contract, NewPlantSchema } from '@plant-store/contract'
@@ -9,10 +9,11 @@ import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 
-test('the generated files are up to date', async () => {
-  for (const [name, text] of Object.entries(generate(contract))) {
-    expect(await readFile(path.join(client, 'src/generated', name), 'utf8'), `${name}: run npm run generate`).toBe(text)
-  }
+test('the generated files are up to date, and no other is there', async () => {
+  const folder = path.join(client, 'src/generated')
+  const files = (await readdir(folder)).map(async (name) => [name, await readFile(path.join(folder, name), 'utf8')])
+  const committed: Record<string, string> = Object.fromEntries(await Promise.all(files))
+  expect(committed, 'run npm run generate').toEqual(generate(contract))
 })
 
 test('a contract without paged operations compiles', async () => {
