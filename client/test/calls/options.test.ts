@@ -77,9 +77,6 @@ class WithGetter {
 }
 
 const notOf = (kind: string) => `options: must be an object of ${OPTIONS}, not ${kind}`
-const signal = 'signal: must be an AbortSignal'
-const timeout = 'timeout: must be a positive number'
-const retries = 'retries: must be a non-negative integer'
 const missing = undefined as unknown as string
 const token = (reason: string) => `token: ${reason}`
 const ALONE = '; set it or PLANT_STORE_TOKEN to the token alone'
@@ -87,60 +84,52 @@ const TEXT = `is text with a space or newline, or not ASCII${ALONE}`
 const INVALID_HEADERS = 'headers: has an invalid name or value, or there is no Headers'
 
 describe('an option', () => {
-  test.each<[options: unknown, detail: string]>([
-    ...['maxRetries', 'apiKey', 'cache', 'limit', 'baseURL', 'loglevel'].map((name): [unknown, string] => {
-      return [{ [name]: 1 }, unknown(name)]
-    }),
-    [{ idempotencyKey: 1 }, `${unknown('idempotencyKey')}; every call is already safe to repeat`],
-    ...[new WithField(), new WithGetter(), new (class extends WithGetter {})()].map((options): [unknown, string] => {
-      return [options, unknown('tiemout')]
-    }),
-    [Object.create({ retries: 1, tiemout: 5 }), unknown('tiemout')],
-    [Object.assign(Object.create(null), { tiemout: 5 }), unknown('tiemout')],
-    ...[false, 'pst_test', [], () => ({})].map((options): [unknown, string] => [options, 'options: must be an object']),
-    [new AbortController().signal, notOf('AbortSignal')],
-    [new Headers({ a: 'b' }), notOf('Headers')],
-    [new Map([['timeout', 5]]), notOf('Map')],
-    [new Request('http://localhost'), unknown('method')],
-    ...[0, -1, Number.NaN, '5', null].map((time): [unknown, string] => [{ timeout: time }, timeout]),
-    ...[-1, 1.5, Number.POSITIVE_INFINITY].map((count): [unknown, string] => [{ retries: count }, retries]),
-    [{ signal: new AbortController() }, signal],
-    [{ signal: null }, signal],
-    [{ logger: null }, 'logger.warn: must be a function'],
-    [{ logger: { info() {} } }, 'logger.warn: must be a function'],
-    [{ logger: { warn() {}, debug() {} }, logLevel: 'info' }, 'logger.info: must be a function'],
-    [{ logLevel: 'verbose' }, 'logLevel: must be one of off, warn, info, debug'],
-    [{ logLevel: null }, 'logLevel: must be one of off, warn, info, debug'],
-    ...[null, [null], () => {}].map((hooks): [unknown, string] => [{ hooks }, 'hooks: must be an object']),
-    [{ hooks: { request: 'x' } }, 'hooks.request: must be a function'],
-    [{ hooks: [{ onRequest() {} }] }, 'hooks.onRequest: is not one of request, response, error'],
-    [{ ...{ retries: 0, token: missing } }, token(`is undefined${ALONE}`)],
-    [{ get token() { return missing } }, token(`is undefined${ALONE}`)], // biome-ignore format: one line
-    [{ token: null }, token(`is null${ALONE}`)],
-    [{ token: 5 }, token(`is number${ALONE}`)],
-    [{ token: true }, token(`is boolean${ALONE}`)],
-    [{ token: '' }, token(`is missing${ALONE}`)],
-    ...[' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b'].map((text): [unknown, string] => {
-      return [{ token: text }, token(TEXT)]
-    }),
-    [{ headers: null }, 'headers: must be an object'],
-    [{ headers: 'x-key: secret' }, 'headers: must be an object'],
-    [{ headers: ['x-key: secret'] }, INVALID_HEADERS],
-    [{ headers: [['x-key', 'secret', 'x']] }, INVALID_HEADERS],
-    [{ headers: { 'x-key': { secret: 1 } } }, 'headers.x-key: must be a string'],
-    [{ headers: { 'X-Key': 5 } }, 'headers.X-Key: must be a string'],
-    [{ headers: { 'x-key': ['secret'] } }, 'headers.x-key: must be a string'],
-    ...['a\nsecret', 'a\0secret', 'secret 🌱'].map((value): [unknown, string] => {
-      return [{ headers: { 'x-key': value } }, INVALID_HEADERS]
-    }),
-    [{ headers: { 'x key: secret': 'a' } }, INVALID_HEADERS],
-  ])('%o of a client and of a call is an error, and no value is shown', async (options, detail) => {
-    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    expect(await detailsOf(options)).toEqual(new Set([detail]))
-    // Before the error that `baseUrl` is missing.
-    expect(rejectionOf(options)).toBe(detail.replace(OPTIONS, `baseUrl, ${OPTIONS}`))
-    expect(detail).not.toContain('secret')
-  })
+  const names = ['maxRetries', 'apiKey', 'cache', 'limit', 'baseURL', 'loglevel']
+  const inherited = Object.create({ retries: 1, tiemout: 5 })
+  const bare = Object.assign(Object.create(null), { tiemout: 5 })
+  const withoutInfo = { logger: { warn() {}, debug() {} }, logLevel: 'info' }
+  const invalid: Record<string, unknown[]> = {
+    ...Object.fromEntries(names.map((name) => [unknown(name), [{ [name]: 1 }]])),
+    [`${unknown('idempotencyKey')}; every call is already safe to repeat`]: [{ idempotencyKey: 1 }],
+    [unknown('tiemout')]: [new WithField(), new WithGetter(), new (class extends WithGetter {})(), inherited, bare],
+    'options: must be an object': [false, 'pst_test', [], () => ({})],
+    [notOf('AbortSignal')]: [new AbortController().signal],
+    [notOf('Headers')]: [new Headers({ a: 'b' })],
+    [notOf('Map')]: [new Map([['timeout', 5]])],
+    [unknown('method')]: [new Request('http://localhost')],
+    'timeout: must be a positive number': [0, -1, Number.NaN, '5', null].map((timeout) => ({ timeout })),
+    'retries: must be a non-negative integer': [-1, 1.5, Number.POSITIVE_INFINITY].map((retries) => ({ retries })),
+    'signal: must be an AbortSignal': [new AbortController(), null].map((signal) => ({ signal })),
+    'logger.warn: must be a function': [null, { info() {} }].map((logger) => ({ logger })),
+    'logger.info: must be a function': [withoutInfo],
+    'logLevel: must be one of off, warn, info, debug': ['verbose', null].map((logLevel) => ({ logLevel })),
+    'hooks: must be an object': [null, [null], () => {}].map((hooks) => ({ hooks })),
+    'hooks.request: must be a function': [{ hooks: { request: 'x' } }],
+    'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
+    [token(`is undefined${ALONE}`)]: [{ retries: 0, token: missing }, { get token() { return missing } }], // biome-ignore format: one line
+    [token(`is null${ALONE}`)]: [{ token: null }],
+    [token(`is number${ALONE}`)]: [{ token: 5 }],
+    [token(`is boolean${ALONE}`)]: [{ token: true }],
+    [token(`is missing${ALONE}`)]: [{ token: '' }],
+    [token(TEXT)]: [' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b'].map((text) => ({ token: text })),
+    'headers: must be an object': [null, 'x-key: secret'].map((headers) => ({ headers })),
+    'headers.x-key: must be a string': [{ secret: 1 }, ['secret']].map((value) => ({ headers: { 'x-key': value } })),
+    'headers.X-Key: must be a string': [{ headers: { 'X-Key': 5 } }],
+    [INVALID_HEADERS]: [
+      ...[['x-key: secret'], [['x-key', 'secret', 'x']], { 'x key: secret': 'a' }].map((headers) => ({ headers })),
+      ...['a\nsecret', 'a\0secret', 'secret 🌱'].map((value) => ({ headers: { 'x-key': value } })),
+    ],
+  }
+  test.each(Object.entries(invalid).flatMap(([detail, list]) => list.map((options) => [detail, options] as const)))(
+    '%s: of a client and of a call is an error, and no value is shown (%o)',
+    async (detail, options) => {
+      vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+      expect(await detailsOf(options)).toEqual(new Set([detail]))
+      // Before the error that `baseUrl` is missing.
+      expect(rejectionOf(options)).toBe(detail.replace(OPTIONS, `baseUrl, ${OPTIONS}`))
+      expect(detail).not.toContain('secret')
+    },
+  )
 
   test('that does not exist is accepted if it is undefined or a method', async () => {
     const { options, sent } = recorder()

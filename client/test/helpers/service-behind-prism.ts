@@ -1,6 +1,10 @@
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { installTools } from '../../../test/helpers/install-tools.ts'
+import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
-import { startPrism } from './prism.ts'
 import { type ServiceUnderTest, startRealService } from './service-under-test.ts'
 
 /** How a request or its response differs from the document, as Prism says it in a header of the response. */
@@ -16,28 +20,34 @@ interface Violation {
  */
 export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
   const service = await startRealService()
-  const prism = await startPrism('proxy', `${service.url}/openapi.json`, service.url)
+  const tools = await installTools(fileURLToPath(new URL('../tools', import.meta.url)))
+  const port = await freePort()
+  const options = ['--port', String(port), '--verboseLevel', 'warn']
+  const command = ['proxy', `${service.url}/openapi.json`, service.url, ...options]
+  const url = `http://127.0.0.1:${port}`
+  const script = path.join(tools, 'node_modules/.bin/prism')
+  const prism = await startProgram([process.execPath, script, ...command], responds(url))
   const unexpected: string[] = []
 
-  const send: ServiceUnderTest['fetch'] = async (url, init) => {
-    const response = await fetch(url, init)
+  const send: ServiceUnderTest['fetch'] = async (target, init) => {
+    const response = await fetch(target, init)
     const violations: Violation[] = JSON.parse(response.headers.get('sl-violations') ?? '[]')
     for (const { location, message, code } of violations) {
       const isRejected = location[0] === 'request' && response.status >= 400 && response.status < 500
       // Prism takes 2^53 - 1 for the maximum of an int64, and rounds what is above.
       const isAboveSafeRange = location.join('.') === 'request.body.id' && code === 'maximum'
-      if (!isRejected && !isAboveSafeRange) unexpected.push(`${init?.method} ${url} ${response.status}: ${message}`)
+      if (!isRejected && !isAboveSafeRange) unexpected.push(`${init?.method} ${target} ${response.status}: ${message}`)
     }
     return response
   }
 
   return {
-    url: prism.url,
+    url,
     fetch: send,
     createToken: service.createToken,
     newAccount: async () => {
       const token = await service.createToken({ account: crypto.randomUUID() })
-      return createPlantStoreClient({ baseUrl: prism.url, token, fetch: send })
+      return createPlantStoreClient({ baseUrl: url, token, fetch: send })
     },
     roundsIds: true,
     async [Symbol.asyncDispose]() {

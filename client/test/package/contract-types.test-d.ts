@@ -8,6 +8,7 @@ import type {
 import { expectTypeOf } from 'vitest'
 import type * as z from 'zod'
 import type {
+  CreatePlantError,
   ErrorBody,
   GetPlantsError,
   GetPlantsQuery,
@@ -48,6 +49,8 @@ client.getPlants({ page: 2 })
 // @ts-expect-error: createPlant is not paged
 client.iterate.createPlant({ id: 1, name: 'Ficus' })
 
+declare const created: CreatePlantError & { readonly kind: 'api' }
+expectTypeOf(created.status).toEqualTypeOf<400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503>()
 declare const error: GetPlantsError
 switch (error.kind) {
   case 'api':
