@@ -128,7 +128,8 @@ describe('operations added to the contract', () => {
   const added = { method: 'GET', path: '/beds', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
   const annotations = { deprecated: true, description: 'An old field.' }
   const old = z.enum(['a']).meta(annotations).optional()
-  const bed = z.strictObject({ names: z.array(z.string()).min(1).max(3).readonly(), old })
+  const numbers = { id: Int64Schema, count: z.int32(), ratio: z.float64(), all: z.record(z.string(), Int64Schema) }
+  const bed = z.strictObject({ names: z.array(z.string()).min(1).max(3).readonly(), old, ...numbers })
 
   test('are described completely, in a valid document', async () => {
     const operations = {
@@ -140,17 +141,6 @@ describe('operations added to the contract', () => {
         responses: { 200: bed, 201: z.array(PlantSchema), 204: c.noBody(), 404: ErrorSchema },
       },
       addBed: { ...added, method: 'POST', body: bed },
-      countBeds: {
-        ...{ ...added, path: '/count' },
-        responses: {
-          200: z.object({
-            id: Int64Schema,
-            count: z.int32(),
-            ratio: z.float64(),
-            all: z.record(z.string(), z.int64()),
-          }),
-        },
-      },
     }
     const { paths, components } = served({ operations })
     // The validator resolves references in place.
@@ -160,7 +150,11 @@ describe('operations added to the contract', () => {
     expect(validator.version).toBe('3.1')
     const int64 = { type: 'integer', format: 'int64' }
     const names = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3 }
-    const closed = { properties: { names, old: { enum: ['a'], ...annotations } }, required: ['names'] }
+    const count = { type: 'integer', format: 'int32' }
+    const all = { type: 'object', additionalProperties: int64 }
+    const described = { id: int64, count, ratio: { type: 'number', format: 'double' }, all }
+    const properties = { names, old: { enum: ['a'], ...annotations }, ...described }
+    const closed = { properties, required: ['names', ...Object.keys(described)] }
     expect(paths['/beds/{bed}'].get).toMatchObject({
       deprecated: true,
       parameters: [
@@ -181,12 +175,8 @@ describe('operations added to the contract', () => {
     })
     expect(paths['/beds'].post.requestBody).toMatchObject(content({ ...closed, additionalProperties: false }))
     // A later version may add fields to a response.
-    expect(JSON.stringify(paths['/beds/{bed}'].get.responses)).not.toContain('"additionalProperties"')
+    expect(JSON.stringify(paths['/beds/{bed}'].get.responses)).not.toContain('"additionalProperties":false')
     expect(paths['/beds'].post).not.toHaveProperty('tags')
-    const numbers = { count: { type: 'integer', format: 'int32' }, ratio: { type: 'number', format: 'double' } }
-    expect(paths['/count'].get.responses[200]).toMatchObject(
-      content({ properties: { id: int64, ...numbers, all: { type: 'object', additionalProperties: int64 } } }),
-    )
     expect(components.schemas).toHaveProperty('Error')
   })
 
