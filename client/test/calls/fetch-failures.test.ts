@@ -3,13 +3,11 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ConnectionError, createPlantStoreClient, type Fetch, UsageError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
-
-afterEach(() => void vi.unstubAllGlobals())
 
 /** Calls with this `fetch` and returns the error, with the number of times that `fetch` ran. */
 async function failWith(fetch: (url: string, init: RequestInit) => unknown, retries = 1) {
@@ -191,36 +189,32 @@ describe('a network failure is a ConnectionError, and retried', () => {
 })
 
 describe('a runtime without', () => {
-  test('fetch gives an error that names it, and a client with a fetch function works', async () => {
-    vi.stubGlobal('fetch', undefined)
-    const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })
-    const error = await failureOf(client.getPlants(), UsageError)
-    expect(error.message).toContain('fetch: is missing; set it')
-    expect(await createPlantStoreClient(createFakePlantStore()).getPlants()).toEqual([])
+  /** Runs a test while a global, or a function of one, is missing. */
+  async function without(owner: object, name: string, run: () => Promise<void>): Promise<void> {
+    const descriptor = Object.getOwnPropertyDescriptor(owner, name) as PropertyDescriptor
+    Reflect.deleteProperty(owner, name)
+    await run().finally(() => Object.defineProperty(owner, name, descriptor))
+  }
+
+  test.each(['fetch', 'AbortController', 'performance', 'Headers'])('%s gives an error that names it', async (name) => {
+    const options = { baseUrl: 'http://localhost', token: 'pst_test', headers: { 'x-job': '7' } }
+    await without(globalThis, name, async () => {
+      const call = async () => await createPlantStoreClient(options).getPlants()
+      const pattern = `${name}(: is missing; set it| is not defined)|there is no ${name}`
+      expect((await failureOf(call(), UsageError)).message).toMatch(new RegExp(pattern))
+    })
   })
 
-  test.each(['AbortController', 'performance', 'Headers'])('%s gives an error that names it', async (name) => {
-    const store = createFakePlantStore()
-    const descriptor = Object.getOwnPropertyDescriptor(globalThis, name) as PropertyDescriptor
-    Reflect.deleteProperty(globalThis, name)
-    try {
-      const call = async () => await createPlantStoreClient({ ...store, headers: { 'x-job': '7' } }).getPlants()
-      expect((await failureOf(call(), UsageError)).message).toMatch(
-        new RegExp(`${name} is not defined|there is no ${name}`),
-      )
-    } finally {
-      Object.defineProperty(globalThis, name, descriptor)
-    }
+  test('fetch works with a function that replaces it', async () => {
+    await without(globalThis, 'fetch', async () => {
+      expect(await createPlantStoreClient(createFakePlantStore()).getPlants()).toEqual([])
+    })
   })
 
   test('URL.canParse works', async () => {
     await using server = await startTinyServer((response) => sendJson(response, 200, []))
-    const { canParse } = URL
-    Reflect.deleteProperty(URL, 'canParse')
-    try {
+    await without(URL, 'canParse', async () => {
       expect(await createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' }).getPlants()).toEqual([])
-    } finally {
-      URL.canParse = canParse
-    }
+    })
   })
 })

@@ -323,7 +323,12 @@ describe('rejected', () => {
     [anyName, ...['__proto__', 'constructor', '*', '[]'].map((name) => z.object({ [name]: z.string() }))],
     ['another schema has the id Row; use one schema, or rename one', z.object({ one, other })],
     ['another schema has the id Error', z.object({}).meta({ id: 'Error' })],
-    ['the SDK or JavaScript uses this name', z.object({}).meta({ id: 'Result' }), z.object({}).meta({ id: 'Promise' })],
+    [
+      'the SDK or JavaScript uses this name',
+      ...['PlantStoreError', 'DeclaredError', 'RawPage', 'Attempt', 'ErrorName', 'Promise', 'Operations', 'Result'].map(
+        (id) => z.object({}).meta({ id }),
+      ),
+    ],
     ['a component has a name such as NewPlant', z.object({}).meta({ id: 'flower-bed' })],
     [`JSON Schema would round ${big}`, z.string().meta({ examples: [{ id: big }] }), z.string().meta({ 'x-a': big })],
     ['JSON could round 1e+21; use a safe integer', z.literal(1e21), z.enum({ A: 1e21 })],

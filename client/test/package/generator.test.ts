@@ -1,8 +1,8 @@
-/** The generated files of the SDK, and the names that the generator reserves. */
+/** The generated files of the SDK. */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { contract, NewPlantSchema } from '@plant-store/contract'
+import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { generate } from '../../generator/generate.ts'
 import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
@@ -19,11 +19,3 @@ test('the generated files are up to date, and no other is there', async () => {
 test('a contract without paged operations compiles', async () => {
   await expectToCompile((await createSdk({ createPlant: contract.createPlant })).folder)
 })
-
-test.each(['PlantStoreError', 'DeclaredError', 'RawPage', 'Attempt', 'ErrorName', 'Promise', 'Operations'])(
-  'a component cannot have the name %s, which apps import or the SDK uses',
-  (id) => {
-    const body = NewPlantSchema.meta({ id })
-    expect(() => generate({ createPlant: { ...contract.createPlant, body } })).toThrow(`${id}: the SDK or JavaScript`)
-  },
-)
