@@ -31,15 +31,7 @@ expectTypeOf(client.createPlant).returns.resolves.toEqualTypeOf<Plant>()
 expectTypeOf(client.getPlants).returns.resolves.toEqualTypeOf<Plant[]>()
 expectTypeOf(client.iterate.getPlants).returns.toEqualTypeOf<AsyncGenerator<Plant, void, undefined>>()
 
-client.createPlant({ id: 1, name: 'Ficus', tag: undefined })
-// @ts-expect-error: name is required
-client.createPlant({ id: 1 })
-// @ts-expect-error: id is required
-client.createPlant({ name: 'Ficus' })
-// @ts-expect-error: an id is not text
-client.createPlant({ id: '1', name: 'Ficus' })
-// @ts-expect-error: a tag is text or absent, never null
-client.createPlant({ id: 1, name: 'Ficus', tag: null })
+expectTypeOf(client.createPlant).parameter(0).toEqualTypeOf<NewPlant>()
 // @ts-expect-error: no such field
 client.createPlant({ id: 1, name: 'Ficus', colour: 'green' })
 // @ts-expect-error: a Plant has no id
