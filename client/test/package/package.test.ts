@@ -1,5 +1,5 @@
 /** The package as an app installs it: from its tarball, outside the workspace. */
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -7,16 +7,17 @@ import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
+import { type Consumer, installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { type FaultyProxy, startFaultyProxy } from '../helpers/faulty-proxy.ts'
-import { type Consumer, createConsumer, run } from '../helpers/packed-package.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../../..', import.meta.url))
 
 let consumer: Consumer
 beforeAll(async () => {
-  consumer = await createConsumer()
+  consumer = await installPackage(path.join(workspace, 'client'))
+  await cp(path.join(workspace, 'client/test/consumer'), consumer.folder, { recursive: true })
 }, MINUTE)
 afterAll(explainSkipped)
 

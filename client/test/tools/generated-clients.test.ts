@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
+import { run } from '../../../test/helpers/packed-package.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
-import { run } from '../helpers/packed-package.ts'
 import type { App, Service } from './apps/app.ts'
 
 const tools = fileURLToPath(new URL('.', import.meta.url))
