@@ -1,9 +1,10 @@
 import { type CallResponse, prepareCall, sendCall } from './call.ts'
+import { MalformedResponseError } from './errors.ts'
 import type { Operations } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
-import { iteratePages, nextPage } from './pages.ts'
 import type { IterateOperations, RawOperations, SafeOperations } from './results.ts'
+import { nextLink, parseUrl } from './wire/request.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.
@@ -85,4 +86,35 @@ function createClient(settings: Settings): PlantStoreClient {
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
+}
+
+/**
+ * Returns the URL of the next page; undefined if this is the last page.
+ *
+ * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to the same page
+ */
+function nextPage({ head, call, redact }: CallResponse): URL | undefined {
+  const target = nextLink(head.headers.get('link'))
+  if (target === undefined) return undefined
+  const current = new URL(call.url)
+  const next = parseUrl(target, call.url)
+  if (next?.origin === current.origin && next.href !== current.href) return next
+  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`), head, call)
+}
+
+/** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
+async function* iteratePages(
+  operation: OperationName,
+  parameters: readonly unknown[],
+  settings: Settings,
+): AsyncGenerator<unknown, void, undefined> {
+  const call = prepareCall(operation, parameters, settings)
+  const first = new URL(call.url)
+  if (!first.searchParams.has('limit')) first.searchParams.set('limit', '100')
+  for (let page = await sendCall({ ...call, url: first.href }); ; ) {
+    yield* page.data as unknown[]
+    const next = nextPage(page)
+    if (!next) return
+    page = await sendCall({ ...call, url: next.href })
+  }
 }
