@@ -74,30 +74,21 @@ export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined
 }
 
 /** Applies a fault to a response. */
-export function toResponse(response: FakeResponse, { body = response.body, ...fault }: Fault): FetchResponse {
-  const { cutBodyAfter } = fault
-  const init = { status: response.status, headers: { ...response.headers, ...fault.headers } }
-  const isEmpty = NO_CONTENT.includes(response.status)
-  const isCut = cutBodyAfter !== undefined && !isEmpty
-  if (typeof Response === 'undefined') return plainResponse(isEmpty ? '' : body, init, isCut)
-  if (!isCut) return new Response(isEmpty ? null : body, init)
+export function toResponse({ status, ...response }: FakeResponse, fault: Fault): FetchResponse {
+  const headers = new Headers({ ...response.headers, ...fault.headers })
+  const isEmpty = NO_CONTENT.includes(status)
+  const body = isEmpty ? '' : (fault.body ?? response.body)
+  const cutBodyAfter = isEmpty ? undefined : fault.cutBodyAfter
+  const broken = new TypeError('terminated')
+  // The part that the client uses, for jsdom, which has no `Response`.
+  if (typeof Response === 'undefined') {
+    return { status, headers, text: async () => (cutBodyAfter === undefined ? body : Promise.reject(broken)) }
+  }
+  if (cutBodyAfter === undefined) return new Response(body || null, { status, headers })
   const bytes = new TextEncoder().encode(body.slice(0, cutBodyAfter))
   const stream = new ReadableStream({
     start: (controller) => controller.enqueue(bytes),
-    pull: (controller) => controller.error(new TypeError('terminated')),
+    pull: (controller) => controller.error(broken),
   })
-  return new Response(stream, init)
-}
-
-/** The part of a `Response` that the client uses, for jsdom, which has no `Response`. */
-function plainResponse(
-  body: string,
-  { status, headers }: { status: number; headers: Record<string, string> },
-  isCut: boolean,
-): FetchResponse {
-  const text = async (): Promise<string> => {
-    if (isCut) throw new TypeError('terminated')
-    return body
-  }
-  return { status, headers: new Headers(headers), text }
+  return new Response(stream, { status, headers })
 }
