@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { ColumnTypeEnum, type SqlDriverAdapter, type SqlResultSet } from '@prisma/driver-adapter-utils'
+import type pg from 'pg'
 import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
 import { createSingleConnection } from '../src/postgresql/connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
 import { createIfMissing, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
 import { select } from '../src/shared/sql.ts'
-import { type EngineDatabase, PrismaError } from './engine.ts'
-import { type EngineConnection, type EngineTransaction, openEngineConnection } from './postgresql-connection.ts'
+import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
 
 /** Prisma's codes for what PostgreSQL or the network reports. */
 const CODES: Record<string, string> = {
@@ -71,7 +71,25 @@ const DROP_STATEMENTS = `
 export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
   const wanted = readServerAddress(url)
   const address = method === 'diff' ? await findAny(wanted) : wanted
-  return new PostgresqlEngineDatabase(address, await openEngineConnection(address))
+  const connection = await connect(address)
+  let shadowFailure: unknown
+  return {
+    provider: 'postgres',
+    adapterName: connection.adapterName,
+    connect: async () => connection,
+    connectToShadowDb: () =>
+      createShadowDatabase(address).catch((error: unknown) => {
+        shadowFailure = error
+        throw error
+      }),
+    // The engine's own error does not say why there is no shadow database.
+    run: (operation) => operation().catch((error) => Promise.reject(shadowFailure ?? error)),
+    async reset() {
+      const statements = await select(connection, DROP_STATEMENTS)
+      await connection.executeScript(statements.map(({ statement }) => statement).join('; '))
+    },
+    close: () => connection.dispose(),
+  }
 }
 
 /** Returns the database if it exists, otherwise the one that every server has. */
@@ -85,67 +103,49 @@ async function findAny(address: ServerAddress): Promise<ServerAddress> {
   }
 }
 
-class PostgresqlEngineDatabase implements EngineDatabase {
-  readonly provider = 'postgres'
-  readonly adapterName = '@prisma/adapter-pg'
-  readonly #address: ServerAddress
-  readonly #connection: EngineConnection
-  #transaction: EngineTransaction | undefined
-  #shadowFailure: unknown
-
-  constructor(address: ServerAddress, connection: EngineConnection) {
-    this.#address = address
-    this.#connection = connection
+/** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
+async function connect(address: ServerAddress): Promise<SqlDriverAdapter> {
+  const { adapter, connections, close } = await createSingleConnection(address)
+  const restoreChars = readCharColumns(connections)
+  const { provider, adapterName } = adapter
+  return {
+    provider,
+    adapterName,
+    queryRaw: (query) => adapter.queryRaw(query).then(restoreChars).catch(noMigrationsYet),
+    executeRaw: (query) => adapter.executeRaw(query),
+    // Sent whole: the adapter splits a script at every semicolon.
+    executeScript: async (sql) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] })),
+    startTransaction: (isolationLevel) => adapter.startTransaction(isolationLevel),
+    dispose: close,
   }
+}
 
-  /** Runs a method in a transaction of its own. The command line may ask its user something between two methods. */
-  async run<Result>(operation: () => Promise<Result>): Promise<Result> {
-    const transaction = await this.#connection.begin()
-    this.#transaction = transaction
-    try {
-      return await operation()
-    } catch (error) {
-      // The engine's own error does not say why there is no shadow database.
-      throw this.#shadowFailure ?? error
-    } finally {
-      // Also after a failure: the engine has then noted which migration failed, for `migrate resolve`.
-      await transaction.commit()
-    }
-  }
+/** PostgreSQL's numbers of the types "char" and text. */
+const CHAR = 18
+const TEXT = 25
 
-  async connect(): Promise<SqlDriverAdapter> {
-    const current = () => {
-      if (!this.#transaction) throw new Error('The schema engine has not begun yet')
-      return this.#transaction.adapter
-    }
-    const { provider, adapterName } = this
-    return {
-      provider,
-      adapterName,
-      queryRaw: (query) => current().queryRaw(query),
-      executeRaw: (query) => current().executeRaw(query),
-      executeScript: (script) => current().executeScript(script),
-      startTransaction: () => current().startTransaction(),
-      dispose: () => Promise.resolve(),
-    }
+/**
+ * Lets the driver adapter read columns of the type "char", which PostgreSQL's catalogue has and the adapter rejects.
+ *
+ * @param pool one connection, used for one query after the other
+ * @returns restores the type in the result of the last query: the engine accepts no other
+ */
+function readCharColumns(pool: pg.Pool): (result: SqlResultSet) => SqlResultSet {
+  let isChar: boolean[] = []
+  const query = pool.query.bind(pool) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
+  const queryAndRelabel = async (config: pg.QueryArrayConfig) => {
+    const result = await query(config)
+    // A script returns one result for each statement.
+    const fields = Array.isArray(result) ? [] : result.fields
+    isChar = fields.map(({ dataTypeID }) => dataTypeID === CHAR)
+    for (const field of fields) if (field.dataTypeID === CHAR) field.dataTypeID = TEXT
+    return result
   }
-
-  connectToShadowDb(): Promise<SqlDriverAdapter> {
-    return createShadowDatabase(this.#address).catch((error: unknown) => {
-      this.#shadowFailure = error
-      throw error
-    })
-  }
-
-  async reset(): Promise<void> {
-    const connection = await this.connect()
-    const statements = await select(connection, DROP_STATEMENTS)
-    await connection.executeScript(statements.map(({ statement }) => statement).join('; '))
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close()
-  }
+  Object.assign(pool, { query: queryAndRelabel })
+  return (result) => ({
+    ...result,
+    columnTypes: result.columnTypes.map((type, index) => (isChar[index] ? ColumnTypeEnum.Character : type)),
+  })
 }
 
 /** SQLSTATE insufficient_privilege. */
@@ -165,16 +165,9 @@ async function createShadowDatabase(address: ServerAddress): Promise<SqlDriverAd
   } catch (error) {
     throw new PrismaError('P3014', explainShadow(error, address), { cause: error })
   }
-  const { begin, close } = await openEngineConnection({ ...address, database: name })
+  const connection = await connect({ ...address, database: name })
   const drop = () => execute(address, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
-  try {
-    const { adapter } = await begin()
-    // Closing would wait for the transaction, dropping ends it.
-    return { ...adapter, dispose: () => drop().finally(() => void close()) }
-  } catch (error) {
-    await drop()
-    throw error
-  }
+  return { ...connection, dispose: () => connection.dispose().finally(drop) }
 }
 
 function explainShadow(error: unknown, address: ServerAddress): string {
