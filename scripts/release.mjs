@@ -78,7 +78,7 @@ function checkRepository() {
   if (run('git', ['rev-list', 'HEAD', '^FETCH_HEAD'])) {
     throw new ReleaseError('This commit is not on main of origin: merge or push it first.')
   }
-  const changesets = readdirSync(`${root}.changeset`).filter((name) => /(?<!README)\.md$/.test(name))
+  const changesets = readdirSync(`${root}.changeset`).filter((name) => name.endsWith('.md'))
   if (changesets.length === 0) return
   throw new ReleaseError(`Run \`npm run release -- --version\` and commit first: ${changesets.join(', ')} waits.`)
 }

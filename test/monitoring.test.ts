@@ -2,16 +2,12 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, expect, test } from 'vitest'
 import { startPostgresql } from './helpers/database/postgresql.ts'
-import { GUIDES, isInstalled, readGuide } from './helpers/production/guide.ts'
+import { isInstalled, readGuide } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 
-// After a change of the metrics, `vitest run test/monitoring -u` writes the table again.
-
-const TABLE = /^\| metric \| type \| labels \| meaning \|\n(?:\|.*\n)+/m
 const METRIC = /\b(?:plant_store|http_server|db_client|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 /** How a dashboard names the value of its variable `datasource`. */
 const DATA_SOURCE = '$' + '{datasource}'
-const README = `${GUIDES}monitoring/README.md`
 
 const alerts = readGuide('monitoring/alerts.yml')
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
@@ -35,42 +31,14 @@ async function scrape(databaseUrl?: string): Promise<string> {
   return (await fetch(`${server.adminUrl}/metrics`)).text()
 }
 
-/** A metric as a scrape describes it. */
-interface Metric {
-  name: string
-  type: string
-  labels: string[]
-  help: string
-}
-
-function readMetrics(text: string): Metric[] {
-  return text
-    .split(/^# HELP /m)
-    .slice(1)
-    .map((block) => {
-      const [, name = '', help = '', type = ''] = /^(\S+) (.*)\n# TYPE \S+ (\w+)/.exec(block) ?? []
-      const labels = [...block.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label)
-      return { name, type, labels: [...new Set(labels)].filter((label) => label !== 'le'), help }
-    })
-}
+const metricsIn = (text: string) => [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
 
 /** Lists all names of metrics, series and labels. */
 function namesIn(text: string): Set<string> {
   const series = text.split('\n').map((line) => /^\w+/.exec(line)?.[0] ?? '')
-  return new Set([...series, ...readMetrics(text).flatMap(({ name, labels }) => [name, ...labels])])
+  const labels = [...text.matchAll(/[{,](\w+)="/g)].map(([, label = '']) => label)
+  return new Set([...metricsIn(text), ...series, ...labels])
 }
-
-test('the table of metrics has the name, type, labels and meaning of each metric of ours', async () => {
-  const all = new Map([...readMetrics(sqlite), ...readMetrics(postgresql)].map((metric) => [metric.name, metric]))
-  const rows = [...all.values()]
-    .filter(({ name }) => !/^(nodejs|process)_/.test(name))
-    .map(({ name, type, labels, help }) => {
-      return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`
-    })
-  expect(readme).toMatch(TABLE)
-  const expected = ['| metric | type | labels | meaning |', '|---|---|---|---|', ...rows, ''].join('\n')
-  await expect(readme.replace(TABLE, () => expected)).toMatchFileSnapshot(README)
-})
 
 test.each([
   'monitoring/alerts.yml',
@@ -87,12 +55,11 @@ test.each([
   expect(absent).toEqual([])
 })
 
-test('every metric of ours with its labels is in the dashboard or in a rule', () => {
+test('every metric of ours is in the dashboard or in a rule', () => {
   const shown = `${readGuide('monitoring/dashboard.json')} ${alerts}`
-  const ours = [...readMetrics(sqlite), ...readMetrics(postgresql)].filter(
-    ({ name }) => !/^(nodejs|process)_/.test(name),
-  )
-  expect(ours.map(({ name }) => name).filter((name) => !shown.includes(name))).toEqual([])
+  const ours = metricsIn(sqlite + postgresql).filter((name) => !/^(nodejs|process)_/.test(name))
+  expect(ours.length).toBeGreaterThan(20)
+  expect(ours.filter((name) => !shown.includes(name))).toEqual([])
 })
 
 test('every alert has a firing and a quiet case, and a section that says what to do', () => {

@@ -70,7 +70,7 @@ describe('an app with the recipes', () => {
       ...environment,
       OVERLOADED_URL: overloaded.url,
     })
-    expect(output).toContain('9 passed (9)')
+    expect(output).toContain('8 passed (8)')
     const count = (path: string) => overloaded.requests.filter(({ url }) => url === path).length
     expect([count('/one/plants'), count('/two/plants')]).toEqual([3, 12])
   })
