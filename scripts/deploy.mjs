@@ -73,14 +73,9 @@ function install(folder) {
   run('node', ['scripts/pnpm.mjs', ...command])
 }
 
-/** Names our packages by their version in a package.json, where pnpm has put paths of this machine. */
+/** Leaves the dependencies out of a package.json, where pnpm has put paths of this machine: they are installed. */
 function removePaths(file) {
-  const manifest = JSON.parse(readFileSync(file, 'utf8'))
-  for (const name of Object.keys(manifest.dependencies)) {
-    if (!name.startsWith('@plant-store/')) continue
-    const installed = path.join(path.dirname(file), 'node_modules', name, 'package.json')
-    manifest.dependencies[name] = JSON.parse(readFileSync(installed, 'utf8')).version
-  }
+  const { dependencies: _, ...manifest } = JSON.parse(readFileSync(file, 'utf8'))
   writeFileSync(file, `${JSON.stringify(manifest, undefined, 2)}\n`)
 }
 

@@ -34,57 +34,38 @@ const DROP_STATEMENTS = `
 /** Opens a file for the engine. `migrate diff` compares schema files, which needs any database. */
 export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
   const file = databaseFile(url)
-  if (existsSync(file)) return new SqliteEngineDatabase(file)
-  if (method === 'diff') return new SqliteEngineDatabase(':memory:')
-  throw new Error(`The database at ${url} does not exist`)
-}
-
-class SqliteEngineDatabase implements EngineDatabase {
-  readonly provider = 'sqlite'
-  readonly adapterName = '@plant-store/prisma'
-  readonly #file: string
-  #connection: SqlDriverAdapter | undefined
-  #isLocked = false
-
-  constructor(file: string) {
-    this.#file = file
+  const exists = existsSync(file)
+  if (!exists && method !== 'diff') throw new Error(`The database at ${url} does not exist`)
+  let isLocked = false
+  const connection = open(exists ? file : ':memory:', () => {
+    isLocked = true
+  })
+  return {
+    provider: 'sqlite',
+    adapterName: '@plant-store/prisma',
+    connect: async () => connection,
+    connectToShadowDb: async () => open(':memory:'),
+    // The engine needs the file for itself, and hides in a stack of its own that another process has it open.
+    async run(operation) {
+      isLocked = false
+      try {
+        return await operation()
+      } catch (error) {
+        if (!isLocked) throw error
+        const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
+        throw new PrismaError('P1008', what, { cause: error })
+      }
+    },
+    // The engine's own only empties the tables, and then fails to create them.
+    async reset() {
+      const statements = (await select(connection, DROP_STATEMENTS)).map(({ statement }) => `${statement};`)
+      await connection.executeScript(
+        `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join(' ')} COMMIT; PRAGMA foreign_keys = ON`,
+      )
+    },
+    // The end of the process closes the file.
+    close: async () => {},
   }
-
-  async connect(): Promise<SqlDriverAdapter> {
-    this.#connection = open(this.#file, () => {
-      this.#isLocked = true
-    })
-    return this.#connection
-  }
-
-  async connectToShadowDb(): Promise<SqlDriverAdapter> {
-    return open(':memory:')
-  }
-
-  /** The engine needs the file for itself, and hides in a stack of its own that another process has it open. */
-  async run<Result>(operation: () => Promise<Result>): Promise<Result> {
-    this.#isLocked = false
-    try {
-      return await operation()
-    } catch (error) {
-      if (!this.#isLocked) throw error
-      const what = `${this.#file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
-      throw new PrismaError('P1008', what, { cause: error })
-    }
-  }
-
-  /** The engine's own only empties the tables, and then fails to create them. */
-  async reset(): Promise<void> {
-    const connection = this.#connection
-    if (!connection) throw new Error('The schema engine has not connected yet')
-    const statements = (await select(connection, DROP_STATEMENTS)).map(({ statement }) => `${statement};`)
-    await connection.executeScript(
-      `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join(' ')} COMMIT; PRAGMA foreign_keys = ON`,
-    )
-  }
-
-  // The end of the process closes the file.
-  async close(): Promise<void> {}
 }
 
 /** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */
