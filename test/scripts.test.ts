@@ -1,51 +1,30 @@
-/** The scripts of the root's package.json, on a machine with Node.js and npm alone. */
+/** The scripts of the root's package.json, the pre-commit hook, and the workflows. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 const nodeVersion = readFileSync(`${root}.node-version`, 'utf8').trim()
 
-/** The folders of PATH in which no pnpm is: neither installed nor put there by the program that runs the tests. */
-const withoutPnpm = String(process.env['PATH'])
-  .split(path.delimiter)
-  .filter((folder) => !existsSync(path.join(folder, 'pnpm')) && !folder.includes('node_modules'))
-  .join(path.delimiter)
-
 function run(program: string, parameters: string[], { cwd = root, ...environment }: Record<string, string> = {}) {
-  const env = { PATH: withoutPnpm, HOME: process.env['HOME'], ...environment }
-  return spawnSync(program, parameters, { cwd, env, encoding: 'utf8' })
+  return spawnSync(program, parameters, { cwd, env: { ...process.env, ...environment }, encoding: 'utf8' })
 }
 
-describe('without pnpm on the machine', () => {
-  test('no script calls pnpm by itself', () => {
-    for (const folder of ['', 'prisma/', 'server/', 'client/']) {
-      const { scripts } = JSON.parse(readFileSync(`${root}${folder}package.json`, 'utf8'))
-      for (const [name, script] of Object.entries(scripts)) expect(script, folder + name).not.toMatch(/\bpnpm /)
-    }
-  })
-
-  test.each([
-    [['plant-store', '--', '--version'], /^\d+\.\d+\.\d+$/m],
-    [['prisma', '--', 'migrate', 'status'], /Following migrations have not yet been applied|does not exist at/],
-    [['prisma', '--', 'validate'], /is valid/],
-    [['lint', '--', '--help'], /biome/],
-  ])('npm run %s works', (parameters, output) => {
-    const { stdout, stderr } = run('npm', ['run', '--silent', ...parameters], { DATABASE_URL: temporaryDatabase().url })
-    expect(stdout + stderr).toMatch(output)
-  })
-
-  test('pnpm runs in the version of packageManager, which no other file names', () => {
-    const { stdout } = run('node', ['scripts/pnpm.mjs', '--version'])
-    expect(`pnpm@${stdout.trim()}`).toBe(manifest.packageManager)
-    const files = run('git', ['grep', '--files-with-matches', '--untracked', manifest.packageManager])
-    expect(files.stdout.trim()).toBe('package.json')
-  })
+// test/fresh-clone.test.ts runs them on a machine without it.
+test('no script calls pnpm by itself, and it runs in the version of packageManager, which no other file names', () => {
+  for (const folder of ['', 'prisma/', 'server/', 'client/']) {
+    const { scripts } = JSON.parse(readFileSync(`${root}${folder}package.json`, 'utf8'))
+    for (const [name, script] of Object.entries(scripts)) expect(script, folder + name).not.toMatch(/\bpnpm /)
+  }
+  const { stdout } = run('node', ['scripts/pnpm.mjs', '--version'])
+  expect(`pnpm@${stdout.trim()}`).toBe(manifest.packageManager)
+  const files = run('git', ['grep', '--files-with-matches', '--untracked', manifest.packageManager])
+  expect(files.stdout.trim()).toBe('package.json')
 })
 
 describe('before set-up', () => {

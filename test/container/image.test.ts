@@ -3,14 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { buildBaseImage } from '../helpers/container/base-image.ts'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { createEngine, type Engine, missingPrograms } from '../helpers/container/engine.ts'
 import { startPostgresql } from '../helpers/database/postgresql.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
-import { startWholeNginx } from '../helpers/production/nginx.ts'
+import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { until } from '../helpers/until.ts'
 
@@ -153,73 +152,30 @@ describe.runIf(missing.length === 0)('the image', () => {
     await engine.podman(['stop', 'plant-store'])
   })
 
-  test('the services of the profile postgresql serve behind nginx, and one server suffices', async ({ skip }) => {
-    if (!isInstalled('nginx')) {
-      console.log('The servers of compose.yaml are not run: nginx is not installed.')
-      skip()
-    }
+  test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
     const { services } = readComposeFile()
     const postgresql = await startPostgresql({ prepare: requirePasswords })
+    onTestFinished(postgresql.remove)
     const client = new pg.Client(postgresql.url('postgres'))
     await client.connect()
     await client.query("CREATE ROLE plant_store LOGIN PASSWORD 'secret'")
     await client.query("CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'")
     await client.end()
-    /** The options of `docker run` that are those of a service, without its network. */
-    const optionsOf = (name: string, settings: Record<string, string> = {}) => {
-      const environment: Record<string, string> = { ...services[name]?.environment, PGPASSWORD: 'secret', ...settings }
-      environment['DATABASE_URL'] = String(environment['DATABASE_URL']).replace(
-        'database',
-        `127.0.0.1:${postgresql.port}`,
-      )
-      const variables = Object.entries(environment).map(([variable, value]) => `--env=${variable}=${value}`)
-      return [`--name=${name}`, '--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges', ...variables]
+    /** Runs a service of compose.yaml, without its network. */
+    const runService = (name: string, ...options: string[]) => {
+      const { environment, command = [] } = services[name] ?? {}
+      const url = environment?.['DATABASE_URL']?.replace('database', `127.0.0.1:${postgresql.port}`)
+      const settings = { ...environment, PGPASSWORD: 'secret', DATABASE_URL: String(url) }
+      const variables = Object.entries(settings).map(([variable, value]) => `--env=${variable}=${value}`)
+      const hardened = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']
+      return engine.podman(['run', `--name=${name}`, ...hardened, ...variables, ...options, 'plant-store', ...command])
     }
-    const ports = [await freePort(), await freePort()]
-    const balancerPort = await freePort()
-    let nginx: { stop(): Promise<unknown> } | undefined
-    try {
-      await engine.podman([
-        'run',
-        '--rm',
-        ...optionsOf('migrate'),
-        'plant-store',
-        ...(services['migrate']?.command ?? []),
-      ])
-      for (const [index, name] of ['server-1', 'server-2'].entries()) {
-        const ADMIN_PORT = String(await freePort())
-        const settings = { PORT: String(ports[index]), ADMIN_PORT }
-        await engine.podman(['run', '--detach', ...optionsOf(name, settings), 'plant-store'])
-        await until(
-          async () => (await fetch(`http://127.0.0.1:${ADMIN_PORT}/readyz`).catch(() => undefined))?.ok === true,
-          60_000,
-        )
-      }
-      const command = ['exec', 'server-1', 'plant-store', 'token', 'create', '--account', 'me']
-      const headers = {
-        authorization: `Bearer ${(await engine.podman(command)).trim()}`,
-        'content-type': 'application/json',
-      }
-      const configuration = ['172.30.251.11:3000', '172.30.251.12:3000'].reduce(
-        (text, address, index) => text.replace(address, `127.0.0.1:${ports[index]}`),
-        readGuide('container/nginx.conf').replace('listen 8080;', `listen 127.0.0.1:${balancerPort};`),
-      )
-      nginx = await startWholeNginx(configuration, balancerPort)
-      const url = `http://127.0.0.1:${balancerPort}/plants`
-      const createPlant = async (id: number) =>
-        (await fetch(url, { method: 'POST', headers, body: JSON.stringify({ id, name: `plant ${id}` }) })).status
-      expect([await createPlant(1), await createPlant(2)]).toEqual([200, 200])
-      await engine.podman(['kill', 'server-1'])
-      expect([await createPlant(3), await createPlant(4)]).toEqual([200, 200])
-      expect(await (await fetch(url, { headers })).json()).toHaveLength(4)
-      await engine.podman(['kill', 'server-2'])
-      const unavailable = await fetch(url, { headers })
-      expect([unavailable.status, unavailable.headers.get('retry-after')]).toEqual([503, '1'])
-    } finally {
-      await nginx?.stop()
-      await engine.podman(['rm', '--force', '--ignore', 'server-1', 'server-2'])
-      await postgresql.remove()
-    }
+    await runService('migrate')
+    await runService('server-1', '--detach', `--env=PORT=${port}`, `--env=ADMIN_PORT=${adminPort}`)
+    await waitUntilReady()
+    token = (await engine.podman(['exec', 'server-1', 'plant-store', 'token', 'create', '--account', 'me'])).trim()
+    expect([await create(1), await names()]).toEqual([200, ['plant 1']])
+    await engine.podman(['kill', 'server-1'])
   })
 })
 

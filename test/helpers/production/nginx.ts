@@ -16,7 +16,7 @@ export function startNginx(configuration: string, port: number): Promise<Program
 }
 
 /** Like {@link startNginx}, with a whole configuration, whose files in `/tmp` are put in a folder of its own. */
-export function startWholeNginx(configuration: string, port: number): Promise<Program> {
+function startWholeNginx(configuration: string, port: number): Promise<Program> {
   const folder = temporaryFolder()
   const file = path.join(folder, 'nginx.conf')
   const errors = path.join(folder, 'error.log')
