@@ -8,7 +8,7 @@ import {
   type SchemaEngine,
 } from '../src/migration/schema-engine.ts'
 import { isPostgresqlUrl } from '../src/postgresql/connection/server-address.ts'
-import { argumentUrl, type Engine, type EngineDatabase } from './engine.ts'
+import { argumentUrl, type EngineDatabase } from './engine.ts'
 
 interface Request {
   id: number
@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
   },
 })
 const url = completeUrl((JSON.parse(values.datasource) as { url?: string }).url)
-const engine: Engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import('./sqlite.ts'))
+const engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import('./sqlite.ts'))
 
 switch (positionals.join(' ')) {
   case '':

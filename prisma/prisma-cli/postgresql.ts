@@ -18,13 +18,13 @@ const CODES: Record<string, string> = {
   UNKNOWN_HOST: 'P1001',
 }
 
-/** Connects to a database once. */
+/** Connects to a database once. @throws {PrismaError} if it does not exist or cannot be used */
 export function canConnect(url: string): Promise<void> {
   const address = readServerAddress(url)
   return explaining(address, execute(address, 'SELECT 1'))
 }
 
-/** Creates a database unless it exists. */
+/** Creates a database unless it exists. @throws {PrismaError} if this user may not create it */
 export function createDatabase(url: string): Promise<void> {
   const address = readServerAddress(url)
   return explaining(address, createIfMissing(address))
@@ -67,7 +67,7 @@ const DROP_STATEMENTS = `
   WHERE NOT EXISTS (SELECT FROM pg_depend WHERE objid = objects.oid AND deptype = 'e')
   ORDER BY position`
 
-/** Opens a database for the engine. `migrate diff` compares schema files, which needs any database. */
+/** Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
 export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
   const wanted = readServerAddress(url)
   const address = method === 'diff' ? await findAny(wanted) : wanted

@@ -8,7 +8,7 @@ import { createDriverAdapter } from '../src/sqlite/connection/driver-adapter.ts'
 import { isBusy } from '../src/sqlite/connection/errors.ts'
 import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
 
-/** Rejects a missing file, which SQLite would create. */
+/** Rejects a missing file, which SQLite would create. @throws {PrismaError} */
 export async function canConnect(url: string): Promise<void> {
   const file = databaseFile(url)
   if (existsSync(file)) return
@@ -31,7 +31,7 @@ const DROP_STATEMENTS = `
   WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
   ORDER BY type DESC`
 
-/** Opens a file for the engine. `migrate diff` compares schema files, which needs any database. */
+/** Opens a file for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
 export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
   const file = databaseFile(url)
   const exists = existsSync(file)
