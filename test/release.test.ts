@@ -174,17 +174,24 @@ describe.each(names)('the packed %s', (name) => {
     if (!files.some((file) => file.startsWith('src/')))
       expect(files.filter((each) => each.endsWith('.map'))).toEqual([])
   })
+})
 
-  test('cannot be published from its folder, and npm says how to release', { timeout: TIMEOUT }, () => {
-    // No registry listens there, and nothing gets as far as asking one. The log level may be that of `npm run --silent`.
-    const registryOptions = ['--registry=http://127.0.0.1:9', '--//127.0.0.1:9/:_authToken=none', '--fetch-retries=0']
-    const options = [...registryOptions, '--loglevel=error']
-    const publish = (...parameters: string[]) =>
-      spawnSync('npm', ['publish', ...parameters, ...options], { cwd: root + name, encoding: 'utf8' })
-    const { status, stdout, stderr } = publish()
-    expect([status === 0, stdout + stderr]).toEqual([false, expect.stringContaining('Run npm run release')])
-    expect(publish('--ignore-scripts', '--force').stderr).toContain('EPRIVATE')
-  })
+test('no package can be published from its folder, and npm says how to release', { timeout: TIMEOUT }, async () => {
+  const manifests = names.map((name) => readFile(`${root}${name}/package.json`, 'utf8'))
+  const guards = (await Promise.all(manifests)).map((text) => JSON.parse(text))
+  const guarded = {
+    private: true,
+    scripts: expect.objectContaining({ prepublishOnly: guards[0].scripts.prepublishOnly }),
+  }
+  for (const manifest of guards) expect(manifest).toMatchObject(guarded)
+  // No registry listens there, and nothing gets as far as asking one. The log level may be that of `npm run --silent`.
+  const registryOptions = ['--registry=http://127.0.0.1:9', '--//127.0.0.1:9/:_authToken=none', '--fetch-retries=0']
+  const options = [...registryOptions, '--loglevel=error']
+  const publish = (...parameters: string[]) =>
+    spawnSync('npm', ['publish', ...parameters, ...options], { cwd: `${root}${names[0]}`, encoding: 'utf8' })
+  const { status, stdout, stderr } = publish()
+  expect([status === 0, stdout + stderr]).toEqual([false, expect.stringContaining('Run npm run release')])
+  expect(publish('--ignore-scripts', '--force').stderr).toContain('EPRIVATE')
 })
 
 test('the packed server has an executable command and the files of the page; prisma the migrations', () => {
