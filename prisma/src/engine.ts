@@ -29,8 +29,8 @@ export async function openDatabase(url: string, options?: OpenOptions): Promise<
 
 /**
  * Migrates a database to the newest schema, and creates it if it does not exist, a SQLite file in a folder that does. All or
- * nothing: if anything fails, nothing has changed. Processes that migrate the same database at the same time wait for each
- * other. With nothing pending it takes a few milliseconds.
+ * nothing: if a migration fails, none is applied, and a new database stays empty. Processes that migrate the same database
+ * at the same time wait for each other. With nothing pending it takes a few milliseconds.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are; default: those of the plant store

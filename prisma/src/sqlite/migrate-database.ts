@@ -1,18 +1,21 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { DEFAULT_DATABASE_URL } from '../base-folder.ts'
 import type { MigrateOptions } from '../database.ts'
-import { DatabaseError, errorCode } from '../database-error.ts'
+import { DatabaseError } from '../database-error.ts'
 import { pendingMigrations, rejectPending } from '../migration/migration-history.ts'
-import { migrationsFolders, readMigrations } from '../migration/migrations.ts'
-import { OPEN_PATIENCE } from '../shared/retry.ts'
+import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
+import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
 import { checkLocks } from './connection/check-locks.ts'
 import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
-import { faultOf, missingDatabase, toDatabaseError } from './connection/errors.ts'
+import { missingDatabase, toDatabaseError } from './connection/errors.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
-import { findPending, type MigrationTarget, migrateFile } from './process/migrate-file.ts'
+import { type MigrationTarget, migrateFile } from './process/migrate-file.ts'
 import { withProcess } from './process/start-process.ts'
+
+/** How long to wait for another process that is migrating the same file, in milliseconds. */
+const PATIENCE = 60_000
 
 /** Migrates a SQLite file, in a process of its own where `onPending` is given: SQLite would block the event loop. */
 export async function migrateDatabase(
@@ -22,15 +25,17 @@ export async function migrateDatabase(
 ): Promise<{ applied: string[] }> {
   const file = databaseFile(url)
   const target = { file, migrations: await readMigrations(folder) }
-  let isNew = false
   try {
-    if (!existsSync(file)) isNew = createFile(file)
+    if (!existsSync(file)) createFile(file)
     // SQLite opens a file that it may not write to, and fails only at the first write.
     accessSync(file, constants.R_OK | constants.W_OK)
     accessSync(path.dirname(file), constants.W_OK)
-    return { applied: await (onPending ? migrateInProcess(target, onPending, signal) : migrateFile(target)) }
+    const pending = await findPending(target, { patience: PATIENCE, signal })
+    if (pending.length === 0) return { applied: [] }
+    if (!onPending) return { applied: await migrateFile(target) }
+    onPending(pending.map(({ name }) => name))
+    return { applied: await withProcess(({ run }) => run('migrateFile', [target], { signal })) }
   } catch (error) {
-    if (isNew) await removeEmpty(file)
     signal?.throwIfAborted()
     throw toDatabaseError(error, file)
   }
@@ -42,34 +47,26 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   const migrations = await readMigrations(folder)
   if (!existsSync(file)) throw missingDatabase(file)
   try {
-    const pending = await withConnection(file, (connection) =>
-      retryWhileBusy(() => pendingMigrations(connection, file, migrations), { patience: OPEN_PATIENCE }, file),
-    )
-    rejectPending(file, pending)
+    rejectPending(file, await findPending({ file, migrations }, { patience: OPEN_PATIENCE }))
   } catch (error) {
     throw toDatabaseError(error, file)
   }
 }
 
-async function migrateInProcess(
-  target: MigrationTarget,
-  onPending: (names: string[]) => void,
-  signal: AbortSignal | undefined,
-): Promise<string[]> {
-  const pending = await findPending(target, signal)
-  if (pending.length === 0) return []
-  onPending(pending.map(({ name }) => name))
-  return withProcess(({ run }) => run('migrateFile', [target], { signal }))
+/** Finds the migrations that a file lacks. Waits while another process has locked it. */
+function findPending({ file, migrations }: MigrationTarget, options: RetryOptions): Promise<Migration[]> {
+  return withConnection(file, (connection) =>
+    retryWhileBusy(() => pendingMigrations(connection, file, migrations), options, file),
+  )
 }
 
 /**
- * Creates an empty file that only its owner may read: one that a killed process leaves is harmless, since the migrations are
- * one transaction.
+ * Creates an empty file that only its owner may read. It stays where its migration fails: the migrations are one transaction,
+ * so the next one begins with it.
  *
- * @returns whether it did not exist yet
  * @throws {DatabaseError} if its folder does not exist, or its disk does not support locks
  */
-function createFile(file: string): boolean {
+function createFile(file: string): void {
   const folder = path.dirname(file)
   if (!existsSync(folder)) {
     // The disk of another folder may not be mounted: creating it would put the database on the wrong one.
@@ -79,26 +76,6 @@ function createFile(file: string): boolean {
     mkdirSync(folder, { recursive: true })
   }
   checkLocks(file)
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-    return true
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false
-    throw error
-  }
-}
-
-/** Removes a file that is still empty, unless another process is migrating it. */
-async function removeEmpty(file: string): Promise<void> {
-  try {
-    await withConnection(file, async (connection) => {
-      // A full disk has no room for a journal: then no other process can migrate it either.
-      await connection.executeScript('BEGIN EXCLUSIVE').catch((error: unknown) => {
-        if (faultOf(error) !== 'disk-full') throw error
-      })
-      if (statSync(file).size === 0) rmSync(file)
-    })
-  } catch {
-    // Another process has locked it. The error of the migration is the one to report.
-  }
+  // Another process may be faster.
+  closeSync(openSync(file, 'a', 0o600))
 }

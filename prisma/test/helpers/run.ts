@@ -17,27 +17,12 @@ export interface Finished {
 
 /** Runs a program in the package's folder until it ends. */
 export function run(command: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
-  return finish(start(command, args, options))
-}
-
-function start(command: string, args: string[], options: SpawnOptions): ChildProcess {
-  return spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+  return finish(spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
 }
 
 /** Runs one of the TypeScript files next to this one in a process of its own. */
 export function runScript(name: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
-  return startScript(name, args, options).finished
-}
-
-/** Starts one of the TypeScript files next to this one. */
-export function startScript(
-  name: string,
-  args: string[],
-  options: SpawnOptions = {},
-): { child: ChildProcess; finished: Promise<Finished> } {
-  const script = fileURLToPath(new URL(name, import.meta.url))
-  const child = start(process.execPath, [script, ...args], options)
-  return { child, finished: finish(child) }
+  return run(process.execPath, [fileURLToPath(new URL(name, import.meta.url)), ...args], options)
 }
 
 /** Runs the Prisma command line on a database. */

@@ -1,6 +1,6 @@
 /** What the commands say on a disk that cannot do what a database needs. */
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -59,7 +59,8 @@ test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full 
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
   const file = path.join(folder, 'plants.db')
-  if (command !== 'migrate') await writeNewDatabase(file)
+  if (command === 'migrate') writeFileSync(file, '')
+  else await writeNewDatabase(file)
   fillUp(folder)
   const before = readdirSync(folder)
   const result = await runCommand(command.split(' '), { DATABASE_URL: `file:${file}`, PORT: '0' })
