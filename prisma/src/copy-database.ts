@@ -2,16 +2,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DatabaseError } from './database-error.ts'
 import { checkMigrated, explainDatabaseError, migrateDatabase, openDatabase, openSide } from './engine.ts'
-import {
-  insertBatch,
-  type Row,
-  readBatches,
-  type Side,
-  type TableName,
-  tableNames,
-  tables,
-} from './shared/copy-tables.ts'
-import type { SqlValue } from './shared/sql.ts'
+import { insertBatch, type Row, readBatches, type Side, type TableName, tableNames } from './shared/copy-tables.ts'
 
 /** A database of a copy. */
 export interface CopyAddress {
@@ -59,14 +50,13 @@ export interface CopyResult {
  */
 export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: CopyOptions = {}): Promise<CopyResult> {
   const { signal } = options
-  const source = await explainFor(from, async () => {
-    await checkMigrated(from.url)
-    return open(from.url, 'source', signal)
-  })
+  const explain = explainFor(from, signal)
+  await explain(() => checkMigrated(from.url))
+  const source = await explain(() => openSide(from.url, 'source', signal))
   try {
-    const target = await explainFor(to, () => openTarget(to.url, signal))
+    const target = await explainFor(to, signal)(() => openTarget(to.url, signal))
     try {
-      return await copyAll(source, target, options)
+      return await copyAll(explained(source, explain), explained(target, explainFor(to, signal)), options)
     } finally {
       await target.close()
     }
@@ -81,23 +71,31 @@ async function openTarget(url: string, signal: AbortSignal | undefined): Promise
   // A server would reject a database that does not keep what is promised: better before the copy than after it.
   const database = await openDatabase(url, { signal })
   await database.close()
-  return open(url, 'target', signal)
+  return openSide(url, 'target', signal)
 }
 
-/** Opens a database whose errors are sentences that name it, or the signal's reason. */
-async function open(url: string, role: 'source' | 'target', signal: AbortSignal | undefined): Promise<Side> {
-  const explaining = <Result>(run: () => Promise<Result>) =>
-    run().catch(async (error: unknown): Promise<never> => {
+/** Runs an operation whose errors are sentences that name the database and where its URL was set, or the signal's reason. */
+type Explain = <Result>(run: () => Promise<Result>) => Promise<Result>
+
+function explainFor({ url, setting }: CopyAddress, signal: AbortSignal | undefined): Explain {
+  return async (run) => {
+    try {
+      return await run()
+    } catch (error) {
       signal?.throwIfAborted()
-      throw await explainDatabaseError(error, url)
-    })
-  const side = await explaining(() => openSide(url, role, signal))
-  return {
-    ...side,
-    query: <Row extends readonly SqlValue[]>(statement: string, ...values: SqlValue[]) =>
-      explaining(() => side.query<Row>(statement, ...values)),
-    commit: () => explaining(side.commit),
+      const reason = await explainDatabaseError(error, url)
+      if (!(reason instanceof DatabaseError) || setting === 'DATABASE_URL') throw reason
+      const message = reason.message
+        .replaceAll('DATABASE_URL', setting)
+        .replace('run "plant-store migrate"', 'run "plant-store migrate" with it as DATABASE_URL')
+      throw new DatabaseError(message, { cause: reason })
+    }
   }
+}
+
+function explained(side: Side, explain: Explain): Side {
+  const query: Side['query'] = (statement, ...values) => explain(() => side.query(statement, ...values))
+  return { ...side, query, commit: () => explain(side.commit) }
 }
 
 async function copyAll(source: Side, target: Side, { onProgress = () => {}, signal }: CopyOptions) {
@@ -107,7 +105,6 @@ async function copyAll(source: Side, target: Side, { onProgress = () => {}, sign
   await rejectData(target)
   let plants = 0
   for await (const [name, rows] of readAll(source, signal)) {
-    for (const row of rows) rejectUnstorable(source, name, row)
     await insertBatch(target, name, rows)
     if (name !== 'Plant') continue
     plants += rows.length
@@ -141,19 +138,6 @@ async function rejectData(target: Side): Promise<void> {
   }
 }
 
-/** Rejects what the service never stores, but what can be written to a database by hand. */
-function rejectUnstorable({ name: database }: Side, table: TableName, row: Row): void {
-  const columns = Object.keys(tables[table])
-  for (const [index, value] of row.entries()) {
-    const hasNul = typeof value === 'string' && value.includes('\0')
-    if (!hasNul && (value !== null || columns[index] !== 'createdAt')) continue
-    const problem = hasNul ? `a NUL in ${columns[index]}` : 'a createdAt that is not a time'
-    // Without the content, which may be secret or long.
-    const which = `the ${table.toLowerCase()} with ${columns[0]} ${JSON.stringify(row[0])}`
-    throw new DatabaseError(`${database} has ${problem} of ${which}: change it and retry`)
-  }
-}
-
 /** What is in a database. */
 interface Digest {
   readonly plants: number
@@ -183,14 +167,11 @@ function describe({ plants, tokens }: Digest): string {
 
 async function* readAll(side: Side, signal?: AbortSignal): AsyncGenerator<[TableName, Row[]], undefined> {
   for (const name of tableNames) {
-    const batches = readBatches(side, name)
-    for (;;) {
+    for await (const rows of readBatches(side, name)) {
+      yield [name, rows]
       // A statement of SQLite ends in the turn in which it begins: signals arrive in the next one.
       await nextTurn()
       signal?.throwIfAborted()
-      const { value } = await batches.next()
-      if (!value) break
-      yield [name, value]
     }
   }
 }
@@ -198,17 +179,4 @@ async function* readAll(side: Side, signal?: AbortSignal): AsyncGenerator<[Table
 async function selectLastSeq(side: Side): Promise<number> {
   const [row] = await side.query<[number]>(side.dialect.selectLastSeq)
   return row?.[0] ?? 0
-}
-
-/** Makes the errors of a database name the option that its URL comes from. */
-async function explainFor<Result>({ setting }: CopyAddress, run: () => Promise<Result>): Promise<Result> {
-  try {
-    return await run()
-  } catch (error) {
-    if (!(error instanceof DatabaseError) || setting === 'DATABASE_URL') throw error
-    const message = error.message
-      .replaceAll('DATABASE_URL', setting)
-      .replace('run "plant-store migrate"', 'run "plant-store migrate" with it as DATABASE_URL')
-    throw new DatabaseError(message, { cause: error })
-  }
 }

@@ -2,28 +2,22 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Connection, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { addPlants, countPlants, createMigrated, createWithPlants } from '../../../test/helpers/database/stored-rows.ts'
+import {
+  addPlants,
+  countPlants,
+  createMigrated,
+  createWithPlants,
+  startEngines,
+} from '../../../test/helpers/database/stored-rows.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
-let postgresql: PostgresqlServer
-beforeAll(async () => {
-  postgresql = await startPostgresql()
-})
-afterAll(() => postgresql.remove())
-
-let databases = 0
-const newUrl = {
-  SQLite: () => temporaryDatabase().url,
-  PostgreSQL: () => postgresql.url(`copy${++databases}`),
-}
+const newUrl = startEngines()
 const copy = (from: string, to: string) => runInProcess(['copy', '--from', from, '--to', to])
 
 /** Starts a server on a database until the end of the test. */

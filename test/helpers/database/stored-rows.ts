@@ -1,7 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { migrateDatabase } from '@plant-store/prisma'
+import { afterAll, beforeAll } from 'vitest'
+import { temporaryDatabase } from '../temporary-folder.ts'
 import { query, runSql } from './databases.ts'
 import { writeNewDatabase } from './new-database.ts'
+import { type PostgresqlServer, startPostgresql } from './postgresql.ts'
 
 /** What a database stores, the same for every engine: times in milliseconds. */
 export interface StoredRows {
@@ -19,6 +22,17 @@ export async function readStoredRows(url: string): Promise<StoredRows> {
     tokens: await read('Token', 'id'),
     secrets: await read('Secret', 'name'),
   }
+}
+
+/** Starts a PostgreSQL for this test file, and returns what names databases of each engine that do not exist yet. */
+export function startEngines() {
+  let server: PostgresqlServer
+  let databases = 0
+  beforeAll(async () => {
+    server = await startPostgresql()
+  })
+  afterAll(() => server?.remove())
+  return { SQLite: () => temporaryDatabase().url, PostgreSQL: () => server.url(`copy${++databases}`) }
 }
 
 /** Reads how many plants a database stores. */
