@@ -2,9 +2,9 @@ import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'n
 import path from 'node:path'
 import type { BackupOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
-import { checkLocks } from './connection/check-locks.ts'
 import { belongsTo, databaseFile } from './connection/database-file.ts'
 import { toDatabaseError } from './connection/errors.ts'
+import { checkLocks } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
 import { type Copy, sync } from './process/copy-file.ts'
 import { withProcess } from './process/start-process.ts'
@@ -75,11 +75,11 @@ function create(name: string, unless: string): void {
   }
 }
 
-/** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is reported. */
+/** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is compared. */
 function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions): Promise<void> {
   checkLocks(copy.copy)
   return withProcess(async ({ run }) => {
-    const size = await run('measureCopy', [copy.file], { signal })
+    const { size } = statSync(copy.file)
     const reportCopied = () => {
       const bytes = statSync(copy.draft).size
       onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })

@@ -2,8 +2,8 @@ import { onTestFinished } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { connectClient, type SqliteClient } from '../../src/sqlite/client.ts'
 import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
+import { connectClient, type SqliteClient } from '../../src/sqlite/open-database.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
 export async function openClient(url: string): Promise<SqliteClient & { prisma: PrismaClient }> {

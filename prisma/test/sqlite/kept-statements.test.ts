@@ -2,8 +2,8 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { connectClient } from '../../src/sqlite/client.ts'
 import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
+import { connectClient } from '../../src/sqlite/open-database.ts'
 
 test('a statement is prepared once, however often it runs', async () => {
   const { url } = temporaryDatabase()

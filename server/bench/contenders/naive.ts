@@ -8,8 +8,8 @@ import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type RequestHandler } from 'express'
 import { PrismaClient as PostgresqlClient } from '../../../prisma/src/generated/postgresql/client.ts'
 import type { PrismaClient } from '../../../prisma/src/generated/sqlite/client.ts'
-import { connectClient } from '../../../prisma/src/sqlite/client.ts'
 import { databaseFile } from '../../../prisma/src/sqlite/connection/database-file.ts'
+import { connectClient } from '../../../prisma/src/sqlite/open-database.ts'
 
 const prisma = await connect(process.env['DATABASE_URL'] ?? '')
 const accounts = new WeakMap<object, string>()

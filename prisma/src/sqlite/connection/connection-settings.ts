@@ -2,9 +2,6 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
 import { select } from '../../shared/sql.ts'
 
-/** Older versions can corrupt a database in WAL mode: https://sqlite.org/wal.html#walresetbug */
-const MIN_SQLITE_VERSION = '3.51.3'
-
 /**
  * The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a
  * second. It then starts again and is shrunk to 64 MB, below what PlantStoreLogGrowing (docs/production/monitoring) allows:
@@ -22,22 +19,12 @@ export const CONNECTION_SETTINGS = `PRAGMA journal_mode = WAL; PRAGMA synchronou
  * Checks that {@link CONNECTION_SETTINGS} are in effect: SQLite ignores what it cannot do, such as WAL on some network
  * file systems.
  *
- * @throws {DatabaseError} if they are not, or SQLite is too old
+ * @throws {DatabaseError} if they are not
  */
 export async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {
-  const [settings] = await select(
-    connection,
-    `SELECT journal_mode, synchronous, sqlite_version() AS version FROM pragma_journal_mode, pragma_synchronous`,
-  )
-  const { journal_mode: journalMode, synchronous, version } = settings ?? {}
-  if (journalMode !== 'wal' || synchronous !== 2) {
-    throw new DatabaseError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
-  }
-  if (toNumber(String(version)) < toNumber(MIN_SQLITE_VERSION)) {
-    throw new DatabaseError(
-      `SQLite ${version} can corrupt ${file}: install better-sqlite3 with SQLite ${MIN_SQLITE_VERSION} or newer`,
-    )
-  }
+  const [settings] = await select(connection, 'SELECT * FROM pragma_journal_mode, pragma_synchronous')
+  if (settings?.['journal_mode'] === 'wal' && settings['synchronous'] === 2) return
+  throw new DatabaseError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
 }
 
 const TRIGGERS = ['Plant_deleted', 'Plant_updated']
@@ -52,9 +39,4 @@ export async function checkTriggers(connection: SqlDriverAdapter, file: string):
   const rows = await select(connection, `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'Plant'`)
   const missing = TRIGGERS.find((trigger) => !rows.some(({ name }) => name === trigger))
   if (missing) throw new DatabaseError(`${file} lacks the trigger "${missing}" of its migrations: restore a backup`)
-}
-
-/** Writes a version as SQLite does: 3051003 for 3.51.3. Comparing the texts would load a collation, 15 ms of a startup. */
-function toNumber(version: string): number {
-  return version.split('.').reduce((number, part) => number * 1_000 + Number(part), 0)
 }

@@ -16,18 +16,6 @@ const TIMEOUT = 5_000
 /** SQLite's codes for a file that cannot be written. */
 const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
-/** Returns the size of a database without its unused pages, in bytes: about that of a copy. */
-export async function measureCopy(file: string): Promise<number> {
-  const sql = `SELECT (page_count - freelist_count) * page_size AS bytes
-    FROM pragma_page_count, pragma_freelist_count, pragma_page_size`
-  try {
-    const [size] = await withConnection(file, (connection) => select(connection, sql), { timeout: TIMEOUT })
-    return Number(size?.['bytes'])
-  } catch (error) {
-    throw toDatabaseError(error, file)
-  }
-}
-
 /** Copies a database as it is at one moment. */
 export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
   try {

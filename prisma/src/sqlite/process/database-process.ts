@@ -6,7 +6,7 @@ import { connect } from '../connection/connect.ts'
 import { CONNECTION_SETTINGS, checkSettings, checkTriggers } from '../connection/connection-settings.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
 import { createFileGuard, findFiles, inodeOf, type MovedFiles, type OpenedFile } from '../connection/file-guard.ts'
-import { checkCopy, copyFile, measureCopy } from './copy-file.ts'
+import { checkCopy, copyFile } from './copy-file.ts'
 import { migrateFile } from './migrate-file.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
@@ -43,7 +43,6 @@ const operations = {
     const { connection, findMoved } = await (opened as Promise<Opened>)
     if (!(await findMoved())?.isReplaced) await connection.dispose()
   },
-  measureCopy,
   copyFile,
   checkCopy,
   migrateFile,
