@@ -1,15 +1,11 @@
 import type { NewTokenRow, Retry, TokenRow, Tokens } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
-import type { Dialect, Sql } from './sql.ts'
+import type { Dialect, Sql, SqlValue } from './sql.ts'
 
 /** The part of the Prisma Clients that reads and writes tokens: each engine has its own client. */
 interface TokenTable {
   create(args: { data: Omit<NewTokenRow, 'scopes'> & { scopes: string; createdAt: Date } }): PromiseLike<StoredToken>
-  findMany(args: {
-    where: { account?: string }
-    orderBy: ({ createdAt: 'asc' } | { id: 'asc' })[]
-  }): PromiseLike<StoredToken[]>
-  findUnique(args: { where: { id: string } | { hash: string } }): PromiseLike<StoredToken | null>
+  findUnique(args: { where: { hash: string } }): PromiseLike<StoredToken | null>
   updateMany(args: { where: { id: string; revokedAt: null }; data: { revokedAt: Date } }): PromiseLike<unknown>
   deleteMany(args: { where: { id: { in: string[] } } }): PromiseLike<unknown>
 }
@@ -38,7 +34,16 @@ type FoundToken = [
 
 /** Creates the tokens of a database. Only the lookup is on the way of a request, which needs no Prisma Client. */
 export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): Tokens {
-  const selectByHash = `${writeSelect(dialect)} WHERE "hash" IN (${dialect.texts})`
+  const { readTime } = dialect
+  const selectTokens = writeSelect(dialect)
+  const selectByHash = `${selectTokens} WHERE "hash" IN (${dialect.texts})`
+
+  /** Returns the tokens for which a condition with one parameter holds, oldest first. */
+  async function select(condition: string, value: SqlValue): Promise<TokenRow[]> {
+    const statement = `${selectTokens} WHERE ${condition} ORDER BY ${readTime('"createdAt"')}, "id"`
+    return (await retry(() => sql.query<FoundToken>(statement, value))).map(toFoundRow)
+  }
+
   return {
     async create({ scopes, ...token }) {
       const data = { ...token, scopes: scopes.join(' '), createdAt: new Date() }
@@ -48,25 +53,17 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): 
       return toTokenRow(await retry(async () => (await table.findUnique({ where })) ?? table.create({ data })))
     },
 
-    async list(account) {
-      const where = account === undefined ? {} : { account }
-      const { token: table } = await loadPrisma()
-      const rows = await retry(async () => table.findMany({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] }))
-      return rows.map(toTokenRow)
-    },
+    list: (account) => select('"account" = coalesce($1, "account")', account ?? null),
 
     async revoke(id) {
       const { token: table } = await loadPrisma()
       await retry(async () => table.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } }))
-      const row = await retry(async () => table.findUnique({ where: { id } }))
-      return row ? toTokenRow(row) : undefined
+      return (await select('"id" = $1', id))[0]
     },
 
-    async listEnded(before) {
-      const time = before.getTime()
-      const rows = await retry(() => sql.query<FoundToken>(writeSelectEnded(dialect), time))
-      return rows.map(toFoundRow)
-    },
+    // Compares times as numbers: SQLite compares a time that was written by hand as a number as less than any text.
+    listEnded: (before) =>
+      select(`${readTime('"expiresAt"')} < $1 OR ${readTime('"revokedAt"')} < $1`, before.getTime()),
 
     async delete(ids) {
       const { token: table } = await loadPrisma()
@@ -92,14 +89,6 @@ function writeSelect({ readTime }: Dialect): string {
     (column) => `CASE WHEN ${column} IS NOT NULL THEN coalesce(${readTime(column)}, 0) END`,
   )
   return `SELECT "hash", "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token"`
-}
-
-/** Compares times as numbers: SQLite compares a time that was written by hand as a number as less than any text. */
-function writeSelectEnded(dialect: Dialect): string {
-  const { readTime } = dialect
-  return `${writeSelect(dialect)}
-    WHERE ${readTime('"expiresAt"')} < $1 OR ${readTime('"revokedAt"')} < $1
-    ORDER BY ${readTime('"createdAt"')}, "id"`
 }
 
 function toFoundRow([, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {

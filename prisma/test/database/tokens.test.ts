@@ -1,6 +1,6 @@
 /** What every engine stores and finds of a token, past the server. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { engine, newDatabase, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type Database, openDatabase } from '../../src/index.ts'
 
 let url: string
@@ -29,9 +29,8 @@ test('a token is found by its hash, with all that Prisma Client has stored', asy
   ]
   stored[2] = (await tokens.revoke('revoked')) ?? expect.unreachable()
   expect(await Promise.all(stored.map(({ id }) => tokens.find(`hash of ${id}`)))).toEqual(stored)
-  const listed = await tokens.list()
-  expect(listed).toHaveLength(stored.length)
-  expect(listed).toEqual(expect.arrayContaining(stored))
+  expect(await tokens.list()).toEqual(stored)
+  expect([await tokens.list('älice'), await tokens.list('alice')]).toEqual([stored, []])
 })
 
 test('a hash that no token has finds nothing', async () => {
@@ -75,4 +74,17 @@ test('tokens that ended before a time are listed, oldest first, and deleted by t
   await tokens.delete([])
   expect(await tokens.find('hash of ended')).toBeUndefined()
   expect((await tokens.listEnded(before)).map(({ id }) => id)).toEqual(ids.filter((id) => id !== 'ended'))
+})
+
+test('a secret is 32 bytes, created at its first use, and the same for all servers of a database', async () => {
+  expect(await query(url, 'SELECT * FROM "Secret"')).toEqual([])
+  const other = await openDatabase(url)
+  // Neither finds one, so one of them has to use what the other has stored.
+  const [secret, ...secrets] = await Promise.all([database, other, database].map((each) => each.secret('cursor')))
+  expect(secret).toHaveLength(32)
+  expect(secrets).toEqual([secret, secret])
+  expect(await other.secret('other')).not.toEqual(secret)
+  await other.close()
+  const [row] = await query(url, `SELECT * FROM "Secret" WHERE "name" = 'cursor'`)
+  expect(row).toEqual({ name: 'cursor', value: secret?.toString('hex') })
 })

@@ -1,7 +1,10 @@
 /** Prisma Client on our driver adapter of SQLite. */
-import { expect, test } from 'vitest'
+import BetterSqlite3 from 'better-sqlite3'
+import { expect, test, vi } from 'vitest'
 import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { DatabaseError, explainDatabaseError } from '../../src/index.ts'
+import { createSql } from '../../src/shared/sql.ts'
+import { createDriverAdapter } from '../../src/sqlite/connection/driver-adapter.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
@@ -24,6 +27,14 @@ test('the order of creation is exact beyond int32, which Prisma calls Int', asyn
   expect(await prisma.plant.findMany({ where: { seq: { gt: seq } }, select: { seq: true } })).toEqual([
     { seq: seq + 1 },
   ])
+})
+
+test('a statement is prepared once, however often it runs', async () => {
+  const database = new BetterSqlite3(':memory:')
+  const prepare = vi.spyOn(database, 'prepare')
+  const { query } = createSql(createDriverAdapter(database))
+  for (const value of ['a', 1, null]) expect(await query('SELECT $1', value)).toEqual([[value]])
+  expect(prepare).toHaveBeenCalledTimes(1)
 })
 
 test('a failing query quotes no source code', async () => {
