@@ -3,7 +3,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, vi } from 'vitest'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { contentsOf } from './contents.ts'
 
@@ -20,9 +20,13 @@ export interface TestDatabase {
   query(sql: string): Promise<unknown[]>
   /** Returns how its tables, indexes, triggers and functions are defined. */
   definitions(): Promise<unknown>
+  /** Keeps migrations out, until what it returns runs a statement and ends that. */
+  lock(): Promise<Unlock>
   /** Returns all that is stored, to check that nothing has changed. */
   contents(): Promise<unknown>
 }
+
+type Unlock = (sql?: string) => Promise<void>
 
 /** Names a SQLite file in a folder of its own. */
 function newSqliteDatabase(): Promise<TestDatabase> {
@@ -34,6 +38,11 @@ function newSqliteDatabase(): Promise<TestDatabase> {
     run: async (sql) => runSql(file, sql),
     query: async (sql) => query(file, sql),
     definitions: async () => query(file, 'SELECT name, sql FROM sqlite_schema ORDER BY name'),
+    async lock() {
+      const connection = connect(file)
+      connection.exec('BEGIN IMMEDIATE')
+      return async (sql = '') => void connection.exec(`${sql}; COMMIT`)
+    },
     contents: async () => contentsOf(path.dirname(file)),
   })
 }
@@ -85,6 +94,7 @@ export async function newPostgresqlDatabase(): Promise<TestDatabase> {
     run: async (sql) => void (await rows(sql)),
     query: rows,
     definitions: () => rows(DEFINITIONS),
+    lock: () => lockMigrations(url),
     contents: async () => {
       const existing = await queryPostgresql(urlOf('postgres'), `SELECT FROM pg_database WHERE datname = '${name}'`)
       return existing.length > 0 ? rows(CONTENTS) : []
@@ -127,12 +137,13 @@ export async function newRole(name: string, attributes = ''): Promise<TestRole> 
   return { password, as: (each) => each.replace('postgres@', () => `${name}:${encodeURIComponent(password)}@`) }
 }
 
-/** Locks migrations of a database, and returns what ends that. */
-export async function lockMigrations(url: string): Promise<() => Promise<void>> {
+async function lockMigrations(url: string): Promise<Unlock> {
   const client = new pg.Client(url)
   await client.connect()
   await client.query('SELECT pg_advisory_lock(72707369)')
-  return () => client.end()
+  return async (sql = 'SELECT 1') => {
+    await client.query(sql).finally(() => client.end())
+  }
 }
 
 /** What both engines do alike is tested with `describe.each(engines)`. */

@@ -73,11 +73,3 @@ test('a migration in a separate process fails with the same message as in this o
   expect(names).toEqual(['1_pots', '2_broken'])
   expect(statSync(file).size).toBe(0)
 })
-
-test('no process is started when nothing is pending', async () => {
-  const { url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const onPending = vi.fn()
-  expect(await migrateDatabase(url, undefined, { onPending })).toEqual({ applied: [] })
-  expect(onPending).not.toHaveBeenCalled()
-})

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
 import { checkMigrated, DatabaseError, migrateDatabase } from '../../src/index.ts'
@@ -125,6 +126,20 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
       `${name} needs the migrations 90000101000000_pots: run "plant-store migrate"`,
     )
     expect(await contents()).toEqual(migrated)
+  })
+
+  test('migrating waits for another process, and a newer version that migrates first wins', async () => {
+    const { url, query, lock } = await newDatabase()
+    await migrateDatabase(url)
+    const unlock = await lock()
+    const migrating = migrateDatabase(url, withPots('size INTEGER'))
+    // The check before the lock finds something pending.
+    expect(await Promise.race([migrating, sleep(500, 'waiting')])).toBe('waiting')
+    await unlock(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', CURRENT_TIMESTAMP)`,
+    )
+    await expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
+    await expect(query('SELECT * FROM "Pot"')).rejects.toThrow()
   })
 
   test('of processes that create a database, and of those that migrate it, at the same time, one does', async () => {

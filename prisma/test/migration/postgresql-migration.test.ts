@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { checkMigrated, migrateDatabase } from '../../src/index.ts'
-import { lockMigrations, newPostgresqlDatabase, newRole } from '../helpers/engines.ts'
+import { newPostgresqlDatabase, newRole } from '../helpers/engines.ts'
 
 /** How many connections to this database wait for a lock, or sleep. */
 const WAITING = `
@@ -13,11 +13,11 @@ const END_OTHERS = `
   WHERE datname = current_database() AND pid <> pg_backend_pid()`
 
 test('an abort in the middle of a migration returns before the statement ends, and changes nothing', async () => {
-  const { url, query, contents } = await newPostgresqlDatabase()
+  const { url, query, contents, lock } = await newPostgresqlDatabase()
   await migrateDatabase(url)
   const before = await contents()
   const folder = migrationsWith({ '9_slow': 'CREATE TABLE "Pot" (x TEXT); SELECT pg_sleep(600);' }, 'postgresql')
-  const unlock = await lockMigrations(url)
+  const unlock = await lock()
   // While it waits for another migration, and while its own statement runs.
   for (const end of [unlock, () => query(END_OTHERS)]) {
     const abort = new AbortController()
@@ -36,23 +36,6 @@ test('a signal that was aborted before creates no database', async () => {
   const aborted = AbortSignal.abort(new Error('SIGTERM'))
   await expect(migrateDatabase(url, undefined, { signal: aborted })).rejects.toThrow('SIGTERM')
   await expect(checkMigrated(url)).rejects.toThrow('does not exist: run "plant-store migrate" to create it')
-})
-
-test('a newer version that migrates first wins', async () => {
-  const { url, run, query } = await newPostgresqlDatabase()
-  await migrateDatabase(url)
-  const unlock = await lockMigrations(url)
-  const folder = migrationsWith({ '9_pots': 'CREATE TABLE "Pot" (x TEXT);' }, 'postgresql')
-  const rejected = expect(migrateDatabase(url, folder)).rejects.toThrow(
-    'written by a newer version, which added the migration 9_newer',
-  )
-  await until(async () => (await query(WAITING)).length === 1)
-  await run(
-    `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', now())`,
-  )
-  await unlock()
-  await rejected
-  expect(await query(`SELECT FROM pg_tables WHERE tablename = 'Pot'`)).toEqual([])
 })
 
 test('a user that may create neither the database nor tables gets a sentence', async () => {

@@ -1,15 +1,14 @@
 /** What only a SQLite file can do to a migration. */
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
-import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { checkMigrated, DatabaseError, migrateDatabase } from '../../src/index.ts'
 import { migrationsFolders } from '../../src/migration/migrations.ts'
 import { contentsOf } from '../helpers/contents.ts'
 import { runScript } from '../helpers/run.ts'
-import { runWhileLocked } from '../helpers/run-while-locked.ts'
 
 test.each([false, true])(
   'a new database, made of an empty file: %s, is alone in its folder and only its owner may read it',
@@ -104,14 +103,6 @@ test.each([
   await expect(checkMigrated(`file:${file}`)).rejects.toThrow(unfound)
 })
 
-test('a missing folder is not created, since its disk may not be mounted', async () => {
-  const folder = path.join(temporaryFolder(), 'not', 'mounted')
-  await expect(migrateDatabase(`file:${folder}/plants.db`)).rejects.toThrow(
-    new DatabaseError(`${folder} does not exist: create this folder, mount its disk, or check DATABASE_URL`),
-  )
-  expect(existsSync(path.dirname(folder))).toBe(false)
-})
-
 test('a migration that leaves rows referring to nothing is rejected', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
@@ -150,33 +141,4 @@ test.skipIf(process.platform === 'win32').each([
     message: `${file} cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to`,
   })
   if (before) expect(contentsOf(folder)).toEqual(before)
-})
-
-test('migrating waits for another process that writes, without blocking the event loop', async () => {
-  const folder = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' })
-  const migrated = await runWhileLocked('BEGIN IMMEDIATE', (url) => migrateDatabase(url, folder))
-  expect(migrated).toEqual({ applied: ['90000101000000_pots'] })
-})
-
-test('a newer version that migrates first wins', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  const newer = connect(file)
-  newer.exec('BEGIN IMMEDIATE')
-  const migrating = migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
-  newer.exec(
-    `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', 0)`,
-  )
-  const rejected = expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
-  // The check before the lock finds something pending.
-  await new Promise((resolve) => setTimeout(resolve, 100))
-  newer.exec('COMMIT')
-
-  await rejected
-  expect(query(file, `SELECT name FROM sqlite_schema WHERE name = 'Pot'`)).toEqual([])
-})
-
-test('a check waits for another process that has locked the file', async () => {
-  // Before the file is in WAL mode, this locks readers out too.
-  await runWhileLocked('BEGIN EXCLUSIVE', checkMigrated)
 })

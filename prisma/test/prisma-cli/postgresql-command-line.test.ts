@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { lockMigrations, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
+import { newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
 import { commandLines, runPrisma } from '../helpers/run.ts'
 
 // A command takes a second or two, and several on a busy machine.
@@ -57,9 +57,9 @@ test('migrate reset drops functions and types, but not extensions and who may us
 })
 
 test('migrate deploy and a starting server wait for each other', async () => {
-  const { url, createEmpty, query } = await newPostgresqlDatabase()
+  const { url, createEmpty, query, lock } = await newPostgresqlDatabase()
   await createEmpty()
-  const unlock = await lockMigrations(url)
+  const unlock = await lock()
   const both = Promise.all([runPrisma(['migrate', 'deploy'], url), migrateDatabase(url)])
   await until(async () => (await query(WAITING)).length === 2, 120_000)
   await unlock()
@@ -75,10 +75,10 @@ test('migrate deploy and a starting server wait for each other', async () => {
 test.skipIf(process.platform !== 'linux')(
   'a password appears neither in an argument nor in what is printed',
   async () => {
-    const { url, createEmpty, query } = await newPostgresqlDatabase()
+    const { url, createEmpty, query, lock } = await newPostgresqlDatabase()
     await createEmpty()
     const { password, as } = await newRole('keeper', 'SUPERUSER')
-    const unlock = await lockMigrations(url)
+    const unlock = await lock()
     const deploying = runPrisma(['migrate', 'deploy'], `${as(url)}?application_name=deploy`)
     await until(async () => (await query(`${WAITING} AND application_name = 'deploy'`)).length === 1, 120_000)
     const running = commandLines()

@@ -8,7 +8,6 @@ import { connect as connectDriver } from '../../src/sqlite/connection/connect.ts
 import { checkSettings } from '../../src/sqlite/connection/connection-settings.ts'
 import { withProcess } from '../../src/sqlite/process/start-process.ts'
 import { openNewClient } from '../helpers/open-client.ts'
-import { runWhileLocked } from '../helpers/run-while-locked.ts'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, prisma } = await openNewClient()
@@ -56,12 +55,6 @@ test('the last connection to close writes the log back into the file and leaves 
   other.close()
   expect(existsSync(`${file}-wal`)).toBe(false)
   expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '1' }])
-})
-
-test('opening waits for another process that has locked the file', async () => {
-  const { isEmpty, close } = await runWhileLocked('BEGIN EXCLUSIVE', openDatabase)
-  expect(await isEmpty()).toBe(true)
-  await close()
 })
 
 test('a database is migrated while it is open, and stays usable', async () => {
