@@ -1,4 +1,4 @@
-import type { SqlDriverAdapter, SqlMigrationAwareDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { errorReason } from '../database-error.ts'
 import type { Migration } from './migrations.ts'
 
@@ -13,7 +13,7 @@ export async function applyMigrations(
   migrations: readonly Migration[],
 ): Promise<string[]> {
   const failures: Error[] = []
-  const runScript = async (script: string) => {
+  const executeScript = async (script: string) => {
     try {
       await connection.executeScript(script)
     } catch (error) {
@@ -23,16 +23,24 @@ export async function applyMigrations(
     }
   }
 
+  const { provider, adapterName } = connection
+  // The engine opens and closes connections as it likes: this one stays open.
+  const lent: SqlDriverAdapter = { ...connection, executeScript, dispose: () => Promise.resolve() }
   // A startup with nothing pending does not load the engine.
   const { createSchemaEngine } = await import('./schema-engine.ts')
-  const engine = await createSchemaEngine(lend(connection, runScript))
+  const engine = await createSchemaEngine({
+    provider,
+    adapterName,
+    connect: () => Promise.resolve(lent),
+    connectToShadowDb: () => Promise.reject(new Error('Applying migrations needs no shadow database')),
+  })
   try {
     const { appliedMigrationNames } = await engine.applyMigrations({
       migrationsList: {
         baseDir: 'migrations',
         lockfile: {
           path: 'migration_lock.toml',
-          content: `provider = "${connection.provider === 'sqlite' ? 'sqlite' : 'postgresql'}"`,
+          content: `provider = "${provider === 'sqlite' ? 'sqlite' : 'postgresql'}"`,
         },
         shadowDbInitScript: '',
         migrationDirectories: migrations.map(({ name, script }) => ({
@@ -48,28 +56,5 @@ export async function applyMigrations(
     throw failures[0] ?? error
   } finally {
     engine.free()
-  }
-}
-
-/** Lends the engine, which opens and closes connections as it likes, this one, without letting it close it. */
-function lend(
-  connection: SqlDriverAdapter,
-  executeScript: SqlDriverAdapter['executeScript'],
-): SqlMigrationAwareDriverAdapterFactory {
-  const { provider, adapterName } = connection
-  const lent: SqlDriverAdapter = {
-    provider,
-    adapterName,
-    queryRaw: (query) => connection.queryRaw(query),
-    executeRaw: (query) => connection.executeRaw(query),
-    executeScript,
-    startTransaction: () => Promise.reject(new Error('A transaction is already open')),
-    dispose: () => Promise.resolve(),
-  }
-  return {
-    provider,
-    adapterName,
-    connect: () => Promise.resolve(lent),
-    connectToShadowDb: () => Promise.reject(new Error('Applying migrations needs no shadow database')),
   }
 }
