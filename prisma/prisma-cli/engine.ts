@@ -8,7 +8,7 @@ import { isPostgresqlUrl, readServerAddress } from '../src/postgresql/connection
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
 export interface EngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
-  /** Runs one method of the engine, which may have locked others out until it ends. */
+  /** Runs one method of the engine, whose own errors may hide the reason. */
   run<Result>(operation: () => Promise<Result>): Promise<Result>
   /** Runs `migrate reset`: drops everything. */
   reset(): Promise<void>

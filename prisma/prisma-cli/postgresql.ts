@@ -70,6 +70,10 @@ const DROP_STATEMENTS = `
 /** Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
 export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
   const wanted = readServerAddress(url)
+  if (wanted.pgbouncer) {
+    // It would leave the engine's locks to others that use the same session.
+    throw new PrismaError('P1011', 'This command cannot go through a pooler: name PostgreSQL itself in DATABASE_URL')
+  }
   const address = method === 'diff' ? await findAny(wanted) : wanted
   const connection = await connect(address)
   let shadowFailure: unknown

@@ -30,6 +30,13 @@ test('migrate diff by a user that may not create databases gets a sentence', asy
   expect(stderr).toMatch(/this user may not create databases.*run ALTER ROLE gardener CREATEDB/s)
 })
 
+test('a command through a pooler, which would keep its locks, gets a sentence', async () => {
+  const { url, createEmpty } = await newPostgresqlDatabase()
+  await createEmpty()
+  const { code, stderr } = await runPrisma(['migrate', 'status'], `${url}?pgbouncer=true`)
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('cannot go through a pooler: name') })
+})
+
 test('migrate reset drops functions and types, but not extensions and who may use the schema', async () => {
   const { url, run, query } = await newPostgresqlDatabase()
   await migrateDatabase(url)
