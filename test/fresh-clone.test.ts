@@ -1,4 +1,4 @@
-/** Runs `npm start` in a fresh clone, as a newcomer does. `.ci/run` runs `npm test` in one. */
+/** Runs `npm start` and `npm test` in a fresh clone, as a newcomer does. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { appendFile, rm, stat } from 'node:fs/promises'
@@ -62,6 +62,11 @@ describe.each([
 
   // Which Node.js the machine has makes no difference any more: one of them is enough.
   if (node === 'node-24') return
+
+  test.skipIf(!machine)('npm test checks the code and runs the tests', async () => {
+    const { stdout } = await run('npm', ['test', '--', 'contract/test/errors.test.ts'], { cwd: clone, env })
+    expect(stdout).toMatch(/Tests .*\d+ passed/)
+  })
 
   test.skipIf(!machine)('set-up does nothing twice, and does again what a change has made stale', async () => {
     const written = async () => (await stat(`${clone}/prisma/src/generated/sqlite/client.ts`)).mtimeMs
