@@ -86,7 +86,7 @@ export default defineConfig({
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
             'server/test/{accounts/authentication,commands/token*,fuzz/*,storage/internal-errors}.test.ts',
-            'server/test/http/{body-size,disconnects}.test.ts',
+            'server/test/http/{body-size,connections}.test.ts',
             'server/test/plants/{concurrency,pages,plants}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],

@@ -1,11 +1,8 @@
 /** Several requests on a connection before the first response. */
-import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { MAX_PIPELINED } from '../../src/limits/connections.ts'
-import { readMetric } from '../helpers/telemetry/read-metric.ts'
-import { exchange, openSocket } from '../helpers/wire/connection.ts'
+import { exchange } from '../helpers/wire/connection.ts'
 import {
   createPlant,
   get,
@@ -120,22 +117,4 @@ test(`a connection with more than ${MAX_PIPELINED} waiting requests closes after
     'close',
   ])
   expect(await (await server.call('/plants', { token })).json()).toHaveLength(MAX_PIPELINED + 1)
-})
-
-test('requests of a connection that closes are not in flight and do not begin', async () => {
-  await using limited = await startTestServer({ adminPort: 0, maxRequestsInFlight: 100 })
-  const requests = [
-    listPlants(limited.token),
-    listPlants('wrong'),
-    get('/nothing', KEEP_ALIVE),
-    request({ method: 'PUT', headers: { ...KEEP_ALIVE, 'Content-Length': '0' } }),
-    createPlant(limited.token, 1),
-  ]
-  for (let connection = 0; connection < 50; connection++) {
-    const socket = await openSocket(limited.url)
-    socket.write(requests.join('').repeat(10), () => socket.destroy())
-    await once(socket, 'close')
-  }
-  await until(async () => (await readMetric(limited, 'plant_store_requests_in_flight')) === 0)
-  for (let count = 0; count < 20; count++) expect((await limited.call('/plants')).status).toBe(200)
 })
