@@ -85,9 +85,9 @@ export default defineConfig({
           include: [
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
-            'server/test/{accounts/authentication,commands/token*,fuzz/*,storage/internal-errors}.test.ts',
+            'server/test/{accounts/authentication,commands/token*,fuzz/*}.test.ts',
             'server/test/http/{body-size,connections}.test.ts',
-            'server/test/plants/{concurrency,pages,plants}.test.ts',
+            'server/test/plants/{pages,plants}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],
         },

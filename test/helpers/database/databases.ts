@@ -84,7 +84,7 @@ export const LOCK_WRITES = engine === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; LOC
 /** Makes every plant with this name fail, and returns a function that ends that. */
 export async function rejectName(url: string, name: string, message: string): Promise<() => Promise<void>> {
   if (engine === 'sqlite') {
-    const when = `WHEN NEW."name" = '${name}' BEGIN SELECT RAISE(FAIL, '${message}'); END`
+    const when = `WHEN NEW."name" = '${name}' BEGIN SELECT RAISE(ABORT, '${message}'); END`
     await runSql(url, `CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" ${when}`)
     return () => runSql(url, 'DROP TRIGGER "reject"')
   }
