@@ -21,11 +21,14 @@ export interface Load {
   expectConsistent(): Promise<void>
 }
 
-/** Starts clients that create plants all the time. */
-export function startLoad(server: TestServer): Load {
-  const { responses, stop } = startWriting({ url: server.url, token: server.token, writers: WRITERS })
-  const stored = () => responses.filter(({ status }) => status === 200)
-  const rejected = () => responses.filter(({ status }) => status !== 200)
+/** Starts clients that create plants of one account all the time, at one server or several on one database. */
+export function startLoad(server: TestServer, ...others: TestServer[]): Load {
+  const writings = [server, ...others].map(({ url }, index) =>
+    startWriting({ url, token: server.token, writers: WRITERS, firstId: index * 1_000_000 }),
+  )
+  const responses = () => writings.flatMap((writing) => writing.responses)
+  const stored = () => responses().filter(({ status }) => status === 200)
+  const rejected = () => responses().filter(({ status }) => status !== 200)
   return {
     stored: () => stored().length,
     async progress() {
@@ -36,16 +39,24 @@ export function startLoad(server: TestServer): Load {
       await expect.poll(() => rejected().length, PATIENCE).toBeGreaterThan(WRITERS)
     },
     rejected,
-    stop,
-    async expectConsistent() {
-      const listed = ((await (await server.call('/plants')).json()) as object[]).map((plant) => JSON.stringify(plant))
-      const sent = new Map(responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
-      const present = new Set(listed.map((plant) => sent.get(plant)))
-      expect(present.has(undefined)).toBe(false)
-      expect(present.size).toBe(listed.length)
-      expect(stored().filter(({ id }) => !present.has(id))).toEqual([])
-    },
+    stop: async () => void (await Promise.all(writings.map((writing) => writing.stop()))),
+    expectConsistent: async () => void (await expectListed(server, responses())),
   }
+}
+
+/** Expects that every plant with a 200 is listed once, and that nothing is listed that was not sent. Returns the ids. */
+export async function expectListed(
+  { url, token }: Pick<TestServer, 'url' | 'token'>,
+  responses: readonly PlantResponse[],
+): Promise<(number | undefined)[]> {
+  const list = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+  const sent = new Map(responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
+  const ids = ((await list.json()) as object[]).map((plant) => sent.get(JSON.stringify(plant)))
+  const present = new Set(ids)
+  expect(present.has(undefined)).toBe(false)
+  expect(present.size).toBe(ids.length)
+  expect(responses.filter(({ id, status }) => status === 200 && !present.has(id))).toEqual([])
+  return ids
 }
 
 /** Reads what `/readyz` responds. */
