@@ -1,15 +1,23 @@
-/** What the commands say on a disk that cannot do what a database needs. */
+/** What the commands say on a disk, or in a folder, that cannot do what a database needs. */
+import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { onFaultyDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
 import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
-import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
+import {
+  fillUp,
+  mountSmallDisk,
+  unmount,
+  whyImpossible,
+  whyNoSmallDisk,
+} from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
-import { runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { commandLine, runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
@@ -17,6 +25,10 @@ vi.setConfig({ testTimeout: 60_000 })
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const whyNoDisk = whyNoSmallDisk()
 if (whyNoDisk) console.log(`A full disk is not tested, since none can be mounted here: ${whyNoDisk}`)
+const [program = '', ...version] = commandLine(['--version'])
+// Root may search every folder.
+const whyNoOtherUser = whyImpossible(() => execFileSync(program, version, { ...postgresqlUser, stdio: 'pipe' }))
+if (whyNoOtherUser) console.log(`A folder that cannot be searched is not tested: ${whyNoOtherUser}`)
 const { ENOLCK, EAGAIN, EIO, EPERM, ENOTSUP } = constants.errno
 const NEEDS_DATABASE = ['serve', 'migrate', 'token list', 'backup']
 const CREATES_DATABASE = ['serve', 'migrate']
@@ -69,6 +81,18 @@ test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full 
     stderr: `plant-store: ${file} cannot be written because the disk is full: free some space and retry\n`,
   })
   expect(readdirSync(folder)).toEqual(before)
+})
+
+test.skipIf(whyNoOtherUser).for(['serve', 'migrate'])('%s names a folder that it may not search', (command) => {
+  const { file, url } = temporaryDatabase()
+  const folder = path.dirname(file)
+  chmodSync(folder, 0o000)
+  onTestFinished(() => chmodSync(folder, 0o700))
+  const [, ...args] = commandLine([command])
+  const env = { DATABASE_URL: url, PORT: '0' }
+  const { status, stderr } = spawnSync(program, args, { ...postgresqlUser, env, encoding: 'utf8' })
+  const reason = 'it must be a file that this user may read and write, in a folder that this user may write to'
+  expect([status, stderr]).toEqual([1, `plant-store: ${file} cannot be opened: ${reason}\n`])
 })
 
 test('SIGTERM ends a migration that waits for a lock', async () => {

@@ -22,6 +22,7 @@ import {
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import pino from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import {
   fillUp,
@@ -72,6 +73,23 @@ test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until
     fix: () => renameSync(`${file}-elsewhere`, file + suffix),
     notReady: /^503 The database file was moved, deleted or replaced: /,
   })
+})
+
+test('while the database is unavailable, one failure a second is logged', async () => {
+  const file = path.join(temporaryFolder(), 'plants.db')
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
+  await using server = await startTestServer({ databaseUrl: `file://${file}` }, { logger })
+  // A second must not end because the machine is busy.
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  onTestFinished(() => clock.mockRestore())
+  renameSync(file, `${file}-elsewhere`)
+  const reject = () => createPlant(server.url, server.token, 1)
+  for (let request = 0; request < 3; request++) expectRejected(await reject())
+  expect(lines).toEqual([expect.stringContaining('is not the file that was opened')])
+  clock.mockReturnValue(performance.now() + 1_000)
+  expectRejected(await reject())
+  expect(lines).toHaveLength(2)
 })
 
 test('a database that another process locks rejects writes until it is unlocked', async () => {
