@@ -3,20 +3,20 @@ import { renameSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 
 const program = fileURLToPath(new URL('../../dist/health-check.js', import.meta.url))
 const database = temporaryDatabase()
 
-let server: ServerProcess
+let server: TestServer
 let settings: Record<string, string>
 beforeAll(async () => {
-  const [port, adminPort] = [String(await freePort()), String(await freePort())]
-  settings = { HOST: '::', PORT: port, ADMIN_PORT: adminPort, DATABASE_URL: database.url }
-  server = await startServerProcess(settings)
+  server = await startTestServer({ host: '::', adminPort: 0, databaseUrl: database.url })
+  const portOf = (url = '') => new URL(url).port
+  settings = { HOST: '::', PORT: portOf(server.url), ADMIN_PORT: portOf(server.adminUrl) }
 })
-afterAll(() => server.end())
+afterAll(() => server.close())
 
 /** Runs the health check with the settings of a container. */
 function checkHealth(environment: Record<string, string>): Promise<{ exitCode: number; output: string }> {
