@@ -2,9 +2,8 @@
  * What the server does if storage fails: writes are rejected, everything else works, and writes resume without a restart
  * once the cause is gone.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import {
   closeSync,
   copyFileSync,
@@ -21,7 +20,6 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import {
@@ -31,7 +29,7 @@ import {
   whyImpossible,
   whyNoSmallDisk,
 } from '../../../test/helpers/database/small-disk.ts'
-import { runSql } from '../../../test/helpers/database/sqlite.ts'
+import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, type PlantResponse } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -92,29 +90,36 @@ test('while the database is unavailable, one failure a second is logged', async 
   expect(lines).toHaveLength(2)
 })
 
-test('a database that another process locks rejects writes until it is unlocked', async () => {
+test('a database that another program locks rejects writes until it is unlocked', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
-  let locker: ChildProcess | undefined
-  onTestFinished(() => void locker?.kill('SIGKILL'))
+  let locker: ReturnType<typeof connect> | undefined
   await survive(file, {
-    cause: async () => {
-      locker = await lock(file)
+    cause() {
+      locker = connect(file)
+      locker.pragma('busy_timeout = 10000')
+      locker.exec('BEGIN EXCLUSIVE')
     },
-    fix: () => void locker?.kill('SIGKILL'),
+    fix: () => locker?.close(),
     notReady: /^503 Another process has locked the database for too long: /,
   })
 })
 
-test('a database that another process writes to continuously stays ready', async () => {
+test('a database that another program writes to continuously stays ready', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
-  const other = await lock(file, RELEASE_OFTEN)
-  onTestFinished(() => void other.kill('SIGKILL'))
+  const other = connect(file)
+  other.pragma('busy_timeout = 10000')
   const end = Date.now() + 4_000
-  while (Date.now() < end) {
-    expect(await readiness(server)).toBe('200 ready')
-    await sleep(100)
-  }
+  // Holds the lock most of the time, but never for long.
+  const holding = (async () => {
+    for (; Date.now() < end; await sleep(10)) {
+      other.exec('BEGIN IMMEDIATE')
+      await sleep(40)
+      other.exec('COMMIT')
+    }
+  })()
+  for (; Date.now() < end; await sleep(100)) expect(await readiness(server)).toBe('200 ready')
+  await holding
 })
 
 test.each([
@@ -164,18 +169,6 @@ async function readPages({ call }: TestServer): Promise<number> {
   }
   return status
 }
-
-/** Holds the lock most of the time, but never for long. */
-const RELEASE_OFTEN = `
-  const release = () => {
-    database.exec('COMMIT')
-    setTimeout(hold, 10)
-  }
-  const hold = () => {
-    database.exec('BEGIN IMMEDIATE')
-    setTimeout(release, 40)
-  }
-  release()`
 
 /** A failure of storage, and its fix. */
 interface Failure {
@@ -255,18 +248,4 @@ function tryImmutable(): void {
   } finally {
     closeSync(descriptor)
   }
-}
-
-/** Locks a database from another process, until that ends. */
-async function lock(file: string, then = ''): Promise<ChildProcess> {
-  const script = `
-    const database = new (require('better-sqlite3'))(process.argv[1], { timeout: 10_000 })
-    database.exec('BEGIN EXCLUSIVE')
-    console.log('locked')
-    setInterval(() => {}, 1_000)
-    ${then}`
-  const cwd = fileURLToPath(new URL('../..', import.meta.url))
-  const child = spawn(process.execPath, ['-e', script, file], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
-  return child
 }
