@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { BackupOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
 import { belongsTo, databaseFile } from './connection/database-file.ts'
-import { toDatabaseError } from './connection/errors.ts'
+import { checkExists, toDatabaseError } from './connection/errors.ts'
 import { checkLocks } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
 import { type Copy, sync } from './process/copy-file.ts'
@@ -22,11 +22,7 @@ export async function backupDatabase(
 ): Promise<{ recorded: boolean }> {
   const file = databaseFile(url)
   const draft = copy + DRAFT_SUFFIX
-  if (!existsSync(file)) {
-    throw new DatabaseError(
-      `${file} does not exist: there is nothing to copy; run "plant-store migrate" to create it, or check DATABASE_URL`,
-    )
-  }
+  checkExists(file)
   const folder = path.dirname(copy)
   // Its disk may not be mounted: creating the folder would put the copy on the wrong one.
   if (!existsSync(folder)) throw new DatabaseError(`${folder} does not exist: create this folder, or mount its disk`)

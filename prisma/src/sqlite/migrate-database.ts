@@ -8,7 +8,7 @@ import { type Migration, migrationsFolders, readMigrations } from '../migration/
 import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
 import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
-import { missingDatabase, toDatabaseError } from './connection/errors.ts'
+import { checkExists, toDatabaseError } from './connection/errors.ts'
 import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
 import { type MigrationTarget, migrateFile } from './process/migrate-file.ts'
 import { withProcess } from './process/start-process.ts'
@@ -44,7 +44,7 @@ export async function migrateDatabase(
 export async function checkMigrated(url: string, folder: string = migrationsFolders.sqlite): Promise<void> {
   const file = databaseFile(url)
   const migrations = await readMigrations(folder)
-  if (!existsSync(file)) throw missingDatabase(file)
+  checkExists(file)
   try {
     rejectPending(file, await findPending({ file, migrations }, { patience: OPEN_PATIENCE }))
   } catch (error) {

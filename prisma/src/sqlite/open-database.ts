@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { access, constants, realpath, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
@@ -11,13 +10,7 @@ import { createSql, type Sql, select } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
 import { connect } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
-import {
-  explainUnavailable,
-  faultOf,
-  missingDatabase,
-  toDatabaseError,
-  toTemporaryFailure,
-} from './connection/errors.ts'
+import { checkExists, explainUnavailable, faultOf, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createFileGuard, type FileGuard } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
@@ -47,7 +40,7 @@ const LITTLE_SPACE = 16 * 2 ** 20
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const file = databaseFile(url)
   const { patience = REQUEST_PATIENCE, onRetry, signal } = options
-  if (!existsSync(file)) throw missingDatabase(file)
+  checkExists(file)
   try {
     const { loadPrisma, sql, whyUnavailable, close } = await connectClient(file, signal, patience)
     const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })

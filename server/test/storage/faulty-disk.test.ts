@@ -83,17 +83,20 @@ test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full 
   expect(readdirSync(folder)).toEqual(before)
 })
 
-test.skipIf(whyNoOtherUser).for(['serve', 'migrate'])('%s names a folder that it may not search', (command) => {
-  const { file, url } = temporaryDatabase()
-  const folder = path.dirname(file)
-  chmodSync(folder, 0o000)
-  onTestFinished(() => chmodSync(folder, 0o700))
-  const [, ...args] = commandLine([command])
-  const env = { DATABASE_URL: url, PORT: '0' }
-  const { status, stderr } = spawnSync(program, args, { ...postgresqlUser, env, encoding: 'utf8' })
-  const reason = 'it must be a file that this user may read and write, in a folder that this user may write to'
-  expect([status, stderr]).toEqual([1, `plant-store: ${file} cannot be opened: ${reason}\n`])
-})
+test.skipIf(whyNoOtherUser).for([...CREATES_DATABASE, 'token list', 'backup copy.db'])(
+  '%s names a folder that it may not search',
+  (command) => {
+    const { file, url } = temporaryDatabase()
+    const folder = path.dirname(file)
+    chmodSync(folder, 0o000)
+    onTestFinished(() => chmodSync(folder, 0o700))
+    const [, ...args] = commandLine(command.split(' '))
+    const env = { DATABASE_URL: url, PORT: '0' }
+    const { status, stderr } = spawnSync(program, args, { ...postgresqlUser, env, encoding: 'utf8' })
+    const reason = 'it must be a file that this user may read and write, in a folder that this user may write to'
+    expect([status, stderr]).toEqual([1, `plant-store: ${file} cannot be opened: ${reason}\n`])
+  },
+)
 
 test('SIGTERM ends a migration that waits for a lock', async () => {
   const { file, url } = temporaryDatabase()

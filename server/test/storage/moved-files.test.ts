@@ -32,6 +32,7 @@ async function createToken(file: string): Promise<string> {
 
 const happenings: Happening[] = [
   { title: 'the -shm is removed', happen: remove('-shm') },
+  { title: 'the -wal is removed', happen: remove('-wal') },
   { title: 'the -wal and the -shm are removed', happen: remove('-wal', '-shm') },
   {
     title: 'the -shm is removed and a token is created',

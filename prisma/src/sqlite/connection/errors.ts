@@ -1,3 +1,4 @@
+import { type Stats, statSync } from 'node:fs'
 import { DriverAdapterError } from '@prisma/driver-adapter-utils'
 import type { StorageFault, TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorReason, temporaryFailure } from '../../database-error.ts'
@@ -81,9 +82,16 @@ export function explainUnavailable(error: unknown): string {
   return sentenceFor(error, READINESS_SENTENCES) ?? `The database does not respond: ${errorReason(error)}.`
 }
 
-/** Creates the error of a database that only a migration creates. */
-export function missingDatabase(file: string): DatabaseError {
-  return new DatabaseError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
+/** Throws a DatabaseError unless a database exists: only a migration creates one. */
+export function checkExists(file: string): void {
+  let stats: Stats | undefined
+  try {
+    stats = statSync(file, { throwIfNoEntry: false })
+  } catch (error) {
+    throw toDatabaseError(error, file)
+  }
+  if (stats) return
+  throw new DatabaseError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
 }
 
 /** Turns any error met while using `file` into a DatabaseError, with the error as its cause. */
