@@ -15,8 +15,7 @@ import type { Service } from './service.ts'
 import type { Settings } from './settings/settings.ts'
 
 /**
- * Creates the Express app. Its order is that of the checks: path 404, method 405, token 401, scope 403, rate 429, size 413,
- * media type 415, body 400.
+ * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
 export function createApp(service: Service, settings: Settings, logger: Logger): Express {
   const { database, plants, cursors, loadShedding, responseMemory } = service

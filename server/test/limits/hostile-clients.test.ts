@@ -121,6 +121,22 @@ describe('bodies', () => {
   })
 })
 
+test('a body in chunks of one byte is read in many turns of the event loop, which others have meanwhile', async () => {
+  await using server = await startTestServer()
+  const socket = await openSocket(server.url)
+  // 2.4 MB, of which Node.js hands over 64 kB at a time.
+  socket.write(withToken(postHead({ 'Transfer-Encoding': 'chunked' }), server.token) + '1\r\n \r\n'.repeat(400_000))
+  socket.end('0\r\n\r\n')
+  let turns = 0
+  const count = () => {
+    turns++
+    if (!socket.closed) setImmediate(count)
+  }
+  count()
+  expect(await readStatus(socket)).toBe(400)
+  expect(turns).toBeGreaterThanOrEqual(36)
+})
+
 describe('shares', () => {
   test('one address cannot take the whole queue of pipelined requests', async () => {
     await using server = await startTestServer()

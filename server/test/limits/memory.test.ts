@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openConnection } from '../helpers/wire/connection.ts'
 import { createPlant, listPlants } from '../helpers/wire/requests.ts'
 
-if (!isLong) console.log('The memory of a server is not tested: set PLANT_STORE_LONG_TESTS=1 for that.')
-
 const MINUTE = 60_000
 /** At least this long, and on a busy machine as long as the requests take. */
 const MIN_DURATION = 2 * MINUTE
 const MIN_REQUESTS = 120_000
 
-test.runIf(isLong)('memory has no trend', { timeout: 15 * MINUTE }, async () => {
+test('memory has no trend', { timeout: 15 * MINUTE }, async () => {
   const { server, token } = await startWithToken(temporaryFolder(), 'memory', { ADMIN_PORT: '0' })
   const begin = performance.now()
   const samples: { heap: number; resident: number }[] = []
