@@ -33,11 +33,6 @@ export function explainIgnored(url: string): string | undefined {
     : undefined
 }
 
-/** Returns whether a DATABASE_URL that `databaseUrl` has checked contains a password. */
-export function hasPassword(url: string): boolean {
-  return isPostgresqlUrl(url) && readServerAddress(url).password !== undefined
-}
-
 /** Names the engine and the database of a DATABASE_URL that `databaseUrl` has checked, without user and password. */
 export function nameDatabase(url: string): string {
   if (!isPostgresqlUrl(url)) return `sqlite ${databaseFile(url)}`

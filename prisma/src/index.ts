@@ -20,7 +20,7 @@ export {
   type Tokens,
 } from './database.ts'
 export { DatabaseError } from './database-error.ts'
-export { databaseUrl, explainIgnored, hasPassword, nameDatabase } from './database-url.ts'
+export { databaseUrl, explainIgnored, nameDatabase } from './database-url.ts'
 export {
   backupDatabase,
   checkMigrated,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
-import { backupDatabase, DatabaseError, databaseUrl, explainIgnored, hasPassword } from '../../src/index.ts'
+import { backupDatabase, DatabaseError, databaseUrl, explainIgnored } from '../../src/index.ts'
 import { describeDatabase, readServerAddress } from '../../src/postgresql/connection/server-address.ts'
 
 /** A URL without a host, with a port. */
@@ -116,14 +116,9 @@ describe('for any text', () => {
         const [u, p, d] = [user, password, database].map(encodeURIComponent)
         const url = `postgresql://${u}:${p}@h/${d}`
         expect(readServerAddress(url)).toMatchObject({ host: 'h', user, password, database })
-        expect(hasPassword(url)).toBe(true)
       }),
     )
   })
-})
-
-test.each(['file:./plants.db', 'postgresql://user@h/d', 'postgresql://h/d'])('%s has no password', (url) => {
-  expect(hasPassword(url)).toBe(false)
 })
 
 test('a backup says where the tools of PostgreSQL are described, without the password', async () => {
