@@ -2,8 +2,8 @@ import { isatty } from 'node:tty'
 import pino, { type Logger } from 'pino'
 import { logOutput } from './log-output.ts'
 
-/** The longest line that is written as it is, in characters: Docker splits lines of more than 16 KiB. */
-const MAX_LINE = 8_000
+/** The longest line that is written as it is, in bytes: Docker splits lines of more than 16 KiB. */
+const MAX_LINE = 16_000
 /** How much is kept of a text in a longer line, in characters. */
 const MAX_TEXT = 1_000
 /** What JSON does not escape, and a program that reads lines, or a terminal, may take for a control character. */
@@ -51,7 +51,7 @@ async function createPrettyFormat(): Promise<(line: string) => string> {
 
 /** Cuts long texts in a line, such as an error of the database that repeats a plant, and escapes control characters. */
 function sanitize(line: string): string {
-  const short = line.length <= MAX_LINE ? line : `${JSON.stringify(mapTexts(line, shorten))}\n`
+  const short = Buffer.byteLength(line) <= MAX_LINE ? line : `${JSON.stringify(mapTexts(line, shorten))}\n`
   return short.replace(CONTROL_CHARACTERS, escapeAll)
 }
 
