@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
@@ -24,6 +24,8 @@ const MAX_QUEUED = 1_000
 /** How often unread responses are checked, in milliseconds. */
 const INTERVAL = 500
 const MEBIBYTE = 2 ** 20
+/** So many chunks of a body are read in a turn of the event loop, and what came with them. */
+const CHUNKS_PER_TURN = 256
 
 /** What is known of an open connection. */
 interface Connection {
@@ -38,6 +40,33 @@ interface Connection {
   last: ServerResponse | undefined
   /** More came than may wait, so `last` is the last response of the connection. */
   full: boolean
+}
+
+/**
+ * Lets a body in many chunks give other connections their turn, also one that is not used: Node.js reads up to 2 MB of a
+ * connection in a turn of the event loop, which takes a second where each chunk has one byte. These are methods of such a
+ * request only, since in its class they slow every request down.
+ */
+function readInTurns(request: IncomingMessage): void {
+  const push = request.push.bind(request)
+  const read = request._read.bind(request)
+  let chunks = 0
+  let waits = false
+  request.push = (chunk, encoding) => {
+    const more = push(chunk, encoding)
+    if (++chunks % CHUNKS_PER_TURN !== 0) return more
+    waits = true
+    request.socket.pause()
+    setImmediate(() => {
+      waits = false
+      request.socket.resume()
+    })
+    return false
+  }
+  // Node.js calls it where more may be read, which would resume the connection.
+  request._read = (size) => {
+    if (!waits) read(size)
+  }
 }
 
 /**
@@ -122,6 +151,7 @@ export function createConnections(
     },
 
     receive(request, response) {
+      if (request.headers['transfer-encoding'] !== undefined) readInTurns(request)
       // Node.js gives a response its socket when it is its turn.
       if (response.socket) return begin(request, response)
       const connection = open.get(request.socket)

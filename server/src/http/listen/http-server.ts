@@ -35,8 +35,6 @@ export interface HttpServer {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024
-/** So many chunks of a body are read in a turn of the event loop, and what came with them. */
-const CHUNKS_PER_TURN = 256
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
 const LATE_CHECK_INTERVAL = 1_000
 
@@ -108,8 +106,6 @@ const COMMON = COMMON_HEADERS.flat()
  * - They have Express's methods. Express would replace the prototypes of every request and response, and V8 stops
  *   optimizing objects whose prototype changes (https://github.com/expressjs/express/issues/5998).
  * - Common headers are written with the others: calling `setHeader` for each takes longer than the rest of the head.
- * - A body in many chunks gives other connections their turn, also one that is not used: Node.js reads up to 2 MB of a
- *   connection in a turn of the event loop, which takes a second where each chunk has one byte.
  * - The end of a response is seen without a listener: the first listeners of a response make its table of events grow.
  *
  * @param onEnd called once the whole response is handed over to its connection
@@ -117,26 +113,6 @@ const COMMON = COMMON_HEADERS.flat()
 function createMessageClasses(onEnd: (response: ServerResponse) => void) {
   class Request extends IncomingMessage {
     requestId = ''
-    chunks = 0
-    waits = false
-
-    /** Takes a chunk of the body, or null at its end. */
-    override push(chunk: unknown, encoding?: BufferEncoding): boolean {
-      const more = super.push(chunk, encoding)
-      if (++this.chunks % CHUNKS_PER_TURN !== 0) return more
-      this.waits = true
-      this.socket.pause()
-      setImmediate(() => {
-        this.waits = false
-        this.socket.resume()
-      })
-      return false
-    }
-
-    /** Node.js calls it where the body may be read further, which would resume the connection. */
-    override _read(size: number): void {
-      if (!this.waits) super._read(size)
-    }
   }
 
   class Response<Message extends IncomingMessage> extends ServerResponse<Message> {
@@ -164,7 +140,7 @@ function createMessageClasses(onEnd: (response: ServerResponse) => void) {
     adopt(app: Express): void {
       Object.setPrototypeOf(Request.prototype, app.request)
       Object.setPrototypeOf(Response.prototype, app.response)
-      app.request = Request.prototype as unknown as typeof app.request
+      app.request = Request.prototype as typeof app.request
       app.response = Response.prototype as typeof app.response
     },
   }
