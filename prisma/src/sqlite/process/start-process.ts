@@ -21,7 +21,7 @@ type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]
 
 /** How to run an operation. */
 interface RunOptions {
-  /** How long to wait for the result, in milliseconds; then all fail, immediately, until it is there. Default: for ever. */
+  /** How long to wait for the result, in milliseconds; until it is there, those after it fail immediately. Default: for ever. */
   patience?: number
   /** Kills the process. The operation fails with the signal's reason once it has ended. */
   signal?: AbortSignal | undefined
@@ -93,8 +93,10 @@ export function startProcess(): DatabaseProcess {
       if (pending.length === 0) keepRunning('ref')
       pending.push(operation)
       const expire = () => {
-        operation.isLate = pending.includes(operation)
-        if (operation.isLate) for (const { reject } of pending) reject(lateError())
+        const position = pending.indexOf(operation)
+        operation.isLate = position >= 0
+        // Those behind it wait for it too. Those before it may wait longer, such as the opening after a restart.
+        if (operation.isLate) for (const { reject } of pending.slice(position)) reject(lateError())
       }
       const wait = () => {
         // Where it was this process that was busy, the outcome is read first.
