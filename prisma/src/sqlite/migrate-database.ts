@@ -10,11 +10,8 @@ import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
 import { checkExists, toDatabaseError } from './connection/errors.ts'
 import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
-import { type MigrationTarget, migrateFile } from './process/migrate-file.ts'
+import { MIGRATION_PATIENCE, type MigrationTarget, migrateFile } from './process/migrate-file.ts'
 import { withProcess } from './process/start-process.ts'
-
-/** How long to wait for another process that is migrating the same file, in milliseconds. */
-const PATIENCE = 60_000
 
 /** Migrates a SQLite file, in a process of its own where `onPending` is given: SQLite would block the event loop. */
 export async function migrateDatabase(
@@ -29,7 +26,7 @@ export async function migrateDatabase(
     // SQLite opens a file that it may not write to, and fails only at the first write.
     accessSync(file, constants.R_OK | constants.W_OK)
     accessSync(path.dirname(file), constants.W_OK)
-    const pending = await findPending(target, { patience: PATIENCE, signal })
+    const pending = await findPending(target, { patience: MIGRATION_PATIENCE, signal })
     if (pending.length === 0) return { applied: [] }
     if (!onPending) return { applied: await migrateFile(target) }
     onPending(pending.map(({ name }) => name))

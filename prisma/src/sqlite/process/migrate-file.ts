@@ -8,7 +8,7 @@ import { withConnection } from '../connection/connect.ts'
 import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 
 /** How long to wait for another process that uses the same file, in milliseconds. */
-const PATIENCE = 60_000
+export const MIGRATION_PATIENCE = 60_000
 
 /** What to migrate. */
 export interface MigrationTarget {
@@ -26,7 +26,7 @@ export function migrateFile({ file, migrations }: MigrationTarget): Promise<stri
   // What is not committed is undone by closing the connection.
   return withConnection(file, async (connection) => {
     const execute = (script: string) =>
-      retryWhileBusy(() => connection.executeScript(script), { patience: PATIENCE }, file)
+      retryWhileBusy(() => connection.executeScript(script), { patience: MIGRATION_PATIENCE }, file)
     // Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them.
     await connection.executeScript('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
     await execute('BEGIN IMMEDIATE')
