@@ -47,7 +47,7 @@ function indentJson(text) {
  * the lines of a terminal. Swagger UI would send `Bearer Bearer pst_...`.
  */
 function sendToken(request) {
-  const pasted = String(request.headers.Authorization).replace(/\s|bearer/gi, '')
+  const pasted = String(request.headers.Authorization).replace(/\bbearer\s|\s/gi, '')
   const [token] = /pst_\w+|[\w-]+\.[\w-]+\.[\w-]+/.exec(pasted) ?? []
   if (token) request.headers.Authorization = `Bearer ${token}`
   return request
