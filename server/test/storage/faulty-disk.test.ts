@@ -24,7 +24,6 @@ import { readDatabase } from '../helpers/storage/read-database.ts'
 vi.setConfig({ testTimeout: 60_000 })
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const whyNoDisk = whyNoSmallDisk()
-if (whyNoDisk) console.log(`A full disk is not tested, since none can be mounted here: ${whyNoDisk}`)
 const [program = '', ...version] = commandLine(['--version'])
 // Root may search every folder.
 const whyNoOtherUser = whyImpossible(() => execFileSync(program, version, { ...postgresqlUser, stdio: 'pipe' }))

@@ -16,7 +16,6 @@ import { expectUnavailable, type Load, PATIENCE, readiness, startLoad } from '..
 vi.setConfig({ testTimeout: 240_000 })
 
 const whyNoDisk = whyNoSmallDisk()
-if (whyNoDisk) console.log(`A full disk of PostgreSQL is not tested, since none can be mounted here: ${whyNoDisk}`)
 
 async function startCluster(options?: Parameters<typeof startPostgresql>[0]): Promise<PostgresqlServer> {
   const postgresql = await startPostgresql(options)

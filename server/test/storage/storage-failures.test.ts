@@ -41,7 +41,6 @@ vi.setConfig({ testTimeout: 300_000 })
 const PROMPT = 2_000
 
 const whyNoDisk = whyNoSmallDisk()
-if (whyNoDisk) console.log(`A full disk is not tested, since none can be mounted here: ${whyNoDisk}`)
 const whyNotImmutable = whyImpossible(tryImmutable)
 if (whyNotImmutable) console.log(`A read-only file is not tested, since none can be made here: ${whyNotImmutable}`)
 

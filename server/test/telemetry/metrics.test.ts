@@ -15,7 +15,6 @@ import { listPlants, postHead, withToken } from '../helpers/wire/requests.ts'
 
 const DURATION_COUNT = 'http_server_request_duration_seconds_count'
 const whyNoDisk = whyNoSmallDisk()
-if (whyNoDisk) console.log(`Metrics of a full disk are not tested, since none can be mounted here: ${whyNoDisk}`)
 
 /** Names the series of requests that one combination of labels has. */
 function requests(method: string, route: string, status: number | '', errorType: number | string = ''): string {

@@ -16,9 +16,11 @@ export function whyImpossible(attempt: () => unknown): string | undefined {
   }
 }
 
-/** Returns why no disk can be mounted here, in a line; undefined if one can. */
+/** Returns why no disk can be mounted here, in a line, and prints it; undefined if one can. */
 export function whyNoSmallDisk(): string | undefined {
-  return whyImpossible(() => unmount(mountSmallDisk()))
+  const reason = whyImpossible(() => unmount(mountSmallDisk()))
+  if (reason) console.log(`A full disk is not tested, since none can be mounted here: ${reason}`)
+  return reason
 }
 
 /** Mounts a disk of 8 MB and returns its folder. */
