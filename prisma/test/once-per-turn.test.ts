@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { type Database, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { oncePerTurn } from '../src/shared/once-per-turn.ts'
+
+const HASH = 'a'.repeat(64)
 
 /** Reads that end when the test says so. */
 function startReads() {
@@ -49,22 +51,31 @@ test('an error fails the requests of its turn, and no later one', async () => {
   expect(await next).toBe('found')
 })
 
-test('looking a token up for many requests at the same time takes one connection', async () => {
+test('a read that fails alone fails only those who asked for it', async () => {
+  const read = oncePerTurn<string>(async (keys) =>
+    keys.map((key) => (key === 'bad' ? Promise.reject(new Error('no response')) : Promise.resolve(`of ${key}`))),
+  )
+  const [bad, good] = await Promise.allSettled(['bad', 'good'].map(read))
+  expect([bad?.status, good]).toEqual(['rejected', { status: 'fulfilled', value: 'of good' }])
+})
+
+const sharedReads: [string, (database: Database, request: number) => Promise<unknown>][] = [
+  ['a token', ({ tokens }, request) => tokens.find(request % 2 ? HASH : 'none')],
+  ['a page', ({ plants }) => plants.list('alice', { limit: 2 })],
+]
+
+test.each(sharedReads)('reading %s for many requests at the same time takes one connection', async (_name, read) => {
   const server = await startPostgresql()
   onTestFinished(() => server.remove())
-  const url = server.url('tokens')
+  const url = server.url('reads')
   await migrateDatabase(url)
-  const { tokens, close } = await openDatabase(`${url}?application_name=lookups`)
-  onTestFinished(() => close())
-  const hash = 'a'.repeat(64)
-  await tokens.create({ id: '1', hash, account: 'alice', scopes: ['read'], label: null, expiresAt: null })
-  const lookups = Array.from({ length: 64 }, async (_, request) => {
+  const database = await openDatabase(`${url}?application_name=reads`)
+  onTestFinished(() => database.close())
+  const reads = Array.from({ length: 64 }, async (_, request) => {
     // One after the other, as requests arrive within a turn: Prisma Client would combine those of one tick.
     for (let tick = 0; tick < request; tick++) await new Promise<void>((resolve) => process.nextTick(resolve))
-    return tokens.find(request % 2 ? hash : 'none')
+    return read(database, request)
   })
-  const found = await Promise.all(lookups)
-  expect(new Set(found.map((token) => token?.account))).toEqual(new Set(['alice', undefined]))
-  const connections = `SELECT FROM pg_stat_activity WHERE application_name = 'lookups'`
-  expect(await query(url, connections)).toHaveLength(1)
+  await Promise.all(reads)
+  expect(await query(url, `SELECT FROM pg_stat_activity WHERE application_name = 'reads'`)).toHaveLength(1)
 })

@@ -8,12 +8,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
  * @param run returns a result for each key, in order
  */
 export function oncePerTurn<Result>(
-  run: (keys: readonly string[]) => Promise<readonly Result[]>,
+  run: (keys: readonly string[]) => Promise<readonly (Result | Promise<Result>)[]>,
 ): (key: string) => Promise<Result> {
   let results = new Map<string, Promise<Result>>()
-  let all: Promise<readonly Result[]> | undefined
+  let all: Promise<readonly (Result | Promise<Result>)[]> | undefined
 
-  async function runAfterTurn(): Promise<readonly Result[]> {
+  async function runAfterTurn(): ReturnType<typeof run> {
     await nextTurn()
     const keys = [...results.keys()]
     results = new Map()
@@ -26,7 +26,7 @@ export function oncePerTurn<Result>(
     if (known) return known
     const position = results.size
     all ??= runAfterTurn()
-    const result = all.then((list) => list[position] as Result)
+    const result = all.then((list) => list[position] as Result | Promise<Result>)
     results.set(key, result)
     return result
   }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KnownList, ListChange, Plants, Retry } from '../database.ts'
+import { oncePerTurn } from './once-per-turn.ts'
 import type { Sql } from './sql.ts'
 
 /** The SQL of an engine for plants. Parameters are `$1`, `$2` and so on; every statement may run twice. */
@@ -58,6 +59,14 @@ export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry
     return { json, last: Number(last), more: Boolean(more) }
   }
 
+  /** Selects the beginning of a list or a page: once for all requests of a turn that ask for the same. */
+  const selectFirst = oncePerTurn<Piece>(async (keys) =>
+    keys.map((key) => {
+      const [account, after, limit] = JSON.parse(key) as [string, number, number]
+      return selectPiece(account, after, NO_END, limit)
+    }),
+  )
+
   async function selectLast(account: string): Promise<number> {
     const [row] = await retry(() => sql.query<[Integer]>(statements.selectLast, account))
     return Number(row?.[0])
@@ -85,7 +94,7 @@ export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry
     },
 
     async list(account, { limit, after = 0 } = {}) {
-      const first = await selectPiece(account, after, NO_END, limit ?? MAX_PIECE_PLANTS)
+      const first = await selectFirst(JSON.stringify([account, after, limit ?? MAX_PIECE_PLANTS]))
       const isPage = limit !== undefined
       const last = isPage || !first.more ? first.last : await selectLast(account)
       const read = (from: number, plants: number) => selectPiece(account, from, last, plants)

@@ -70,6 +70,24 @@ test('lists are the JSON text of the plants, byte for byte, whole and page by pa
   )
 }, 60_000)
 
+test('lists and pages that are requested at the same time are each what was asked for', async () => {
+  const [account, other] = [newAccount(), newAccount()]
+  await database.plants.insert([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(other, 'x')])
+  const { last: after } = await database.plants.list(account, { limit: 1 })
+  const requests = [{}, { limit: 2 }, { limit: 2 }, { limit: 2, after }, { limit: 1, after }]
+  const lists = await Promise.all([
+    ...requests.map((range) => database.plants.list(account, range)),
+    database.plants.list(other, { limit: 2 }),
+  ])
+  const names = lists.map(async ({ pieces }) =>
+    JSON.parse(await textOf(pieces))
+      .map(({ name }: PlantRow) => name)
+      .join(''),
+  )
+  expect(await Promise.all(names)).toEqual(['abc', 'ab', 'ab', 'bc', 'b', 'x'])
+  expect(lists.map(({ more }) => more)).toEqual([false, true, true, false, true, false])
+})
+
 test('an empty list ends at 0, whole and page by page, so that plants after it are a change', async () => {
   const account = newAccount()
   for (const range of [{}, { limit: 5 }, { limit: 5, after: 7 }]) {
