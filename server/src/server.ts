@@ -2,7 +2,6 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
-import { createApp } from './app.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
 import { createHttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
@@ -90,6 +89,8 @@ export async function startServer(
       notReady = 'The server is migrating the database.'
     }
     await migrate(databaseUrl, { logger, migrationsFolder, signal }, migrating)
+    // Loaded while the database opens, for which a process is started.
+    const loadingApp = import('./app.ts')
     service = await openService(settings, logger, signal)
     if (admin) {
       // Loaded only if a port shows them.
@@ -97,6 +98,7 @@ export async function startServer(
       const isReady = async () => (await whyNotReady()) === undefined
       metrics = createMetrics({ service, settings, isReady, openConnections: http.openConnections })
     }
+    const { createApp } = await loadingApp
     http.use(createApp(service, settings, logger), service.loadShedding.release)
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
