@@ -39,6 +39,8 @@ export type Scenario = (progress: (line: string) => void) => Promise<Row[]>
 /** The load on each contender. */
 export interface Plan {
   kind: Kind
+  /** What is listed, see `Load`. */
+  paths?: readonly string[]
   connections: number
   /** How many requests a round sends to a contender of this name, if their number is exact. */
   requests(name: string): number
@@ -134,13 +136,14 @@ async function playRound(contender: Contender, plan: Plan, first: Round | undefi
 }
 
 async function putLoad({ name, port, token }: Contender, plan: Plan): Promise<LoadResult> {
-  const { kind, connections } = plan
+  const { kind, paths, connections } = plan
   const firstId = nextId
   nextId += IDS_PER_ROUND
   return await runLoad({
     port,
     token,
     kind,
+    paths,
     connections,
     seconds: ROUND_SECONDS,
     requests: plan.requests(name),

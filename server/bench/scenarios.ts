@@ -1,16 +1,14 @@
-import { type ContenderName, startContender } from './contender.ts'
+import { type Contender, type ContenderName, startContender } from './contender.ts'
 import { createDatabase, type Engine, postgresqlTime } from './database.ts'
 import { listMillion } from './list-million.ts'
 import type { Kind } from './load/load.ts'
-import { type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
+import { judge, type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
 import { slowDisk } from './slow-disk.ts'
 import { startTime } from './start-time.ts'
 
 const ROUNDS = 5
 /** A floor that uses less of its core waits for requests. */
 const MIN_BUSY = 0.95
-/** Newer versions of Node.js spend less outside of this server, so they have higher goals. */
-const IS_NODE_24 = Number(process.versions.node.split('.')[0]) >= 24
 
 interface Comparison {
   what: string
@@ -90,6 +88,46 @@ function describe({ rate, rateRatio, cpu, cpuRatio, databaseCpu, busy, p50, p99,
   ].join(', ')
 }
 
+const PAGES = 64
+
+/** The CPU time of a page: the first one, which all clients ask for, and pages of which each client asks for another. */
+function pages(engine: Engine, limit: number, maxCpu?: number): Scenario {
+  return async (progress) => {
+    const database = await createDatabase(PAGES * limit, progress, engine)
+    const contender = await startContender('plant-store', database.token, { DATABASE_URL: database.url })
+    const plan = { kind: 'list' as const, connections: 64, requests: () => 20_000, rounds: ROUNDS }
+    const first = `/plants?limit=${limit}`
+    try {
+      const [same] = await playRounds([contender], { ...plan, paths: [first] }, progress)
+      const [other] = await playRounds([contender], { ...plan, paths: await findPages(contender, first) }, progress)
+      if (!same || !other) throw new Error('nothing was measured')
+      const toFigure = ({ cpu }: Measure) => ({ value: cpu, digits: 0, unit: 'us CPU', max: maxCpu })
+      const what = `${engine === 'sqlite' ? 'SQLite' : 'PostgreSQL'}: a page of ${limit}, 64 connections`
+      return [
+        judge({ what, ...toFigure(same), detail: describe(same) }),
+        judge({ what: '  each another page', ...toFigure(other), detail: describe(other) }),
+      ]
+    } finally {
+      await contender.stop()
+      await database.remove()
+    }
+  }
+}
+
+/** Follows the links from a page to the last one, and returns their paths. */
+async function findPages({ port, token }: Contender, first: string): Promise<string[]> {
+  const paths = []
+  for (let path: string | undefined = first; path; ) {
+    paths.push(path)
+    const { headers } = await fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const [, query] = /<(.*)>/.exec(headers.get('link') ?? '') ?? []
+    path = query && `/plants${query}`
+  }
+  return paths
+}
+
 /** The rate of creating with a million plants stored, against an empty store. */
 const createWithMillion: Scenario = async (progress) => {
   const databases = [await createDatabase(0), await createDatabase(1_000_000, progress)]
@@ -117,7 +155,7 @@ export const scenarios: Record<string, Scenario> = {
     connections: 64,
     plants: 100,
     names: ['floor', 'plant-store', 'naive'],
-    goal: IS_NODE_24 ? 0.65 : 0.55,
+    goal: 0.7,
     requests: 100_000,
   }),
   create: compare({
@@ -126,7 +164,7 @@ export const scenarios: Record<string, Scenario> = {
     connections: 64,
     plants: 0,
     names: ['floor', 'plant-store', 'plain-sqlite', 'naive'],
-    goal: IS_NODE_24 ? 0.45 : 0.4,
+    goal: 0.52,
     requests: 30_000,
   }),
   mixed: compare({
@@ -147,6 +185,8 @@ export const scenarios: Record<string, Scenario> = {
     goal: 0.6,
     requests: 5_000,
   }),
+  'page-20': pages('sqlite', 20, 120),
+  'page-100': pages('sqlite', 100, 180),
   million: createWithMillion,
   'list-million': listMillion('sqlite'),
   start: startTime,
@@ -158,7 +198,7 @@ export const scenarios: Record<string, Scenario> = {
     connections: 64,
     plants: 100,
     names: ['floor', 'plant-store', 'naive'],
-    goal: IS_NODE_24 ? 0.45 : 0.4,
+    goal: 0.45,
     requests: 30_000,
     engine: 'postgresql',
   }),
@@ -168,7 +208,7 @@ export const scenarios: Record<string, Scenario> = {
     connections: 64,
     plants: 0,
     names: ['floor', 'plant-store', 'naive'],
-    goal: IS_NODE_24 ? 0.35 : 0.3,
+    goal: 0.35,
     requests: 30_000,
     engine: 'postgresql',
   }),
@@ -182,5 +222,7 @@ export const scenarios: Record<string, Scenario> = {
     requests: 5_000,
     engine: 'postgresql',
   }),
+  'postgresql-page-20': pages('postgresql', 20),
+  'postgresql-page-100': pages('postgresql', 100),
   'postgresql-list-million': listMillion('postgresql'),
 }

@@ -18,6 +18,8 @@ export interface Load {
   readonly port: number
   readonly token: string
   readonly kind: Kind
+  /** What is listed, one after the other. Default: the whole list. */
+  readonly paths?: readonly string[] | undefined
   readonly connections: number
   /** How long a load of wrk takes, in seconds. */
   readonly seconds: number
@@ -52,7 +54,15 @@ export function loadGenerator(): string {
   return existsSync(WRK) ? 'wrk' : 'load/sockets.ts'
 }
 
-async function runWrk({ port, token, kind, connections, seconds, firstId }: Load): Promise<LoadResult> {
+async function runWrk({
+  port,
+  token,
+  kind,
+  paths = ['/plants'],
+  connections,
+  seconds,
+  firstId,
+}: Load): Promise<LoadResult> {
   const parameters = [
     '-t1',
     `-c${connections}`,
@@ -63,7 +73,7 @@ async function runWrk({ port, token, kind, connections, seconds, firstId }: Load
     here('wrk.lua'),
     `http://127.0.0.1:${port}`,
   ]
-  const env = { LOAD_KIND: kind, LOAD_TOKEN: token, LOAD_FIRST_ID: String(firstId) }
+  const env = { LOAD_KIND: kind, LOAD_PATHS: paths.join(' '), LOAD_TOKEN: token, LOAD_FIRST_ID: String(firstId) }
   return await run(WRK, parameters, env)
 }
 

@@ -11,9 +11,17 @@ const MIXED_WRITE_EVERY = 10
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
 
-function measure({ port, token, kind, connections, requests, firstId }: Load): Promise<LoadResult> {
+function measure({
+  port,
+  token,
+  kind,
+  paths = ['/plants'],
+  connections,
+  requests,
+  firstId,
+}: Load): Promise<LoadResult> {
   const head = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`
-  const list = Buffer.from(`GET /plants HTTP/1.1\r\n${head}\r\n`)
+  const lists = paths.map((path) => Buffer.from(`GET ${path} HTTP/1.1\r\n${head}\r\n`))
   const latencies = new Float64Array(requests)
   let sent = 0
   let done = 0
@@ -21,7 +29,8 @@ function measure({ port, token, kind, connections, requests, firstId }: Load): P
 
   function nextRequest(): Buffer {
     const number = sent++
-    if (kind === 'list' || (kind === 'mixed' && number % MIXED_WRITE_EVERY !== 0)) return list
+    const list = lists[number % lists.length]
+    if (list && (kind === 'list' || (kind === 'mixed' && number % MIXED_WRITE_EVERY !== 0))) return list
     const body = `{"id":${firstId + number},"name":"Monstera deliciosa ${number}","tag":"aroid"}`
     return Buffer.from(
       `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,

@@ -4,13 +4,15 @@ local kind = os.getenv("LOAD_KIND")
 local id = tonumber(os.getenv("LOAD_FIRST_ID"))
 local headers = { Authorization = "Bearer " .. os.getenv("LOAD_TOKEN"), ["Content-Type"] = "application/json" }
 
+local lists = {}
+
 function init()
-  if kind == "list" then list = wrk.format("GET", "/plants", headers) end
+  for path in os.getenv("LOAD_PATHS"):gmatch("%S+") do table.insert(lists, wrk.format("GET", path, headers)) end
 end
 
 function request()
-  if list then return list end
   id = id + 1
+  if kind == "list" then return lists[id % #lists + 1] end
   local body = string.format('{"id":%d,"name":"Monstera deliciosa %d","tag":"aroid"}', id, id)
   return wrk.format("POST", "/plants", headers, body)
 end
