@@ -29,3 +29,4 @@ export {
   openDatabase,
 } from './engine.ts'
 export { oncePerTurn } from './shared/once-per-turn.ts'
+export { maxPageBytes } from './shared/plants.ts'

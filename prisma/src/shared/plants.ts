@@ -25,6 +25,11 @@ export interface PlantStatements {
 
 /** A piece of more than one plant has at most this many bytes of text. */
 const MAX_PIECE_BYTES = 2 ** 20
+/**
+ * The first piece of a page has only plants of at most this many bytes of text, so that a page needs little memory until it
+ * is known to need more. A list without such a piece begins with the bracket alone.
+ */
+const MAX_SHORT_BYTES = 2 ** 10
 /** A piece has at most this many plants. */
 const MAX_PIECE_PLANTS = 4_096
 /** Up to this many new plants are read together with what else has changed in a list. */
@@ -48,11 +53,21 @@ interface Piece {
   readonly more: boolean
 }
 
+/** Returns how many bytes of text the first piece of a page has at most, without what JSON adds. */
+export function maxPageBytes(limit: number): number {
+  return limit * Math.min(MAX_SHORT_BYTES, Math.floor(MAX_PIECE_BYTES / limit))
+}
+
 /** Creates the plants of a database. */
 export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry): Plants {
-  async function selectPiece(account: string, after: number, end: number, limit: number): Promise<Piece> {
+  async function selectPiece(
+    account: string,
+    after: number,
+    end: number,
+    limit: number,
     // A plant alone may have any length.
-    const maxBytes = limit === 1 ? NO_END : Math.floor(MAX_PIECE_BYTES / limit)
+    maxBytes: number = limit === 1 ? NO_END : Math.floor(MAX_PIECE_BYTES / limit),
+  ): Promise<Piece> {
     const values = [account, after, end, limit, maxBytes]
     const [row] = await retry(() => sql.query<PieceRow>(statements.selectPiece, ...values))
     const [json = null, last = 0, more = false] = row ?? []
@@ -63,7 +78,7 @@ export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry
   const selectFirst = oncePerTurn<Piece>(async (keys) =>
     keys.map((key) => {
       const [account, after, limit] = JSON.parse(key) as [string, number, number]
-      return selectPiece(account, after, NO_END, limit)
+      return selectPiece(account, after, NO_END, limit, maxPageBytes(limit) / limit)
     }),
   )
 
@@ -126,6 +141,11 @@ async function* readPieces(
 ): AsyncGenerator<string, undefined> {
   let position = after
   let opening = '['
+  if (piece.last > 0 && piece.json === null) {
+    yield opening
+    opening = ''
+    piece = await read(position, limit)
+  }
   while (piece.last > 0) {
     if (piece.json === null) {
       limit = Math.ceil(limit / 8)

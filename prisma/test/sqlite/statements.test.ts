@@ -22,12 +22,21 @@ test('a page and a short list are one statement, and only the plants of the acco
     for await (const piece of (await plants.list('alice', range)).pieces) expect(piece).toMatch(/^\[.*\]$/)
     expect(statements.splice(0).map(([statement]) => statement)).toEqual([plantStatements.selectPiece])
   }
+  // Once for all that ask for the same at the same time.
+  await Promise.all([20, 20, 5, 20].map((limit) => plants.list('alice', { limit })))
+  expect(statements.splice(0).map(([, , , , limit]) => limit)).toEqual([20, 5])
   // The size of the text is limited: where plants are long, a page is read in pieces.
   await plants.insert([plant(30, 'x'.repeat(600_000)), plant(31, 'y'.repeat(600_000))])
-  const { pieces } = await plants.list('alice', { limit: 2, after: 30 })
-  const lengths: number[] = []
-  for await (const piece of pieces) lengths.push(piece.length)
-  expect(lengths).toEqual([600_012, 600_013])
+  await plants.insert([32, 33].map((id) => plant(id, 'z'.repeat(1_025))))
+  for (const [after, lengths] of [
+    [30, [1, 600_011, 600_013]],
+    [32, [1, 2_074]],
+  ] as const) {
+    const pieces: string[] = []
+    for await (const piece of (await plants.list('alice', { limit: 2, after })).pieces) pieces.push(piece)
+    expect(pieces.map(({ length }) => length)).toEqual(lengths)
+    expect(JSON.parse(pieces.join(''))).toHaveLength(2)
+  }
   await plants.changes([{ account: 'alice', last: 0 }])
 
   for (const [statement, ...values] of statements) {

@@ -1,3 +1,4 @@
+import { maxPageBytes } from '@plant-store/prisma'
 import { Failure, shed } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Rejection } from '../telemetry/events.ts'
@@ -144,12 +145,7 @@ export function createResponseMemory({
     },
 
     read: (reader, limit, task) =>
-      read(
-        reader,
-        sizeOf(limit === undefined ? MAX_CHARACTERS + piece : Math.min(piece, limit * bodyLimit)),
-        true,
-        task,
-      ),
+      read(reader, sizeOf(limit === undefined ? MAX_CHARACTERS + piece : maxPageBytes(limit)), true, task),
 
     readNext: (reader, task) => read(reader, sizeOf(piece), false, task),
 

@@ -21,7 +21,7 @@ test('pages that wait for a slow database get their turn, and what does not fit 
   const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
   const database = new EventEmitter().setMaxListeners(50)
   const readPages = (count: number) =>
-    Array.from({ length: count }, () => memory.read(reader, 20, () => once(database, 'response')))
+    Array.from({ length: count }, () => memory.read(reader, 1_000, () => once(database, 'response')))
   const pages = readPages(22)
   await pass(11_000)
   database.emit('response')
@@ -30,7 +30,7 @@ test('pages that wait for a slow database get their turn, and what does not fit 
   await Promise.all(pages)
 
   const slow = readPages(11)
-  const rejected = expect(memory.read(reader, 20, async () => 'read')).rejects.toThrow('The database is slow')
+  const rejected = expect(memory.read(reader, 1_000, async () => 'read')).rejects.toThrow('The database is slow')
   await pass(12_001)
   await rejected
   database.emit('response')
@@ -53,22 +53,21 @@ test('reads that wait for room continue when another ends, without a timer', asy
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
   let read = 0
-  const pages = Array.from({ length: 64 }, () => memory.read(reader, 20, async () => ++read))
+  const pages = Array.from({ length: 64 }, () => memory.read(reader, 1_000, async () => ++read))
   expect(await Promise.all(pages)).toHaveLength(64)
   expect(vi.getTimerCount()).toBe(0)
 
   const release = memory.hold(reader.account, 64 * MEBIBYTE)
-  const page = memory.read(reader, 20, async () => 'page')
+  const page = memory.read(reader, 1_000, async () => 'page')
   release()
   expect(await page).toBe('page')
 })
 
 test.each([
-  ['a page of short plants, as many characters as its bodies had bytes', 16 * 1024, 20, 960 * 1024],
-  ['a page of long plants, one piece', MEBIBYTE, 20, 3 * MEBIBYTE],
-  ['a page of very long plants, one of them', 2 * MEBIBYTE, 20, 6 * MEBIBYTE],
-  ['a whole list, what could be cached and a piece', MEBIBYTE, undefined, 6 * MEBIBYTE],
-])('room is reserved for %s', async (_what, bodyLimit, limit, bytes) => {
-  const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit })
+  ['a page, the text of short plants', 20, 60 * 1024],
+  ['the longest page, at most a piece', 1_000, 3_000 * 1024],
+  ['a whole list, what could be cached and a piece', undefined, 6 * MEBIBYTE],
+])('room is reserved for %s', async (_what, limit, bytes) => {
+  const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
   expect(await memory.read(reader, limit, async () => memory.used())).toBe(bytes)
 })
