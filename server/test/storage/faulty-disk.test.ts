@@ -1,10 +1,8 @@
 /** What the commands say on a disk, or in a folder, that cannot do what a database needs. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { onFaultyDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
 import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
@@ -16,10 +14,8 @@ import {
   whyImpossible,
   whyNoSmallDisk,
 } from '../../../test/helpers/database/small-disk.ts'
-import { connect } from '../../../test/helpers/database/sqlite.ts'
-import { commandLine, runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { readDatabase } from '../helpers/storage/read-database.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
@@ -28,7 +24,7 @@ const [program = '', ...version] = commandLine(['--version'])
 // Root may search every folder.
 const whyNoOtherUser = whyImpossible(() => execFileSync(program, version, { ...postgresqlUser, stdio: 'pipe' }))
 if (whyNoOtherUser) console.log(`A folder that cannot be searched is not tested: ${whyNoOtherUser}`)
-const { ENOLCK, EAGAIN, EIO, EPERM, ENOTSUP } = constants.errno
+const { ENOLCK, EAGAIN, EIO } = constants.errno
 const NEEDS_DATABASE = ['serve', 'migrate', 'token list', 'backup']
 const CREATES_DATABASE = ['serve', 'migrate']
 
@@ -54,16 +50,6 @@ test
   })
   expect(readdirSync(folder)).toEqual(before)
   expect(readdirSync(path.dirname(target))).toEqual([])
-})
-
-test.skipIf(whyNoFaultyDisk).for([EPERM, ENOTSUP])('hard links are not needed (%s)', async (errno) => {
-  const { url } = temporaryDatabase()
-  const environment = { DATABASE_URL: url, ...onFaultyDisk('LINK_ERRNO', errno) }
-  const folder = temporaryFolder()
-  expect(await runCommand(['migrate'], environment)).toMatchObject({ exitCode: 0, stderr: '' })
-  expect(await runCommand(['backup', path.join(folder, 'copy.db')], environment)).toMatchObject({ exitCode: 0 })
-  expect(readdirSync(folder)).toEqual(['copy.db'])
-  expect(readDatabase(path.join(folder, 'copy.db'))).toEqual({ integrity: 'ok', ids: [] })
 })
 
 test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
@@ -96,15 +82,3 @@ test.skipIf(whyNoOtherUser).for([...CREATES_DATABASE, 'token list', 'backup copy
     expect([status, stderr]).toEqual([1, `plant-store: ${file} cannot be opened: ${reason}\n`])
   },
 )
-
-test('SIGTERM ends a migration that waits for a lock', async () => {
-  const { file, url } = temporaryDatabase()
-  await writeNewDatabase(file)
-  const locker = connect(file)
-  locker.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  const child = spawnCommand(['migrate'], { DATABASE_URL: url })
-  const ended = once(child, 'close')
-  await sleep(1_000)
-  child.kill('SIGTERM')
-  expect(await ended).not.toEqual([0, null])
-})
