@@ -1,6 +1,5 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -37,18 +36,6 @@ test('a process prints results and the log apart, and has the exit code', async 
   const mistyped = await runCommand(['serv'], environment)
   expect(mistyped).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('Did you mean serve?') })
   expect(await runCommand([], environment)).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^Usage: /) })
-})
-
-test.skipIf(!existsSync('/dev/full'))('a closed output is an error, and a closed pipe none', async () => {
-  await runInProcess(['migrate'], environment)
-  const run = (rest: string) => {
-    const words = commandLine(['token', 'list']).map((word) => `'${word}'`)
-    const env = { PATH: process.env['PATH'], ...environment }
-    return promisify(execFile)('bash', ['--norc', '-c', `set -o pipefail; ${words.join(' ')} ${rest}`], { env })
-  }
-  await expect(run('>&-')).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/\(EBADF\).*\n$/) })
-  await expect(run('> /dev/full')).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/\(ENOSPC\).*\n$/) })
-  for (const rest of ['| true', '> /dev/null']) expect(await run(rest)).toEqual({ stdout: '', stderr: '' })
 })
 
 test('backup copies the database while the server runs, but never over a file', async () => {
