@@ -111,7 +111,7 @@ function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | u
   if (last < known.last) return undefined
   // What follows the beginning is the whole list.
   if (json === undefined || (known.last > 0 && known.edits !== edits)) return undefined
-  if (json === '') return known.edits === edits ? known : { edits, last, text: known.text }
+  if (json === '') return known
   return { edits, last, text: `${known.text.slice(0, -1)}${known.last === 0 ? '' : ','}${json}]` }
 }
 
@@ -121,12 +121,8 @@ function toBytes(entry: Entry): Buffer {
 }
 
 /** Returns an iterator that yields `piece` before the rest. Once it has been yielded, it is not held in memory. */
-export async function* putBack(piece: string, rest: AsyncIterator<string>): AsyncGenerator<string> {
+export async function* putBack(piece: string, rest: AsyncGenerator<string, undefined>): AsyncGenerator<string> {
   const pieces = [piece]
-  try {
-    for (let next = pieces.pop(); next !== undefined; next = pieces.pop()) yield next
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
-  } finally {
-    await rest.return?.()
-  }
+  for (let next = pieces.pop(); next !== undefined; next = pieces.pop()) yield next
+  yield* rest
 }
