@@ -50,13 +50,10 @@ describe('credentials', () => {
     rejects(server, withAuthorization(authorization), 40102, INVALID),
   )
 
-  test('a token with one character changed gets a 401', async () => {
-    const last = server.token.at(-1) === 'a' ? 'b' : 'a'
-    await rejects(server, withAuthorization(`Bearer ${server.token.slice(0, -1)}${last}`), 40102, INVALID)
-  })
-
   test('unknown and malformed tokens get the same response', async () => {
-    const tokens = [generateToken(), 'x', 'pst_', `${server.token}x`, `${server.token.slice(0, -1)}!`]
+    const { token } = server
+    const changed = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
+    const tokens = [generateToken(), changed, 'x', 'pst_', `${token}x`, `${token.slice(0, -1)}!`]
     const responses = await Promise.all(tokens.map((token) => send({ ...server, token }, get())))
     expect(new Set(responses.map(([response]) => response?.body)).size).toBe(1)
   })
@@ -87,22 +84,14 @@ describe('credentials', () => {
 
 describe('expiry and revocation', () => {
   // A number of their own, so that the owner knows to get another token.
-  test('an expired token gets a 401 (40103)', async () => {
-    const { token } = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
-    await rejects({ ...server, token }, get(), 40103, INVALID)
-  })
-
-  test('a token whose expiry no date can be, written by hand, gets a 401 (40103)', async () => {
-    const { id, token } = await server.createToken()
+  test('a token that has expired, has an expiry no date can be, or is revoked gets a 401 (40103)', async () => {
+    const expired = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
+    const byHand = await server.createToken()
     const time = engine === 'sqlite' ? '9000000000000000' : "'-infinity'"
-    await runSql(server.databaseUrl, `UPDATE "Token" SET "expiresAt" = ${time} WHERE "id" = '${id}'`)
-    await rejects({ ...server, token }, get(), 40103, INVALID)
-  })
-
-  test('a revoked token gets a 401 (40103)', async () => {
-    const { id, token } = await server.createToken()
-    await server.revoke(id)
-    await rejects({ ...server, token }, get(), 40103, INVALID)
+    await runSql(server.databaseUrl, `UPDATE "Token" SET "expiresAt" = ${time} WHERE "id" = '${byHand.id}'`)
+    const revoked = await server.createToken()
+    await server.revoke(revoked.id)
+    for (const { token } of [expired, byHand, revoked]) await rejects({ ...server, token }, get(), 40103, INVALID)
   })
 
   test('a token expires while it is in use', async () => {
