@@ -1,6 +1,6 @@
 /** Which JSON Web Tokens are accepted. */
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { type CryptoKey, exportJWK, exportSPKI, importJWK, type JWK, SignJWT, UnsecuredJWT } from 'jose'
+import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import {
@@ -86,12 +86,6 @@ describe('the scopes of a token', () => {
 
 const seconds = () => Math.floor(Date.now() / 1000)
 
-/** Signs a token with an HMAC whose secret is the public key. */
-async function signWithPublicKey(alg: string, secretOf: (jwk: JWK) => Promise<string> | string): Promise<string> {
-  const secret = Buffer.from((await secretOf(issuer.key.jwk)).padEnd(64))
-  return new SignJWT(validClaims()).setProtectedHeader({ alg, kid: 'first' }).sign(secret)
-}
-
 /** Returns a valid token with another first or second part. */
 async function withPart(index: number, part: object): Promise<string> {
   const parts = (await signToken(issuer.key)).split('.')
@@ -105,7 +99,13 @@ describe('a token gets a 401', () => {
     expect(await resultOf(response)).toEqual({ status: 401, error })
   }
 
-  test.each<[string, Record<string, unknown>]>([
+  test('(40103) once it has expired, but (40102) if another key of the same id has signed it', async () => {
+    const claims = { exp: seconds() - 60 }
+    await expectRejected(await signToken(issuer.key, claims), 40103)
+    await expectRejected(await signToken({ ...(await createKey('first')), jwk: issuer.key.jwk }, claims))
+  })
+
+  test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>([
     ['of another issuer', { iss: 'https://login.example.org/' }],
     ['of an issuer without the final slash', { iss: ISSUER.slice(0, -1) }],
     ['without an issuer', { iss: undefined }],
@@ -121,39 +121,29 @@ describe('a token gets a 401', () => {
     ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
     ['whose subject is longer than an account name', { sub: 'a'.repeat(201) }],
     ['larger than 4 kB', { note: 'a'.repeat(4096) }],
-  ])('%s', async (_title, claims) => expectRejected(await signToken(issuer.key, claims)))
-
-  test('(40103) once it has expired, but (40102) if another key of the same id has signed it', async () => {
-    const claims = { exp: seconds() - 60 }
-    await expectRejected(await signToken(issuer.key, claims), 40103)
-    await expectRejected(await signToken({ ...(await createKey('first')), jwk: issuer.key.jwk }, claims))
-  })
-
-  test.each<[string, () => Promise<string> | string]>([
     ['without a signature (alg none)', () => new UnsecuredJWT(validClaims()).encode()],
     ['with the algorithm none and a signature', () => withPart(0, { alg: 'none', kid: 'first' })],
     ['whose claims were changed', () => withPart(1, { ...validClaims(), sub: 'eve' })],
     ['signed by another key of the same id', async () => signToken(await createKey('first'))],
-    ...['HS256', 'HS512'].flatMap((alg): [string, () => Promise<string>][] => [
-      [
-        `signed with ${alg} and the public key as PEM`,
-        () => signWithPublicKey(alg, async (jwk) => exportSPKI((await importJWK(jwk)) as CryptoKey)),
-      ],
-      [`signed with ${alg} and the public key as JSON`, () => signWithPublicKey(alg, (jwk) => JSON.stringify(jwk))],
-      [`signed with ${alg} and a part of the public key`, () => signWithPublicKey(alg, ({ x = '' }) => x)],
-    ]),
-    [
-      'with its own key in its header',
-      async () => {
-        const { privateKey, jwk } = await createKey('first')
-        const header = { alg: 'ES256', kid: 'first', jwk, jku: 'http://127.0.0.1:1/' }
-        return new SignJWT(validClaims()).setProtectedHeader(header).sign(privateKey)
-      },
-    ],
+    ['signed with HS256 and the public key', () => signWithPublicKey()],
+    ['with its own key in its header', () => signWithOwnKey()],
     ...['a.b', 'a.b.c', '..', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map(
       (token): [string, () => string] => [`malformed: ${token}`, () => token],
     ),
-  ])('%s', async (_title, forge) => expectRejected(await forge()))
+  ])('%s', async (_title, claims) =>
+    expectRejected(await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))),
+  )
+
+  async function signWithPublicKey(): Promise<string> {
+    const secret = Buffer.from(await exportSPKI((await importJWK(issuer.key.jwk)) as CryptoKey))
+    return new SignJWT(validClaims()).setProtectedHeader({ alg: 'HS256', kid: 'first' }).sign(secret)
+  }
+
+  async function signWithOwnKey(): Promise<string> {
+    const { privateKey, jwk } = await createKey('first')
+    const header = { alg: 'ES256', kid: 'first', jwk, jku: 'http://127.0.0.1:1/' }
+    return new SignJWT(validClaims()).setProtectedHeader(header).sign(privateKey)
+  }
 
   test('signed with a published key by an algorithm that is not allowed, without a fetch of the keys', async () => {
     const other = await createKey('rs512', 'RS512')
@@ -205,11 +195,10 @@ async function statusOf({ server }: typeof limited, token: string): Promise<numb
 
 /** Returns other spellings of a part that lenient decoders read as the same bytes. */
 function respell(part: string): string[] {
-  const unusedBits = { 0: 0, 2: 4, 3: 2 }[part.length % 4] ?? 0
-  const last = ALPHABET.indexOf(part.at(-1) ?? '')
-  const others = Array.from({ length: 2 ** unusedBits - 1 }, (_, bits) => ALPHABET[last + bits + 1])
+  const others = [...ALPHABET].map((letter) => part.slice(0, -1) + letter)
   const plain = part.replaceAll('-', '+').replaceAll('_', '/')
-  return [...others.map((letter) => part.slice(0, -1) + letter), ...(plain === part ? [] : [plain])]
+  const isSame = (other: string) => Buffer.from(other, 'base64url').equals(Buffer.from(part, 'base64url'))
+  return [...others, plain].filter((other) => other !== part && isSame(other))
 }
 
 test('another spelling of a part of a token gets a 401', async () => {
