@@ -22,11 +22,16 @@ afterAll(async () => {
 })
 
 let accounts = 0
-/** Creates a token of an account that has no plants, and what lists its plants and creates one from the text of a body. */
+/** Creates a token of an account that has no plants, and what creates and lists its plants at either server. */
 async function newAccount() {
-  const { token } = await server.createToken({ account: `account ${++accounts}` })
-  const list = async () => (await server.call('/plants', { token })).json() as Promise<{ name: string; tag?: string }[]>
-  return { token, list, post: (body: string) => server.post(body, { token }) }
+  const account = `account ${++accounts}`
+  const { token } = await server.createToken({ account })
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const list = async ({ url }: { url: string } = server): Promise<{ name: string; tag?: string }[]> =>
+    (await fetch(`${url}/plants`, { headers })).json() as Promise<{ name: string }[]>
+  const post = (body: string, { url }: { url: string } = server) =>
+    fetch(`${url}/plants`, { method: 'POST', headers, body })
+  return { account, token, list, post, names: async (at?: { url: string }) => (await list(at)).map(({ name }) => name) }
 }
 
 test('of fifty concurrent plants with one id, all get a 200 if they are the same, else one', async () => {
@@ -41,7 +46,7 @@ test('of fifty concurrent plants with one id, all get a 200 if they are the same
 })
 
 test('new, duplicate, conflicting and invalid plants in one burst each get their own response', async () => {
-  const { post, list } = await newAccount()
+  const { post, names } = await newAccount()
   await post('{"id":1,"name":"stored"}')
   const burst: [body: string, status: number][] = Array.from({ length: 20 }, (_, round): [string, number][] => [
     [`{"id":${100 + round},"name":"new ${round}"}`, 200],
@@ -52,8 +57,7 @@ test('new, duplicate, conflicting and invalid plants in one burst each get their
   ]).flat()
   const statuses = await Promise.all(burst.map(async ([body]) => (await post(body)).status))
   expect(statuses).toEqual(burst.map(([, status]) => status))
-  const names = (await list()).map(({ name }) => name)
-  expect(names.sort()).toEqual(['stored', ...Array.from({ length: 20 }, (_, round) => `new ${round}`)].sort())
+  expect((await names()).sort()).toEqual(['stored', ...Array.from({ length: 20 }, (_, round) => `new ${round}`)].sort())
 })
 
 // Others would write 500 as the number of the error. Here every number is of one catalogue: 50000.
@@ -103,62 +107,52 @@ test('a failure in the middle of a list breaks the connection', async () => {
   expect(Buffer.concat(received).at(-1)).not.toBe(']'.charCodeAt(0))
 })
 
-async function namesAt(url: string, token: string): Promise<string[]> {
-  const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-  return ((await response.json()) as { name: string }[]).map(({ name }) => name)
-}
-
-async function createAt(url: string, token: string, id: number, name = `plant ${id}`): Promise<number> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return (await fetch(`${url}/plants`, { method: 'POST', headers, body: JSON.stringify({ id, name }) })).status
-}
-
 test('with many clients of both processes, a list has everything stored before its request, in one order', async () => {
-  const { token } = await server.createToken({ account: 'many clients' })
+  const { post, names } = await newAccount()
   const stored = new Set<string>()
   const lists: string[][] = []
-  const writer = async (url: string, first: number) => {
+  const writer = async (at: { url: string }, first: number) => {
     for (let id = first; id < first + 40; id++) {
-      expect(await createAt(url, token, id)).toBe(200)
+      expect((await post(JSON.stringify({ id, name: `plant ${id}` }), at)).status).toBe(200)
       stored.add(`plant ${id}`)
     }
   }
-  const reader = async (url: string) => {
+  const reader = async (at: { url: string }) => {
     for (let round = 0; round < 40; round++) {
       const before = [...stored]
-      const names = await namesAt(url, token)
-      const listed = new Set(names)
-      expect(listed.size).toBe(names.length)
+      const list = await names(at)
+      const listed = new Set(list)
+      expect(listed.size).toBe(list.length)
       expect(before.filter((name) => !listed.has(name))).toEqual([])
-      lists.push(names)
+      lists.push(list)
     }
   }
   await Promise.all([
-    ...[0, 1000, 2000].flatMap((first) => [writer(server.url, first), writer(other.url, first + 500)]),
-    ...[server.url, other.url, server.url, other.url].map(reader),
+    ...[0, 1000, 2000].flatMap((first) => [writer(server, first), writer(other, first + 500)]),
+    ...[server, other, server, other].map(reader),
   ])
-  const final = await namesAt(server.url, token)
+  const final = await names()
   expect(final.length).toBe(240)
-  expect(await namesAt(other.url, token)).toEqual(final)
-  for (const names of lists) expect(names).toEqual(final.slice(0, names.length))
+  expect(await names(other)).toEqual(final)
+  for (const list of lists) expect(list).toEqual(final.slice(0, list.length))
 }, 60_000)
 
 test('a change of the database by another program is in the next list', async () => {
-  const { token } = await server.createToken({ account: 'another program' })
-  await createAt(server.url, token, 1, 'before')
-  expect(await namesAt(server.url, token)).toEqual(['before'])
-  await runSql(server.databaseUrl, `UPDATE "Plant" SET "name" = 'after' WHERE "account" = 'another program'`)
-  expect(await namesAt(server.url, token)).toEqual(['after'])
+  const { account, post, list } = await newAccount()
+  await post('{"id":1,"name":"before"}')
+  expect(await list()).toEqual([{ name: 'before' }])
+  await runSql(server.databaseUrl, `UPDATE "Plant" SET "name" = 'after' WHERE "account" = '${account}'`)
+  expect(await list()).toEqual([{ name: 'after' }])
 })
 
 test('a write that waits for the lock of another process does not delay reads', async () => {
-  const { token } = await server.createToken({ account: 'locked out' })
+  const { post, list } = await newAccount()
   const locker = await openConnection(server.databaseUrl)
   await locker.run(LOCK_WRITES)
-  const written = createAt(server.url, token, 1, 'waited')
-  expect(await namesAt(server.url, token)).toEqual([])
+  const written = post('{"id":1,"name":"waited"}')
+  expect(await list()).toEqual([])
   await locker.run('COMMIT')
   await locker.close()
-  expect(await written).toBe(200)
-  expect(await namesAt(server.url, token)).toEqual(['waited'])
+  expect((await written).status).toBe(200)
+  expect(await list()).toEqual([{ name: 'waited' }])
 })
