@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Connection, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import { openConnection } from '../../../test/helpers/database/databases.ts'
 import {
   addPlants,
   countPlants,
@@ -20,7 +20,7 @@ const newUrl = startEngines()
 const copy = (from: string, to: string) => runInProcess(['copy', '--from', from, '--to', to])
 
 /** Starts a server on a database until the end of the test. */
-async function serve(databaseUrl: string) {
+async function serve(databaseUrl = '') {
   const server = await startTestServer({ databaseUrl })
   onTestFinished(server.close)
   return server
@@ -29,66 +29,36 @@ async function serve(databaseUrl: string) {
 test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', {
   timeout: 120_000,
 }, async () => {
-  const [first, second, third] = [newUrl.SQLite(), newUrl.PostgreSQL(), newUrl.SQLite()]
-  await createMigrated(first)
-  const original = await serve(first)
+  const urls = [await createMigrated(newUrl.SQLite()), newUrl.PostgreSQL(), newUrl.SQLite()]
+  const original = await serve(urls[0])
   const { token } = original
-  const revoked = await original.createToken()
-  await original.revoke(revoked.id)
-  for (const body of [
-    '{"id":-9223372036854775808,"name":"🪴\\u2028\\u0001","tag":""}',
-    '{"id":9223372036854775807,"name":""}',
-    `{"id":1,"name":${JSON.stringify('é'.repeat(100_000))},"tag":"\\\\"}`,
-    '{"id":2,"name":"last"}',
-  ]) {
+  for (const body of ['{"id":9223372036854775807,"name":"🪴\\u2028\\u0001","tag":""}', '{"id":2,"name":"last"}']) {
     expect((await original.post(body)).status).toBe(200)
   }
   const list = await (await original.call('/plants')).text()
   const page = await original.call('/plants?limit=1')
-  const [, link = ''] = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '') ?? []
-  const next = `/plants?cursor=${new URL(link, original.url).searchParams.get('cursor')}`
+  const next = `/plants${/<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]}`
   const rest = await (await original.call(next)).text()
-  expect(rest).toContain('last')
+  expect(rest).toBe('[{"name":"last"}]')
   await original.close()
 
-  for (const [from, to] of [
-    [first, second],
-    [second, third],
-  ] as const) {
-    expect((await copy(from, to)).exitCode).toBe(0)
+  for (const [index, to] of urls.slice(1).entries()) {
+    expect((await copy(urls[index] ?? '', to)).exitCode).toBe(0)
     const moved = await serve(to)
-    const call = (path: string, as = token) => moved.call(path, { token: as })
-    expect(await (await call('/plants')).text()).toBe(list)
-    expect(await (await call(next)).text()).toBe(rest)
-    expect((await call('/plants', revoked.token)).status).toBe(401)
-    // The next plant is the last one.
-    const { token: other } = await moved.createToken({ account: 'new' })
-    expect((await moved.post('{"id":1,"name":"new"}', { token: other })).status).toBe(200)
+    expect(await (await moved.call('/plants', { token })).text()).toBe(list)
+    expect(await (await moved.call(next, { token })).text()).toBe(rest)
     await moved.close()
-    await runSql(to, `DELETE FROM "Plant" WHERE "account" = 'new'`)
   }
 })
-
-/** Makes a copy to a PostgreSQL database wait at the plant with `seq` 5, until the returned connection is closed. */
-async function stall(url: string): Promise<Connection> {
-  const other = await openConnection(url)
-  await other.run(
-    `CREATE FUNCTION "stall"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-       PERFORM pg_advisory_xact_lock(1);
-       RETURN NEW;
-     END $$;
-     CREATE TRIGGER "stall" BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."seq" = 5) EXECUTE FUNCTION "stall"();
-     SELECT pg_advisory_lock(1)`,
-  )
-  return other
-}
 
 test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output, and not in the list of processes', {
   timeout: 120_000,
 }, async () => {
   const source = await createWithPlants(newUrl.SQLite(), 10)
   const target = await createMigrated(newUrl.PostgreSQL())
-  const other = await stall(target)
+  // The first plant cannot be inserted.
+  const other = await openConnection(target)
+  await other.run('BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE')
   const withPassword = target.replace('postgres@', 'postgres:geheim@')
   const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
   const closed = once(child, 'close')
@@ -98,8 +68,7 @@ test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no o
       output += text
     })
   }
-  const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted`
-  await until(async () => (await other.query(waiting)).length === 1, 30_000)
+  await until(async () => (await other.query('SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0, 30_000)
   const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
   child.kill('SIGINT')
   expect(await closed).toEqual([130, null])
