@@ -1,5 +1,5 @@
 import type { Contender } from './contender.ts'
-import { type Kind, type LoadResult, runLoad } from './load/load.ts'
+import { type Kind, runLoad } from './load/load.ts'
 
 /** One line of the result. */
 export interface Row {
@@ -98,27 +98,20 @@ export async function playRounds(
     }
   }
   return [...results].map(([name, rounds]) => {
-    const middle = (key: keyof Round): number => median(rounds.map((round) => round[key]))
-    return {
-      name,
-      rate: middle('rate'),
-      p50: middle('p50'),
-      p99: middle('p99'),
-      cpu: middle('cpu'),
-      databaseCpu: middle('databaseCpu'),
-      busy: middle('busy'),
-      rateRatio: middle('rateRatio'),
-      cpuRatio: middle('cpuRatio'),
-      memory: Math.max(...rounds.map(({ memory }) => memory)),
-    }
+    const keys = Object.keys(rounds[0] ?? {}) as (keyof Round)[]
+    const medians = Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key]))]))
+    return { ...(medians as unknown as Round), name, memory: Math.max(...rounds.map(({ memory }) => memory)) }
   })
 }
 
 async function playRound(contender: Contender, plan: Plan, first: Round | undefined): Promise<Round> {
-  const { databaseTime = () => 0 } = plan
+  const { kind, paths, connections, databaseTime = () => 0 } = plan
+  const { name, port, token } = contender
+  const count = { seconds: ROUND_SECONDS, requests: plan.requests(name), firstId: nextId }
+  nextId += IDS_PER_ROUND
   const before = { server: contender.cpuTime(), database: databaseTime() }
-  const { requests, seconds, failures, p50, p99 } = await putLoad(contender, plan)
-  if (failures > 0) throw new Error(`${contender.name} failed ${failures} requests`)
+  const { requests, seconds, failures, p50, p99 } = await runLoad({ port, token, kind, paths, connections, ...count })
+  if (failures > 0) throw new Error(`${name} failed ${failures} requests`)
   const used = { server: contender.cpuTime() - before.server, database: databaseTime() - before.database }
   const rate = requests / seconds
   const cpu = (used.server / requests) * 1e6
@@ -133,22 +126,6 @@ async function playRound(contender: Contender, plan: Plan, first: Round | undefi
     cpuRatio: (first?.cpu ?? cpu) / cpu,
     memory: contender.memory(),
   }
-}
-
-async function putLoad({ name, port, token }: Contender, plan: Plan): Promise<LoadResult> {
-  const { kind, paths, connections } = plan
-  const firstId = nextId
-  nextId += IDS_PER_ROUND
-  return await runLoad({
-    port,
-    token,
-    kind,
-    paths,
-    connections,
-    seconds: ROUND_SECONDS,
-    requests: plan.requests(name),
-    firstId,
-  })
 }
 
 /** The middle one of some numbers. */

@@ -13,10 +13,12 @@ const MIN_BUSY = 0.95
 interface Comparison {
   what: string
   kind: Kind
-  connections: number
-  plants: number
-  /** The rates of the others are shares of the first. */
-  names: readonly ContenderName[]
+  /** Default: 64. */
+  connections?: number
+  /** Default: none. */
+  plants?: number
+  /** The rates of the others are shares of the first. Default: the floor, the plant store and the naive wiring. */
+  names?: readonly ContenderName[]
   /** The share that the plant store must reach. */
   goal: number
   /** How many requests a round sends to each contender; the naive wiring is so slow that it gets fewer. */
@@ -25,7 +27,16 @@ interface Comparison {
   engine?: Engine
 }
 
-function compare({ what, kind, connections, plants, names, goal, requests, engine }: Comparison): Scenario {
+function compare({
+  what,
+  kind,
+  connections = 64,
+  plants = 0,
+  names = ['floor', 'plant-store', 'naive'],
+  goal,
+  requests,
+  engine,
+}: Comparison): Scenario {
   return async (progress) => {
     const databases = await Promise.all(
       names.map((name) => createDatabase(name === 'floor' ? 0 : plants, progress, engine)),
@@ -152,17 +163,13 @@ export const scenarios: Record<string, Scenario> = {
   list: compare({
     what: 'GET, 100 plants, 64 connections',
     kind: 'list',
-    connections: 64,
     plants: 100,
-    names: ['floor', 'plant-store', 'naive'],
     goal: 0.7,
     requests: 100_000,
   }),
   create: compare({
     what: 'POST, 64 connections, durable',
     kind: 'create',
-    connections: 64,
-    plants: 0,
     names: ['floor', 'plant-store', 'plain-sqlite', 'naive'],
     goal: 0.52,
     requests: 30_000,
@@ -170,9 +177,7 @@ export const scenarios: Record<string, Scenario> = {
   mixed: compare({
     what: '9 GET to 1 POST in one account, from 100 plants',
     kind: 'mixed',
-    connections: 64,
     plants: 100,
-    names: ['floor', 'plant-store', 'naive'],
     goal: 0.3,
     requests: 5_000,
   }),
@@ -180,7 +185,6 @@ export const scenarios: Record<string, Scenario> = {
     what: 'POST, 1 connection, against plain better-sqlite3',
     kind: 'create',
     connections: 1,
-    plants: 0,
     names: ['plain-sqlite', 'plant-store', 'naive'],
     goal: 0.6,
     requests: 5_000,
@@ -195,9 +199,7 @@ export const scenarios: Record<string, Scenario> = {
   'postgresql-list': compare({
     what: 'PostgreSQL: GET, 100 plants, 64 connections',
     kind: 'list',
-    connections: 64,
     plants: 100,
-    names: ['floor', 'plant-store', 'naive'],
     goal: 0.45,
     requests: 30_000,
     engine: 'postgresql',
@@ -205,9 +207,6 @@ export const scenarios: Record<string, Scenario> = {
   'postgresql-create': compare({
     what: 'PostgreSQL: POST, 64 connections, durable',
     kind: 'create',
-    connections: 64,
-    plants: 0,
-    names: ['floor', 'plant-store', 'naive'],
     goal: 0.35,
     requests: 30_000,
     engine: 'postgresql',
@@ -215,7 +214,6 @@ export const scenarios: Record<string, Scenario> = {
   'postgresql-mixed': compare({
     what: 'PostgreSQL: 9 GET to 1 POST in one account, from 100 plants',
     kind: 'mixed',
-    connections: 64,
     plants: 100,
     names: ['naive', 'plant-store', 'floor'],
     goal: 10,

@@ -54,25 +54,10 @@ export function loadGenerator(): string {
   return existsSync(WRK) ? 'wrk' : 'load/sockets.ts'
 }
 
-async function runWrk({
-  port,
-  token,
-  kind,
-  paths = ['/plants'],
-  connections,
-  seconds,
-  firstId,
-}: Load): Promise<LoadResult> {
-  const parameters = [
-    '-t1',
-    `-c${connections}`,
-    `-d${seconds}s`,
-    '--timeout',
-    '30s',
-    '-s',
-    here('wrk.lua'),
-    `http://127.0.0.1:${port}`,
-  ]
+async function runWrk(load: Load): Promise<LoadResult> {
+  const { port, token, kind, paths = ['/plants'], connections, seconds, firstId } = load
+  const limits = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s']
+  const parameters = [...limits, '-s', here('wrk.lua'), `http://127.0.0.1:${port}`]
   const env = { LOAD_KIND: kind, LOAD_PATHS: paths.join(' '), LOAD_TOKEN: token, LOAD_FIRST_ID: String(firstId) }
   return await run(WRK, parameters, env)
 }
