@@ -10,6 +10,8 @@ test('a token is pst_, 43 characters of base62 and a checksum of 6, and is uniqu
     expect(isWellFormedToken(token)).toBe(true)
   }
   expect(new Set(tokens).size).toBe(tokens.length)
+  // Its random bytes fill all characters.
+  expect(new Set(tokens.map((token) => token[4])).size).toBeGreaterThan(40)
 })
 
 test('the checksum rejects a token with one character changed', () => {
@@ -26,8 +28,9 @@ test('the checksum rejects a token with one character changed', () => {
 })
 
 test('the checksum is CRC-32', () => {
-  // zlib.crc32(b"pst_" + b"0" * 43) in Python is 356373904, which is 0O7J8C in base62.
+  // zlib.crc32(b"pst_" + b"0" * 43) in Python is 356373904, which is 0O7J8C in base62; with 160 at the end it is 1118115873.
   expect(isWellFormedToken(`pst_${'0'.repeat(43)}0O7J8C`)).toBe(true)
+  expect(isWellFormedToken(`pst_${'0'.repeat(40)}1601DfV0z`)).toBe(true)
 })
 
 test.each([
