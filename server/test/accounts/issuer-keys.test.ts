@@ -156,22 +156,14 @@ describe('before the first fetch of the keys succeeds', () => {
 })
 
 describe('once the keys were fetched', () => {
-  test.each<[string, number, (keyServer: KeyServer) => unknown]>([
-    ['during the cool-down', 0, () => {}],
-    ...[...invalidResponses, ['nothing, ever', () => {}] as const].map(
-      ([what, respond]): [string, number, (keyServer: KeyServer) => unknown] => [
-        `a day later, with a key server that responds with ${what}`,
-        1,
-        (keyServer) => {
-          stopClock(DAY)
-          keyServer.respond = respond
-        },
-      ],
-    ),
-  ])('a token that names an unknown key gets a 401, and known keys are used, %s', async (_title, fetches, prepare) => {
+  test.each<[string, number, Respond | undefined]>([
+    ['during the cool-down', 0, undefined],
+    ...invalidResponses.map(([what, respond]): [string, number, Respond] => [`a day later: ${what}`, 1, respond]),
+  ])('a token that names an unknown key gets a 401, and known keys are used, %s', async (_when, fetches, respond) => {
     const { keyServer, server } = await start()
     await expectAccepted(server)
-    await prepare(keyServer)
+    if (respond) stopClock(DAY)
+    keyServer.respond = respond
     const before = keyServer.fetches
     const unknown = await Promise.all(Array.from({ length: 20 }, (_, index) => signUnknown(`unknown-${index}`)))
     const results = await Promise.all(unknown.map((token) => callWith(server, token)))
@@ -187,8 +179,7 @@ describe('once the keys were fetched', () => {
     keyServer.respond = () => {}
     advanceClock(600_000)
     let ended = false
-    const waiting = callWith(server, await signToken(await createKey('second')))
-    void waiting.finally(() => {
+    const waiting = callWith(server, await signToken(await createKey('second'))).finally(() => {
       ended = true
     })
     await until(() => keyServer.fetches === 2)
