@@ -38,6 +38,8 @@ test('a process prints results and the log apart, and has the exit code', async 
   const mistyped = await runCommand(['serv'], environment)
   expect(mistyped).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('Did you mean serve?') })
   expect(await runCommand([], environment)).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^Usage: /) })
+  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(await runInProcess(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
 })
 
 test('backup copies the database while the server runs, but never over a file', async () => {
@@ -147,11 +149,6 @@ async function listCommands(...parents: string[]): Promise<string[]> {
   )
   return found.flat()
 }
-
-test('--version prints the version of the package', async () => {
-  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-  expect(await runCommand(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
-})
 
 test('a NODE_ENV that looks like production and is not is a warning', async () => {
   const { exitCode, stderr } = await runInProcess(['migrate'], { ...environment, NODE_ENV: '"production"' })

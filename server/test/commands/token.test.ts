@@ -46,14 +46,11 @@ describe('create', () => {
     expect(Math.round((Date.parse(listed.expiresAt) - Date.parse(listed.createdAt)) / DAY)).toBe(90)
     const { stdout: table } = await run('list')
     expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n.* for the greenhouse\n/)
+    await create('--expires', '999999d')
+    const { createdAt, expiresAt } = (await list()).find((each: typeof created) => each.expiresAt > '4')
+    expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / DAY)).toBe(999_999)
     for (const secret of [token, other.token]) expect(table + JSON.stringify(await list())).not.toContain(secret)
     expect(await list('--account', 'bob')).toEqual([])
-  })
-
-  test('accepts the longest --expires, and list shows it exactly', async () => {
-    await create('--expires', '999999d')
-    const [{ createdAt, expiresAt }] = await list()
-    expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / DAY)).toBe(999_999)
   })
 })
 
@@ -179,16 +176,5 @@ describe('prune', () => {
     expect((await run('prune', '--older-than', '3d')).stdout).toMatch(/^deleted 0 tokens /)
     expect((await run('prune', '--older-than', '36h')).stdout).toMatch(/^deleted 1201 tokens /)
     expect(await ids()).toEqual([])
-  })
-
-  test('keeps the plants of a token, which the other tokens of its account still see', async () => {
-    await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
-    const { id, token } = await server.createToken()
-    expect((await server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
-    const long = '2020-01-01T00:00:00.000Z'
-    await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "revokedAt" = '${long}' WHERE "id" = '${id}'`)
-    expect((await run('prune')).stdout).toMatch(/^deleted 1 token that expired or was revoked /)
-    await expect.poll(async () => (await server.call('/plants', { token })).status).toBe(401)
-    expect(await (await server.call('/plants')).json()).toEqual([{ name: 'Ficus' }])
   })
 })
