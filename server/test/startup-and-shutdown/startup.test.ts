@@ -1,5 +1,4 @@
 import { migrateDatabase } from '@plant-store/prisma'
-import pino from 'pino'
 import { expect, test, vi } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
@@ -7,16 +6,11 @@ import { freePort } from '../../../test/helpers/free-port.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { startServer } from '../../src/index.ts'
+import { createFileLog } from '../helpers/telemetry/log-lines.ts'
 
 /** The time a server may take to start on a busy machine, in milliseconds. */
 const PATIENCE = 60_000
 vi.setConfig({ testTimeout: 2 * PATIENCE })
-
-/** Creates a logger, and the lines that it writes. */
-function createLog(): { logger: pino.Logger; lines: Record<string, unknown>[] } {
-  const lines: Record<string, unknown>[] = []
-  return { logger: pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) }), lines }
-}
 
 function longMigration(rows: number | 'endless'): string {
   const end = rows === 'endless' ? '' : `LIMIT ${rows}`
@@ -35,7 +29,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   const { url: databaseUrl } = temporaryDatabase()
   await migrateDatabase(databaseUrl)
   const [port, adminPort] = [await freePort(), await freePort()]
-  const { logger, lines } = createLog()
+  const { logger, lines } = await createFileLog()
   const ending = new AbortController()
   const migrationsFolder = longMigration('endless')
   const starting = startServer({ port, adminPort, databaseUrl }, { logger, migrationsFolder, signal: ending.signal })
@@ -47,7 +41,8 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   expect(await read(`${admin}/livez`)).toEqual([200, 'live\n'])
   expect(await read(`${admin}/metrics`)).toEqual([503, expect.stringContaining('starting')])
   expect(await read(`http://127.0.0.1:${port}/plants`)).toBeUndefined()
-  expect(lines).toMatchObject([{ migrations: ['90000101000000_long'], msg: expect.stringMatching(/^migrating/) }])
+  const line = { migrations: ['90000101000000_long'], msg: expect.stringMatching(/^migrating/) }
+  expect(lines().map((text) => JSON.parse(text))).toMatchObject([line])
 
   ending.abort(new Error('the end'))
   await ended
@@ -81,14 +76,14 @@ test('the public port is closed until requests are served, and /readyz responds 
 
 test('the duration of a migration is logged, and nothing if none is pending', async () => {
   const { url: databaseUrl } = temporaryDatabase()
-  const { logger, lines } = createLog()
+  const { logger, lines } = await createFileLog()
   const options = { logger, migrationsFolder: longMigration(300_000) }
   await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
-  const migrations = [expect.stringMatching(/_initial$/), '90000101000000_long']
-  expect(lines.at(-1)).toMatchObject({ migrations: expect.arrayContaining(migrations), msg: 'database migrated' })
-  expect(lines.at(-1)?.['seconds']).toBeGreaterThan(0)
-
-  lines.length = 0
+  const migrations = expect.arrayContaining([expect.stringMatching(/_initial$/), '90000101000000_long'])
+  const written = lines()
+  const line = JSON.parse(written.at(-1) ?? '')
+  expect(line).toMatchObject({ migrations, msg: 'database migrated', seconds: expect.any(Number) })
+  expect(line.seconds).toBeGreaterThan(0)
   await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
-  expect(lines).toEqual([])
+  expect(lines()).toEqual(written)
 })
