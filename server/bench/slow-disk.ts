@@ -48,12 +48,12 @@ export const slowDisk =
     })
     try {
       const load = { port: server.port, seconds: SECONDS, requests: SECONDS * 1_000, firstId: 1_000_000 }
-      const probing = probe(`${server.adminUrl}/livez`)
-      const [created, listed] = await Promise.all([
+      const loads = Promise.all([
         runLoad({ ...load, kind: 'create', connections: 32, token: database.otherToken }),
         runLoad({ ...load, kind: 'list', connections: 4, token: database.token }),
       ])
-      const probed = await probing.stop()
+      const probed = await probe(`${server.adminUrl}/livez`, loads)
+      const [created, listed] = await loads
       const rate = created.requests / created.seconds
       const goals = delay === 20 ? GOALS : {}
       return [
@@ -70,26 +70,18 @@ export const slowDisk =
     }
   }
 
-/** Requests a URL again and again, until it is stopped; returns the 99th percentile of the times. */
-function probe(url: string): { stop(): Promise<number> } {
+/** Requests a URL again and again while something runs; returns the 99th percentile of the times. */
+async function probe(url: string, running: Promise<unknown>): Promise<number> {
   const times: number[] = []
-  let stopped = false
-  const running = run()
-
-  async function run(): Promise<void> {
-    while (!stopped) {
-      const begin = performance.now()
-      await (await fetch(url)).text()
-      times.push(performance.now() - begin)
-      await sleep(PROBE_INTERVAL)
-    }
+  let ended = false
+  const end = () => {
+    ended = true
   }
-
-  return {
-    async stop() {
-      stopped = true
-      await running
-      return times.sort((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? Number.NaN
-    },
+  running.then(end, end)
+  for (; !ended; await sleep(PROBE_INTERVAL)) {
+    const begin = performance.now()
+    await (await fetch(url)).text()
+    times.push(performance.now() - begin)
   }
+  return times.sort((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? Number.NaN
 }
