@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -21,34 +21,25 @@ const isolationError = whyImpossible(() => execFileSync('unshare', [...isolated.
 if (isolationError) console.log(`The first process of a container is not tested: ${isolationError}`)
 
 /** Creates a database that another process has locked, so that a startup waits. */
-async function lockedDatabase(): Promise<{ file: string; url: string }> {
+async function lockedDatabase(): Promise<{ url: string }> {
   const database = temporaryDatabase()
   await migrateDatabase(database.url)
   connect(database.file).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   return database
 }
 
-async function startWaiting(start: (environment: Record<string, string>) => ChildProcess): Promise<ChildProcess> {
-  const { url } = await lockedDatabase()
-  const port = await freePort()
-  const server = start({ DATABASE_URL: url, PORT: '0', ADMIN_PORT: String(port) })
-  onTestFinished(() => void server.kill('SIGKILL'))
-  await until(async () => {
-    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-    return response?.status === 503
-  }, PATIENCE)
-  return server
-}
-
 test.each(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
   '%s during startup exits with 0 and prints no error, also as the first process of a container',
   async (signal) => {
     const [program = '', ...parameters] = [...(isolationError ? [] : isolated), ...commandLine(['serve'])]
-    const server = await startWaiting((environment) => {
-      const { PATH = '', HOME = '' } = process.env
-      return spawn(program, parameters, { env: { PATH, HOME, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] })
-    })
-    const errors = server.stderr?.toArray()
+    const { PATH = '', HOME = '' } = process.env
+    const port = await freePort()
+    const settings = { DATABASE_URL: (await lockedDatabase()).url, PORT: '0', ADMIN_PORT: String(port) }
+    const server = spawn(program, parameters, { env: { PATH, HOME, ...settings }, stdio: ['ignore', 'ignore', 'pipe'] })
+    onTestFinished(() => void server.kill('SIGKILL'))
+    const readiness = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+    await until(async () => (await readiness())?.status === 503, PATIENCE)
+    const errors = server.stderr.toArray()
     const { pid } = server
     process.kill(Number(isolationError ? pid : readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), signal)
     expect([await once(server, 'close'), await errors]).toEqual([[0, null], []])
