@@ -10,7 +10,7 @@ interface StoredList {
 }
 
 /** Creates a cache of lists in memory, whose plants are numbers in JSON, and counts what it reads. */
-function create(initial: Record<string, string[]> = {}, options: Partial<ListCacheOptions> = {}) {
+function create(options: Partial<ListCacheOptions> = {}) {
   const state = { changes: 0, reads: 0, limited: 0, maxNews: 100, late: '' }
   let seq = 0
   const lists = new Map<string, StoredList>()
@@ -27,7 +27,6 @@ function create(initial: Record<string, string[]> = {}, options: Partial<ListCac
     const [first] = list.plants.keys()
     if (first !== undefined && list.plants.delete(first)) list.edits++
   }
-  for (const [account, plants] of Object.entries(initial)) add(account, ...plants)
 
   const lastOf = (account: string) => Math.max(0, ...listOf(account).plants.keys())
   const changeOf = ({ account, last }: KnownList): ListChange => {
@@ -110,7 +109,7 @@ const CASES: Record<string, string> = {
 
 test.each(Object.entries(CASES))('%s', async (_title, script) => {
   const [, maxListCharacters = 100, maxCharacters = 1_000] = /^max (\d+) (\d+)/.exec(script)?.map(Number) ?? []
-  const { getRaw, add, remove, listOf, lastOf, state } = create({}, { maxListCharacters, maxCharacters })
+  const { getRaw, add, remove, listOf, lastOf, state } = create({ maxListCharacters, maxCharacters })
   for (const [action, account = '', value = '', reads] of script.split('; ').map((step) => step.split(' '))) {
     if (action === 'add') add(account, ...value.split(','))
     else if (action === 'remove') remove(account)
@@ -127,7 +126,9 @@ test.each(Object.entries(CASES))('%s', async (_title, script) => {
 })
 
 test('requests share the bytes of a list that has not changed, and in one turn what they read', async () => {
-  const { getRaw, get, add, state } = create({ alice: ['"é"'], bob: ['2'] })
+  const { getRaw, get, add, state } = create()
+  add('alice', '"é"')
+  add('bob', '2')
   const first = await getRaw('alice')
   expect(String(first)).toBe('["é"]')
   expect(await getRaw('alice')).toBe(first)
@@ -148,7 +149,8 @@ function createPermission() {
 }
 
 test('a request that waited for its read finds what another has read meanwhile, if that is new enough', async () => {
-  const { getRaw, state, cache, add, text } = create({ alice: ['1', '2'] })
+  const { getRaw, state, cache, add, text } = create()
+  add('alice', '1', '2')
   state.maxNews = 1
   const waitFor = () => {
     const { allowed, allow } = createPermission()
@@ -175,7 +177,7 @@ test('a request that waited for its read finds what another has read meanwhile, 
 
 test('changes that cannot be read fail the requests of their turn only', async () => {
   const readChanges = vi.fn(async () => [{ edits: 0, last: 0, json: '' }]).mockRejectedValueOnce(new Error('locked'))
-  const { get } = create({}, { readChanges })
+  const { get } = create({ readChanges })
   await expect(Promise.all([get('alice'), get('alice')])).rejects.toThrow('locked')
   expect(await get('alice')).toBe('[]')
 })
@@ -183,7 +185,7 @@ test('changes that cannot be read fail the requests of their turn only', async (
 /** Creates a cache that waits for the changes of each turn, and a function that begins one and returns its list. */
 function createWaiting(options: Partial<ListCacheOptions> = {}) {
   const responses: ((changes: ListChange[]) => void)[] = []
-  const { cache } = create({}, { readChanges: () => new Promise((resolve) => responses.push(resolve)), ...options })
+  const { cache } = create({ readChanges: () => new Promise((resolve) => responses.push(resolve)), ...options })
   const begin = async (limitRead: LimitRead = (read) => read()) => {
     const turn = responses.length
     const list = cache.get('alice', limitRead).then(textOf)
@@ -225,7 +227,7 @@ test('after any changes of lists, no list is older than its request', async () =
   const step = fc.record({ action, account, count: fc.integer({ min: 1, max: 4 }) })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 3 }), async (steps, maxNews) => {
-      const { get, add, remove, state, text } = create({}, { maxListCharacters: 30, maxCharacters: 40 })
+      const { get, add, remove, state, text } = create({ maxListCharacters: 30, maxCharacters: 40 })
       state.maxNews = maxNews
       let plant = 0
       for (const { action, account, count } of steps) {

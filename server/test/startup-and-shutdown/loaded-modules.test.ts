@@ -3,18 +3,14 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { newDatabase } from '../../../test/helpers/database/databases.ts'
-import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 /** Serves some requests and returns the URLs of all modules that were loaded, as V8's coverage lists them. */
 async function loadedModules(): Promise<string[]> {
   const folder = temporaryFolder()
-  const DATABASE_URL = await newDatabase()
-  const { stdout } = await runInProcess(['token', 'create', '--account', 'alice'], { DATABASE_URL })
-  const server = await startServerProcess({ DATABASE_URL, NODE_V8_COVERAGE: folder })
-  const headers = { authorization: `Bearer ${stdout.trim()}`, 'content-type': 'application/json' }
+  const { server, token } = await startWithToken(temporaryFolder(), 'modules', { NODE_V8_COVERAGE: folder })
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   expect((await fetch(`${server.url}/plants`, { headers })).status).toBe(200)
   for (const id of [1, 2]) {
     const body = JSON.stringify({ id, name: 'Monstera' })
