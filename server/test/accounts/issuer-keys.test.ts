@@ -114,16 +114,14 @@ describe('before the first fetch of the keys succeeds', () => {
     },
   )
 
-  test('500 requests are counted in a few log lines without a stack', async () => {
+  test('100 requests are counted in a few log lines without a stack', async () => {
     const { keyServer, server } = await start()
     const endLog = logRejections(logger)
     stopClock()
     keyServer.respond = DOWN
     const tokens = await Promise.all(Array.from({ length: 100 }, (_, index) => signUnknown(`unknown-${index}`)))
-    for (let round = 0; round < 5; round++) {
-      const results = await Promise.all(tokens.map((token) => callWith(server, token)))
-      expect(results).toEqual(tokens.map(() => UNAVAILABLE))
-    }
+    const results = await Promise.all(tokens.map((token) => callWith(server, token)))
+    expect(results).toEqual(tokens.map(() => UNAVAILABLE))
     endLog()
 
     const failed = lines.filter(({ reason }) => reason !== undefined)
@@ -131,7 +129,7 @@ describe('before the first fetch of the keys succeeds', () => {
     expect(failed[0]?.['msg']).toMatch(/JWT_ISSUER.*JWT_JWKS_URL/)
     expect(failed[0]?.['reason']).toMatch(/^fetch failed: other side closed/)
     const rejections = lines.map(({ rejected }) => rejected as Record<string, number> | undefined)
-    expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(500)
+    expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(100)
     // One line a second, and that of the fetch.
     expect(rejections.filter(Boolean)).toHaveLength(lines.length - 1)
     const log = JSON.stringify(lines)

@@ -43,21 +43,6 @@ test('of fifty concurrent plants with one id, all get a 200 if they are the same
   expect(await list()).toEqual([{ name: 'same' }, { name: stored[0] }])
 })
 
-test('new, duplicate, conflicting and invalid plants in one burst each get their own response', async () => {
-  const { post, names } = await newAccount()
-  await post('{"id":1,"name":"stored"}')
-  const burst: [body: string, status: number][] = Array.from({ length: 20 }, (_, round): [string, number][] => [
-    [`{"id":${100 + round},"name":"new ${round}"}`, 200],
-    ['{"id":1,"name":"stored"}', 200],
-    ['{"id":1,"name":"conflicting"}', 400],
-    ['{"id":1,"name":"stored","tag":"other"}', 400],
-    ['{"id":"1","name":"invalid"}', 400],
-  ]).flat()
-  const statuses = await Promise.all(burst.map(async ([body]) => (await post(body)).status))
-  expect(statuses).toEqual(burst.map(([, status]) => status))
-  expect((await names()).sort()).toEqual(['stored', ...Array.from({ length: 20 }, (_, round) => `new ${round}`)].sort())
-})
-
 // Others would write 500 as the number of the error. Here every number is of one catalogue: 50000.
 test('a failed commit fails the writes in it with a 500 that says no more than its number, and stored plants stay', async () => {
   const { post, list } = await newAccount()
