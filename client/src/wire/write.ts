@@ -75,7 +75,7 @@ export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
   return (value, field, areParameters) => {
     const prefix = field && !areParameters ? `${field}.` : ''
     const hint = areParameters ? `; options are the argument after the ${field}` : ''
-    requireKnown(value, names, field, prefix, () => hint)
+    requireKnown(value, names, field, prefix, hint)
     return writers.flatMap(([name, write]): [string, FieldText][] => {
       if (value[name] !== undefined) return [[name, write(value[name], prefix + name)]]
       return Object.hasOwn(optional, name) ? [] : reject(prefix + name, 'is required')
@@ -93,7 +93,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * every name with a value is known. The names of an instance are its fields and the getters of its classes.
  *
  * @param prefix what precedes a name in an error
- * @param hintOf returns what is added to the error of an unknown name
+ * @param hint what is added to the error of an unknown name
  * @throws UsageError if a name is unknown
  */
 export function requireKnown<T>(
@@ -101,7 +101,7 @@ export function requireKnown<T>(
   known: readonly string[],
   field: string,
   prefix = '',
-  hintOf: (name: string) => string = () => '',
+  hint = '',
 ): asserts value is T & Readonly<Record<string, unknown>> {
   if (!isObject(value)) return reject(field, 'must be an object')
   const names = Object.keys(value)
@@ -114,7 +114,7 @@ export function requireKnown<T>(
     names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
   }
   const unknown = names.find((name) => value[name] !== undefined && !known.includes(name))
-  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${hintOf(unknown)}`)
+  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${hint}`)
 }
 
 /** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
@@ -141,7 +141,8 @@ export const each =
   (write: Writer) =>
   (value: unknown, field: string): string[] =>
     Array.isArray(value)
-      ? [...value].map((item, index) => write(item, `${field}[${index}]`))
+      ? // A copy has no holes, which would be no JSON.
+        [...value].map((item, index) => write(item, `${field}[${index}]`))
       : reject(field, 'must be an array')
 
 /** Creates a writer of text as a JSON string. */
@@ -154,10 +155,7 @@ export const quoted =
 export const list =
   (write: Writer): Writer =>
   (value, field) =>
-    Array.isArray(value)
-      ? // A copy has no holes, which would be no JSON.
-        `[${[...value].map((item, index) => write(item, `${field || 'body'}[${index}]`))}]`
-      : reject(field, 'must be an array')
+    `[${each(write)(value, field || 'body')}]`
 
 /** Creates a writer of an object. */
 export const object = (required: Fields, optional?: Fields): Writer => {
