@@ -11,8 +11,8 @@ import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, observe } from './hooks.ts'
 import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
-import { readRetryAfter, reasonOf, redactToken, retryDelay, toFetchError } from './retry.ts'
-import { type Route, readData } from './wire/read.ts'
+import { reasonOf, redactToken, retryDelay, toFetchError } from './retry.ts'
+import { type Route, readData, readHead } from './wire/read.ts'
 import { defaultHeaders, readHeaders, withoutNull, writePath } from './wire/request.ts'
 import { reject } from './wire/write.ts'
 
@@ -76,32 +76,30 @@ export async function sendCall({ operation, route, url, body, headers, settings 
   const { timeout, token: source, signal: signals } = settings
   const hooks = settings.hooks.concat(settings.log)
   const { fetch = globalThis.fetch ?? reject('fetch', 'is missing; set it') } = settings
-  const target = { method: route.method, url }
+  // It counts the requests that were sent: an attempt without a token, or with a hook that failed, sends none.
+  const call = { method: route.method, url, attempts: 0 }
   // Undefined until an attempt gets the token. With the token `false`, it is the header of the app.
   let { authorization, ...otherHeaders } = headers
   // What the last request was sent with: a hook may have set it.
   let sent = authorization
-  // The service responded 401 to an earlier token.
+  // The service responded 401 to an earlier token, which does not use up a retry.
   let rejected = false
-  let retried = 0
-  // How many requests were sent.
-  let attempts = 0
   const redact = (text: string): string => redactToken(text, sent)
   const notify = (run: (hook: Hooks) => unknown): void => {
     for (const hook of hooks) observe(() => run(hook))
   }
   for (let number = 1; ; number++) {
-    const attempt = { operation, ...target, number, headers: { ...otherHeaders } }
-    const call = { ...target, attempts }
+    const attempt = { operation, method: route.method, url, number, headers: { ...otherHeaders } }
     try {
-      return await send(attempt, call)
+      return await send(attempt)
     } catch (thrown) {
       const error: PlantStoreError & { readonly status?: number } =
         thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
+      const retried = number - (rejected ? 2 : 1)
       const isStale = error.status === 401 && typeof source === 'function' && !rejected
       const delay = isStale ? 0 : retryDelay(error, retried, route.canRetry)
       Object.assign(error, { retryable: delay !== undefined })
-      const next = isStale || retried++ < settings.retries ? delay : undefined
+      const next = isStale || retried < settings.retries ? delay : undefined
       notify((hook) => hook.error?.(attempt, error, next))
       if (next === undefined) throw error
       if (isStale) {
@@ -113,7 +111,7 @@ export async function sendCall({ operation, route, url, body, headers, settings 
   }
 
   /** Sends one request and reads the response, within the timeout. */
-  async function send(attempt: Attempt, call: FailedCall): Promise<CallResponse> {
+  async function send(attempt: Attempt): Promise<CallResponse> {
     const start = performance.now()
     const received = await within(timeout, signals, call, exchange)
     if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call)
@@ -134,7 +132,7 @@ export async function sendCall({ operation, route, url, body, headers, settings 
         : attempt.headers
       if (added && authorization) reject('token', 'must be false if headers have Authorization')
       sent = authorization ?? added
-      Object.assign(call, { attempts: ++attempts })
+      call.attempts++
       const response = await fetch(url, {
         method: route.method,
         headers: sent ? { ...rest, authorization: sent } : rest,
@@ -143,10 +141,7 @@ export async function sendCall({ operation, route, url, body, headers, settings 
         redirect: 'manual',
         signal,
       } as object as FetchInit)
-      const { status, headers } = response
-      const requestId = redact(headers.get('x-request-id') ?? '') || undefined
-      const retryAfterMs = readRetryAfter(headers.get('retry-after') ?? '')
-      return [{ status, headers, requestId, retryAfterMs }, await response.text()]
+      return [readHead(response.status, response.headers, redact), await response.text()]
 
       /** Runs a callback of the app, so that its error is not taken for a network error. */
       async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {

@@ -78,8 +78,7 @@ function createClient(settings: Settings): PlantStoreClient {
       )
     raw[operation] = async (...parameters) => {
       const response = await call(parameters)
-      const { retryAfterMs: _, ...head } = response.head
-      const result = { data: response.data, ...head, attempts: response.call.attempts }
+      const result = { data: response.data, ...response.head, attempts: response.call.attempts }
       return paged ? { ...result, nextCursor: nextPage(response)?.searchParams.get('cursor') ?? undefined } : result
     }
     if (paged) iterate[operation] = (...parameters) => iteratePages(operation, parameters, settings)

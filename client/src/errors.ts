@@ -23,10 +23,11 @@ export interface FailedCall {
 
 /** The status and headers of a response. */
 export interface ResponseHead {
-  /** The HTTP status, such as 200. */
+  /** The HTTP status, such as 200. 0 for a redirect in a browser, which hides it. */
   readonly status: number
+  /** The headers of the response. */
   readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the response. */
+  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
   readonly requestId: string | undefined
   /** The `Retry-After` of the response in milliseconds, if it has one. */
   readonly retryAfterMs: number | undefined
@@ -38,15 +39,6 @@ export interface Failure {
   readonly status?: number
   readonly retryAfterMs?: number | undefined
   readonly cause?: unknown
-}
-
-/** What an error has in addition to its call. */
-interface ErrorFields {
-  readonly kind?: ErrorKind
-  readonly detail?: string
-  readonly headers?: ResponseHeaders
-  readonly cause?: unknown
-  readonly [field: string]: unknown
 }
 
 /**
@@ -75,8 +67,8 @@ export class PlantStoreError extends Error {
   declare readonly retryable: boolean
 
   /** @internal */
-  constructor(reason: string, call?: FailedCall | PlantStoreError, { headers, ...fields }: ErrorFields = {}) {
-    const { method, url, attempts = 0 }: Partial<PlantStoreError> = call ?? {}
+  constructor(reason: string, call?: FailedCall, { headers, ...fields }: Readonly<Record<string, unknown>> = {}) {
+    const { method, url, attempts = 0 }: Partial<FailedCall> = call ?? {}
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
     // `timeout` of a `TimeoutError`, unless the fields have another kind.
@@ -102,6 +94,18 @@ export class PlantStoreError extends Error {
   }
 }
 
+/** An error with the head of the response. */
+abstract class ResponseError extends PlantStoreError implements ResponseHead {
+  /** The HTTP status, such as 400. 0 for a redirect in a browser, which hides it. */
+  declare readonly status: number
+  /** The headers of the response. */
+  declare readonly headers: ResponseHeaders
+  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
+  declare readonly requestId: string | undefined
+  /** The `Retry-After` of the response in milliseconds, if it has one. */
+  declare readonly retryAfterMs: number | undefined
+}
+
 /**
  * The service responded with an error: the body was `{ error, message }`.
  *
@@ -111,20 +115,12 @@ export class PlantStoreError extends Error {
  * @example
  * if (error instanceof ApiError && error.code === errorCodes.idTaken) pickAnotherId()
  */
-export class ApiError extends PlantStoreError {
+export class ApiError extends ResponseError {
   declare readonly kind: 'api' | 'undeclared'
-  /** The HTTP status, such as 400. */
-  declare readonly status: number
   /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. */
   declare readonly code: number
   /** The body of the response. */
   declare readonly body: ErrorBody
-  /** The headers of the response. */
-  declare readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
-  declare readonly requestId: string | undefined
-  /** The `Retry-After` of the response, in milliseconds. */
-  declare readonly retryAfterMs: number | undefined
 
   /** @internal */
   constructor(kind: 'api' | 'undeclared', body: ErrorBody, head: ResponseHead, call: FailedCall) {
@@ -134,16 +130,8 @@ export class ApiError extends PlantStoreError {
 }
 
 /** The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect. */
-export class MalformedResponseError extends PlantStoreError {
+export class MalformedResponseError extends ResponseError {
   declare readonly kind: 'malformed-response'
-  /** The HTTP status, such as 502. 0 for a redirect in a browser, which hides it. */
-  declare readonly status: number
-  /** The headers of the response. */
-  declare readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the response, if it has one. */
-  declare readonly requestId: string | undefined
-  /** The `Retry-After` of the response in milliseconds, if it has one. */
-  declare readonly retryAfterMs: number | undefined
   /** The first 200 characters of a response that is not JSON, such as the page of a proxy. */
   declare readonly text: string | undefined
 

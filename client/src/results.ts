@@ -1,4 +1,4 @@
-import type { ResponseHeaders } from './fetch.ts'
+import type { ResponseHead } from './errors.ts'
 import type { OperationErrors, OperationResponses, Operations, PagedOperationName } from './generated/operations.ts'
 
 /**
@@ -14,14 +14,9 @@ export type Result<TData, TError> =
   | { readonly ok: false; readonly error: TError; readonly data?: never }
 
 /** The result of a `raw` call: the data, and what came with it. */
-export interface RawResponse<TData, TStatus extends number = number> {
+export interface RawResponse<TData, TStatus extends number = number> extends ResponseHead {
   readonly data: TData
-  /** The HTTP status, such as 200. */
   readonly status: TStatus
-  /** The headers of the response. */
-  readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
-  readonly requestId: string | undefined
   /** How many requests were sent, 1 or more. */
   readonly attempts: number
 }

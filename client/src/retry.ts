@@ -22,12 +22,6 @@ function mayPass({ kind, status }: Failure): boolean {
   return RETRIED.includes(kind) || RETRIED.includes(status)
 }
 
-/** Parses `Retry-After`, seconds or a date, into milliseconds from now. */
-export function readRetryAfter(value: string): number | undefined {
-  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
-  return wait >= 0 ? wait : wait < 0 ? 0 : undefined
-}
-
 /** The codes and texts of a certificate that is not trusted, in Node.js, Bun, Deno and Safari. A retry would not help. */
 const NOT_TRUSTED = /certificate|CERT/
 

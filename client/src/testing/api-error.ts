@@ -1,7 +1,8 @@
 import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes, errorReasons } from '../generated/error-codes.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import { readRetryAfter, retryDelay } from '../retry.ts'
+import { retryDelay } from '../retry.ts'
+import { readHead } from '../wire/read.ts'
 import { readHeaders, withoutNull } from '../wire/request.ts'
 import { reject, requireKnown } from '../wire/write.ts'
 import { jsonResponse } from './fetch.ts'
@@ -12,12 +13,10 @@ export interface ApiErrorOptions {
   readonly name: ErrorName
   /** The text of the service. Default: the reason in the error catalogue. */
   readonly message?: string | undefined
-  /** Additional response headers, such as `retry-after`. */
+  /** Additional response headers, such as `retry-after` or `x-request-id`, which is random by default. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The operation that failed. Default: the first one that declares the status. */
   readonly operation?: OperationName | undefined
-  /** Default: a random id. */
-  readonly requestId?: string | undefined
 }
 
 /**
@@ -30,20 +29,13 @@ export interface ApiErrorOptions {
  * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
  */
 export function createApiError(options: ApiErrorOptions): ApiError {
-  requireKnown(options, ['name', 'message', 'headers', 'operation', 'requestId'], 'options')
-  const { name, message = errorReasons[name], headers = {}, requestId } = options
+  requireKnown(options, ['name', 'message', 'headers', 'operation'], 'options')
+  const { name, message = errorReasons[name], headers = {} } = options
   if (!Object.hasOwn(errorCodes, name)) reject('name', 'is not an error of the catalogue; use a name in errorCodes')
   const code = errorCodes[name]
   const status = Math.floor(code / 100)
   const body = { error: code, message }
-  const own = { ...(requestId !== undefined && { 'x-request-id': requestId }), ...withoutNull(readHeaders(headers)) }
-  const received = new Headers(jsonResponse(status, body, own).headers)
-  const head = {
-    status,
-    headers: received,
-    requestId: received.get('x-request-id') ?? undefined,
-    retryAfterMs: readRetryAfter(received.get('retry-after') ?? ''),
-  }
+  const head = readHead(status, new Headers(jsonResponse(status, body, withoutNull(readHeaders(headers))).headers))
   const declares = (each: OperationName): boolean => routes[each].declaredErrors.includes(status)
   const { operation = (Object.keys(routes) as OperationName[]).find(declares) ?? 'getPlants' } = options
   if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')

@@ -1,4 +1,5 @@
 import { ApiError, type FailedCall, type Failure, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import type { ResponseHeaders } from '../fetch.ts'
 import { type FieldsWriter, isObject, orUndefined, type Writer } from './write.ts'
 
 /**
@@ -29,6 +30,22 @@ export const readAny = /* @__PURE__ */ readIf(() => true)
 
 /** Reads a response without content. */
 export const readNothing: Reader = () => undefined
+
+/** Reads the head of a response. */
+export function readHead(
+  status: number,
+  headers: ResponseHeaders,
+  redact: (text: string) => string = String,
+): ResponseHead {
+  const retryAfterMs = readRetryAfter(headers.get('retry-after') ?? '')
+  return { status, headers, requestId: redact(headers.get('x-request-id') ?? '') || undefined, retryAfterMs }
+}
+
+/** Parses `Retry-After`, seconds or a date, into milliseconds from now. */
+function readRetryAfter(value: string): number | undefined {
+  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  return wait >= 0 ? wait : wait < 0 ? 0 : undefined
+}
 
 /** How to send an operation, and how the service may respond. */
 export interface Route {

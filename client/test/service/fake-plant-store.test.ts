@@ -82,12 +82,13 @@ describe('add', () => {
 
 describe('createApiError', () => {
   test.each(Object.keys(errorCodes) as ErrorName[])('creates %s as the client does', async (name) => {
-    const created = createApiError({ name, operation: 'getPlants', requestId: 'abc', headers: { 'retry-after': '2' } })
+    const headers = { 'x-request-id': 'abc', 'retry-after': '2' }
+    const created = createApiError({ name, operation: 'getPlants', headers })
     const code = errorCodes[name]
     const status = Math.floor(code / 100)
     const store = createFakePlantStore()
     const body = JSON.stringify({ error: code, message: created.body.message })
-    store.failNext({ status, body, headers: { 'x-request-id': 'abc', 'retry-after': '2' } })
+    store.failNext({ status, body, headers })
     const thrown = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ApiError)
     expect(created).toBeInstanceOf(ApiError)
     expect(created).toBeInstanceOf(PlantStoreError)
