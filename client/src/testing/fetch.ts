@@ -20,9 +20,6 @@ export function jsonResponse(status: number, body: unknown, headers: Readonly<Re
   return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
 }
 
-/** The statuses of responses without content, with which `new Response` rejects a body. */
-const NO_CONTENT = [204, 205, 304]
-
 /**
  * Checks a fault.
  *
@@ -32,7 +29,10 @@ export function checkFault(fault: Fault, times: number): void {
   requireKnown(fault, ['delay', 'connectionError', 'status', 'body', 'headers', 'cutBodyAfter'], 'options')
   const { status = 200, delay = 0, cutBodyAfter = 0, body = '', headers = {}, connectionError } = fault
   if (!Number.isInteger(times) || times < 1) reject('times', 'must be a positive integer')
-  if (!Number.isInteger(status) || status < 200 || status > 599) reject('status', 'must be an integer from 200 to 599')
+  // `new Response` rejects a body with these.
+  if (!Number.isInteger(status) || status < 200 || status > 599 || [204, 205, 304].includes(status)) {
+    reject('status', 'must be an integer from 200 to 599 whose responses have a body')
+  }
   if (!(delay >= 0)) reject('delay', 'must be a non-negative number')
   if (!Number.isInteger(cutBodyAfter) || cutBodyAfter < 0) reject('cutBodyAfter', 'must be a non-negative integer')
   if (typeof body !== 'string') reject('body', 'must be a string')
@@ -75,10 +75,8 @@ export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined
 
 /** Applies a fault to a response. */
 export function toResponse({ status, ...response }: FakeResponse, fault: Fault): FetchResponse {
+  const { body = response.body, cutBodyAfter } = fault
   const headers = new Headers({ ...response.headers, ...fault.headers })
-  const isEmpty = NO_CONTENT.includes(status)
-  const body = isEmpty ? '' : (fault.body ?? response.body)
-  const cutBodyAfter = isEmpty ? undefined : fault.cutBodyAfter
   const broken = new TypeError('terminated')
   // The part that the client uses, for jsdom, which has no `Response`.
   if (typeof Response === 'undefined') {

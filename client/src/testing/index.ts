@@ -14,8 +14,6 @@ export type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
 export interface FakePlantStoreOptions {
   /** Default: `http://plant-store.test`. */
   readonly baseUrl?: string | undefined
-  /** The maximum size of a request body in bytes. Default: 1048576. */
-  readonly bodyLimit?: number | undefined
 }
 
 /**
@@ -72,11 +70,10 @@ export interface FakePlantStore {
  * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
-  requireKnown(options, ['baseUrl', 'bodyLimit'], 'options')
-  const { baseUrl = 'http://plant-store.test', bodyLimit = 2 ** 20 } = options
-  if (!Number.isInteger(bodyLimit) || bodyLimit < 1) reject('bodyLimit', 'must be a positive integer')
+  requireKnown(options, ['baseUrl'], 'options')
+  const { baseUrl = 'http://plant-store.test' } = options
   const basePath = new URL(readBaseUrl(baseUrl)).pathname.replace(/\/$/, '')
-  const state: FakeState = { bodyLimit, basePath, tokens: new Map(), accounts: new Map() }
+  const state: FakeState = { basePath, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
   const faults: Fault[] = []
 
@@ -107,7 +104,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
       const body = routes.createPlant.body?.(plant, '') ?? ''
-      handle('createPlant', { path: {}, query: new URLSearchParams(), headers: new Headers(), body }, account, state)
+      handle('createPlant', { path: {}, query: new URLSearchParams(), body }, account, state)
     }
   }
 

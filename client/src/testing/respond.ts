@@ -7,12 +7,12 @@ import { createApiError } from './api-error.ts'
 import { type FakeResponse, jsonResponse, type ReceivedRequest } from './fetch.ts'
 import type { FakeToken, StoredPlant } from './types.ts'
 
+const MAX_BODY_SIZE = 2 ** 20
 const MAX_PAGE_SIZE = 1000
 const CURSOR = /^fake-(\d+)$/
 
 /** The state of the fake. */
 export interface FakeState {
-  readonly bodyLimit: number
   /** The path of the base URL, without a slash at the end. */
   readonly basePath: string
   readonly tokens: Map<string, FakeToken>
@@ -31,7 +31,6 @@ interface Received {
   /** The segments of the path, by the name of their parameter. */
   readonly path: Readonly<Record<string, string>>
   readonly query: URLSearchParams
-  readonly headers: Headers
   readonly body: string
 }
 
@@ -93,7 +92,7 @@ function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: Fa
     const target = found.find(({ name }) => routes[name].method === method)
     if (!target) throw createApiError({ name: found.length > 0 ? 'methodNotAllowed' : 'notFound' })
     const account = authenticate(headers.get('authorization') ?? '', handlers[target.name].scope, state)
-    return handle(target.name, { path: target.segments, query, headers, body }, account, state)
+    return handle(target.name, { path: target.segments, query, body }, account, state)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
@@ -107,8 +106,8 @@ function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: Fa
  */
 export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
   // jsdom has no TextEncoder.
-  if (new Blob([request.body]).size > state.bodyLimit) {
-    const message = errorMessages.bodyTooLarge.replace('{limit}', String(state.bodyLimit))
+  if (new Blob([request.body]).size > MAX_BODY_SIZE) {
+    const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
     throw createApiError({ name: 'bodyTooLarge', message })
   }
   const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }

@@ -22,7 +22,7 @@ test('the fake responds as everywhere', async () => {
 })
 
 test('faults of the fake are the errors that they imitate', async () => {
-  const store = createFakePlantStore({ bodyLimit: 30 })
+  const store = createFakePlantStore()
   const client = createPlantStoreClient({ ...store, retries: 0 })
   const failure = async (fault, options) => {
     store.failNext(fault)
@@ -33,7 +33,7 @@ test('faults of the fake are the errors that they imitate', async () => {
   expect(await failure({ delay: 60_000 }, { timeout: 20 })).toBeInstanceOf(TimeoutError)
   expect(await failure({ status: 503, headers: { 'retry-after': '2' } })).toMatchObject({ retryAfterMs: 2000 })
   expect(await failure({ body: '<h1>' })).toMatchObject({ kind: 'malformed-response' })
-  expect((await client.safe.createPlant({ id: 1, name: '🌱🌱🌱🌱' })).error).toMatchObject({ status: 413 })
+  expect((await client.safe.createPlant({ id: 1, name: '🌱'.repeat(2 ** 18) })).error).toMatchObject({ status: 413 })
   const controller = new AbortController()
   setTimeout(() => controller.abort('left'), 20)
   expect(await failure({ delay: 60_000 }, { signal: controller.signal })).toMatchObject({ reason: 'left' })

@@ -69,9 +69,9 @@ describe('add', () => {
     ['a missing name', { id: 2 } as NewPlant, { kind: 'usage', message: 'name: is required' }],
     ['an unsafe id', { id: 2 ** 53, name: '' }, { kind: 'usage', message: expect.stringMatching(/^id: /) }],
     ['a taken id', { id: 1, name: 'Aloe' }, { kind: 'api', status: 400, code: 40003 }],
-    ['a body of too many bytes', { id: 2, name: '🌱'.repeat(8) }, { kind: 'api', status: 413, code: 41300 }],
+    ['a body of too many bytes', { id: 2, name: '🌱'.repeat(2 ** 18) }, { kind: 'api', status: 413, code: 41300 }],
   ])('rejects %s, as the client and the service do', (_, plant, failure) => {
-    const store = createFakePlantStore({ bodyLimit: 40 })
+    const store = createFakePlantStore()
     store.add([{ id: 1, name: 'Ficus' }])
     const thrown = caught(() => store.add([plant]))
     expect(thrown).toBeInstanceOf(PlantStoreError)
@@ -143,13 +143,12 @@ class Misspelled {
 test.each<[reason: string, () => unknown]>([
   ['baseURL: is not one of baseUrl', () => createFakePlantStore({ baseURL: 'http://a.b' } as object)],
   ['baseUrl: must have a scheme', () => createFakePlantStore({ baseUrl: 'a.b' })],
-  ['bodyLimit: must be a positive integer', () => createFakePlantStore({ bodyLimit: 0 })],
   ['scope: is not one of account', createToken({ scope: 'read' })],
   ['scopes: must be', createToken({ scopes: ['all'] })],
   ['expiresAt: must be', createToken({ expiresAt: 5 })],
   ['code: is not one of delay, ', fail({ code: 503 })],
   ['stauts: is not one of delay', fail(new Misspelled())],
-  ['status: must be an integer from', fail({ status: 50300 })],
+  ...[50300, 204, 205, 304].map((status): [string, () => unknown] => ['status: must be an int', fail({ status })]),
   ['connectionError: has no response; remove status', fail({ connectionError: true, status: 503 })],
   ['body: must be a string', fail({ body: {} })],
   ['times: must be a positive integer', fail({}, 0)],
@@ -172,11 +171,6 @@ describe('failNext', () => {
     ['breaks off in the body', { cutBodyAfter: 5 }, { kind: 'connection' }, 1],
     ['responds too late', { delay: 60_000 }, { kind: 'timeout' }, 0],
     ['responds late', { delay: 30 }, {}, 1],
-    ...[204, 205, 304].flatMap((status) =>
-      [{ status }, { status, body: 'x' }, { status, cutBodyAfter: 5 }].map((fault): [string, Fault, object, number] => {
-        return ['has no content', fault, { kind: 'malformed-response', status }, 0]
-      }),
-    ),
   ])('the store %s: %o', async (_, fault, error, stored) => {
     const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 0, timeout: fault.delay === 60_000 ? 50 : 20_000 })
