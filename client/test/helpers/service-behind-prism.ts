@@ -4,7 +4,6 @@ import { expect } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { responds, startProgram } from '../../../test/helpers/start-program.ts'
-import { createPlantStoreClient } from '../../src/index.ts'
 import { type ServiceUnderTest, startRealService } from './service-under-test.ts'
 
 /** How a request or its response differs from the document, as Prism says it in a header of the response. */
@@ -29,7 +28,7 @@ export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
   const prism = await startProgram([process.execPath, script, ...command], responds(url))
   const unexpected: string[] = []
 
-  const send: ServiceUnderTest['fetch'] = async (target, init) => {
+  async function send(target: string, init?: RequestInit): Promise<Response> {
     const response = await fetch(target, init)
     const violations: Violation[] = JSON.parse(response.headers.get('sl-violations') ?? '[]')
     for (const { location, message, code } of violations) {
@@ -45,10 +44,6 @@ export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
     url,
     fetch: send,
     createToken: service.createToken,
-    newAccount: async () => {
-      const token = await service.createToken({ account: crypto.randomUUID() })
-      return createPlantStoreClient({ baseUrl: url, token, fetch: send })
-    },
     roundsIds: true,
     async [Symbol.asyncDispose]() {
       await prism[Symbol.asyncDispose]()

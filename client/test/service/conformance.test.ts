@@ -1,5 +1,5 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { contract } from '@plant-store/contract'
 import fc from 'fast-check'
@@ -7,13 +7,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { INSTALL_TIMEOUT } from '../../../test/helpers/install-tools.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { ApiError, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
+import { ApiError, type ClientOptions, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { startServiceBehindPrism } from '../helpers/service-behind-prism.ts'
-import { type ServiceUnderTest, services } from '../helpers/service-under-test.ts'
+import { type ServiceUnderTest, startFake, startRealService } from '../helpers/service-under-test.ts'
 
-/** Starts a service before the tests; sends raw requests to it and parses the responses. */
-function useService(start: () => Promise<ServiceUnderTest>) {
+test.each(Object.keys(contract))('%s is called here', (operation) => {
+  expect(readFileSync(new URL(import.meta.url), 'utf8')).toContain(`.${operation}(`)
+})
+
+describe.each([
+  ['the real service', startRealService],
+  ['the fake', startFake],
+  ...(isLong ? [['the real service behind Prism', startServiceBehindPrism] as const] : []),
+] as const)('%s', (_, start) => {
   let service: ServiceUnderTest
   let token: string
   beforeAll(async () => {
@@ -22,55 +29,28 @@ function useService(start: () => Promise<ServiceUnderTest>) {
   }, INSTALL_TIMEOUT)
   afterAll(() => service[Symbol.asyncDispose]())
 
+  const clientOf = (options: ClientOptions) =>
+    createPlantStoreClient({ baseUrl: service.url, token, fetch: service.fetch, ...options })
+  const newAccount = async () => clientOf({ token: await service.createToken({ account: randomUUID() }) })
+
+  /** Sends a raw request and parses the response. */
   async function send(method: string, path: string, init: RequestInit = {}) {
     const headers = { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) }
     const response = await service.fetch(`${service.url}${path}`, { method, ...init, headers })
-    // A response may have no content.
-    const { error, message } = JSON.parse((await response.text()) || '{}')
+    const { error, message } = JSON.parse(await response.text())
     return { status: response.status, error, message, headers: response.headers }
   }
 
-  return {
-    get token() {
-      return token
-    },
-    get roundsIds() {
-      return service.roundsIds === true
-    },
-    send,
-    createToken: (options: Parameters<ServiceUnderTest['createToken']>[0]) => service.createToken(options),
-    newAccount: () => service.newAccount(),
-    clientOf: (options: { token?: string | false; path?: string }) =>
-      createPlantStoreClient({
-        baseUrl: service.url + (options.path ?? ''),
-        token: options.token ?? token,
-        fetch: service.fetch,
-      }),
-  }
-}
-
-test.each(Object.keys(contract))('%s is called here', (operation) => {
-  expect(readFileSync(new URL(import.meta.url), 'utf8')).toContain(`.${operation}(`)
-})
-
-const servicesBehindProxies: typeof services = isLong
-  ? [['the real service behind Prism', startServiceBehindPrism]]
-  : []
-
-describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
-  const service = useService(start)
-  const { send } = service
-
   describe('creating a plant', () => {
     test('responds with the plant without its id, and without a tag if it has none', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       expect(await client.createPlant({ id: 1, name: 'Ficus' })).toStrictEqual({ name: 'Ficus' })
       const tagged = await client.createPlant({ id: 2, name: '', tag: '' })
       expect(tagged).toStrictEqual({ name: '', tag: '' })
     })
 
     test('twice with the same content gets the same response and adds nothing', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       const plant = { id: 9007199254740993n, name: 'Ficus', tag: 'fig' }
       expect([await client.createPlant(plant), await client.createPlant(plant)]).toEqual([
         { name: 'Ficus', tag: 'fig' },
@@ -86,7 +66,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
       { id: 1, name: 'Ficus', tag: '' },
     ]
     test.each(taken)('twice with different content is rejected: %o', async (plant) => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       await client.createPlant({ id: 1, name: 'Ficus', tag: 'fig' })
       const error = await failureOf(client.createPlant(plant), ApiError)
       expect(error).toMatchObject({ kind: 'api', status: 400, code: 40003 })
@@ -95,8 +75,8 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
     })
 
     test('distinguishes ids over all of int64', async ({ skip }) => {
-      skip(service.roundsIds, 'Prism reads bodies with JSON.parse, which rounds these ids.')
-      const client = await service.newAccount()
+      skip(service.roundsIds === true, 'Prism reads bodies with JSON.parse, which rounds these ids.')
+      const client = await newAccount()
       const edges = [0n, 2n ** 53n, -(2n ** 53n), 2n ** 63n - 1n, -(2n ** 63n)]
       const near = edges.flatMap((edge) => [edge - 1n, edge, edge + 1n]).filter((id) => BigInt.asIntN(64, id) === id)
       const others = fc.sample(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), 30)
@@ -106,7 +86,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
     })
 
     test('does not take the id in another account', async () => {
-      const [one, other] = [await service.newAccount(), await service.newAccount()]
+      const [one, other] = [await newAccount(), await newAccount()]
       await one.createPlant({ id: 1, name: 'Ficus' })
       await other.createPlant({ id: 1, name: 'Monstera' })
       expect([await one.getPlants(), await other.getPlants()]).toEqual([[{ name: 'Ficus' }], [{ name: 'Monstera' }]])
@@ -114,7 +94,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
 
     // Longer than a row of an index in PostgreSQL, and not compressible to less: an index on the text would reject it.
     test('keeps long text in every text field', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       const [name, tag] = [randomBytes(9_000).toString('base64'), randomBytes(9_000).toString('base64')]
       const plants: NewPlant[] = [{ id: 1, name }, { id: 2, name: '', tag }, { id: 3, name, tag }] // biome-ignore format: one line
       for (const plant of plants) await client.createPlant(plant)
@@ -122,7 +102,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
     })
 
     test('keeps text code point for code point', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       const fixed = 'Monstera × “Thai” \u0001\u007f\u2028 🌱 e\u0301 \uFEFF \\ " "id":7 é'
       const texts = [fixed, ...fc.sample(fc.string({ unit: codePoint, maxLength: 40 }), 50)]
       const plants = texts.map((name, index) => ({ name, tag: texts.at(-index) ?? '' }))
@@ -133,7 +113,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
 
   describe('listing plants', () => {
     test('is in order of creation, whole or page by page', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       for await (const plant of client.iterate.getPlants()) expect.fail(`a new account has ${plant.name}`)
       const ids = [5, 3, 9, 1, 7]
       for (const id of ids) await client.createPlant({ id, name: `plant ${id}` })
@@ -147,7 +127,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
     })
 
     test('has a next page if there are more plants, none if the list ends with it, and starts at a cursor', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       for (let id = 0; id < 4; id++) await client.createPlant({ id, name: `plant ${id}` })
       const { data, nextCursor } = await client.raw.getPlants({ limit: 2 })
       expect(data).toHaveLength(2)
@@ -159,7 +139,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
     })
 
     test('does not shift a page when a plant is added', async () => {
-      const client = await service.newAccount()
+      const client = await newAccount()
       for (let id = 0; id < 3; id++) await client.createPlant({ id, name: `plant ${id}` })
       const names: string[] = []
       for await (const { name } of client.iterate.getPlants({ limit: 2 })) {
@@ -209,18 +189,18 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
   })
 
   test('a wrong base URL gets a 404, for any token', async () => {
-    const client = service.clientOf({ path: '/shop', token: 'pst_unknown' })
+    const client = clientOf({ baseUrl: `${service.url}/shop`, token: 'pst_unknown' })
     expect(await failureOf(client.getPlants(), ApiError)).toMatchObject({ kind: 'undeclared', code: 40400 })
   })
 
   test('a body that is too large gets a 413', async () => {
-    const error = await failureOf(service.clientOf({}).createPlant({ id: 1, name: 'x'.repeat(2 ** 20) }), ApiError)
+    const error = await failureOf(clientOf({}).createPlant({ id: 1, name: 'x'.repeat(2 ** 20) }), ApiError)
     expect(error).toMatchObject({ status: 413, code: 41300 })
     expect(error.detail).toBe('The body is larger than 1048576 bytes. Send a smaller one.')
   })
 
   test('a client without a token gets a 401 without error="invalid_token"', async () => {
-    const error = await failureOf(service.clientOf({ token: false }).getPlants(), ApiError)
+    const error = await failureOf(clientOf({ token: false }).getPlants(), ApiError)
     expect(error).toMatchObject({ status: 401, code: 40101 })
     expect(error.headers.get('www-authenticate')).toBe('Bearer realm="plant-store"')
   })
@@ -247,7 +227,7 @@ describe.each([...services, ...servicesBehindProxies])('%s', (_, start) => {
 
   test('every error message reaches the app through the SDK', async () => {
     const { message } = await send('GET', '/plants?limit=0')
-    const error = await failureOf(service.clientOf({}).getPlants({ limit: 0 }), ApiError)
+    const error = await failureOf(clientOf({}).getPlants({ limit: 0 }), ApiError)
     expect(error.message).toContain(`(40004): ${message}`)
   })
 })
