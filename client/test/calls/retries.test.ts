@@ -76,14 +76,6 @@ describe('attempts of creating a plant', () => {
     expect(await failureOf(byCall, ApiError)).toMatchObject({ attempts: retries + 1 })
     expect(store.requests).toHaveLength(2 * (retries + 1))
   })
-
-  test('2 create it once if the first response was lost', async () => {
-    const store = createFakePlantStore()
-    store.failNext({ cutBodyAfter: 3 })
-    expect(await createPlantStoreClient(store).createPlant(newPlant)).toEqual({ name: 'Ficus' })
-    expect(store.requests).toHaveLength(2)
-    expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
-  })
 })
 
 /** Returns the delays before the attempts of a call that fails. */

@@ -181,14 +181,4 @@ describe('failNext', () => {
     expect(performance.now() - start).toBeGreaterThan(Math.min(fault.delay ?? 0, 50) - 5)
     expect(store.plants()).toHaveLength(stored)
   })
-
-  test('applies to as many requests as set, in order', async () => {
-    const store = createFakePlantStore()
-    const client = createPlantStoreClient({ ...store, retries: 0 })
-    store.failNext({ status: 500 }, 2)
-    store.failNext({ status: 403 })
-    const errors: unknown[] = []
-    for (let call = 0; call < 4; call++) errors.push((await client.safe.getPlants()).error)
-    expect(errors).toMatchObject([{ status: 500 }, { status: 500 }, { status: 403 }, undefined])
-  })
 })

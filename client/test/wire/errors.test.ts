@@ -181,15 +181,6 @@ test('a token function that fails is a TokenError with its reason and cause, and
   })
 })
 
-test('a ConnectionError has the original error as its cause, and its reason and the attempt in its message', async () => {
-  const store = createFakePlantStore()
-  store.failNext({ connectionError: true }, 2)
-  const error = await failureOf(createPlantStoreClient({ ...store, retries: 1 }).getPlants(), ConnectionError)
-  expect(error.cause).toBeInstanceOf(TypeError)
-  expect(error.detail).toBe('connection failed: connection refused')
-  expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail} (attempt 2)`)
-})
-
 test('safe never throws', async () => {
   const client = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
   const fetch = () => expect.fail('synchronously')
