@@ -68,23 +68,6 @@ export function explain(error: unknown): string {
   return error instanceof PlantStoreError ? error.kind : 'another'
 }
 
-export function advise(error: CreatePlantError): string {
-  switch (error.kind) {
-    case 'api':
-    case 'undeclared':
-      return String(error.code)
-    case 'connection':
-    case 'timeout':
-    case 'aborted':
-    case 'malformed-response':
-    case 'token':
-    case 'usage':
-      return error.message
-    default:
-      return error satisfies never
-  }
-}
-
 // @ts-expect-error: id is required
 client.createPlant({ name: 'Ficus' })
 // @ts-expect-error: an id is not text
