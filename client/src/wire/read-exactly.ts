@@ -24,7 +24,9 @@ export const exactly =
 /** Replaces the numbers in these places of a value by what was written. */
 function withInt64s(value: unknown, written: unknown, places: Int64Places): unknown {
   if (places === 'int64') return typeof value === 'number' ? readInt64(String(written)) : value
-  for (const name of Object.keys(Object(value))) {
+  // The characters of a text are its properties, too.
+  if (typeof value !== 'object' || !value) return value
+  for (const name of Object.keys(value)) {
     const own = placesOf(name, Array.isArray(value), places)
     const parts = value as Parts
     // The property exists, so that an assignment to `__proto__` does not set the prototype.

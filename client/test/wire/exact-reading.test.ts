@@ -42,7 +42,9 @@ describe('an int64', () => {
   })
 
   test.each(['null', '"9007199254740993"', 'true', '[]', '{}'])('can be replaced by %s in a union', (text) => {
-    expect(exactly('int64')(text)).toEqual(JSON.parse(text))
+    for (const places of ['int64', ['int64'], { '*': 'int64' }] as const) {
+      expect(exactly(places)(text)).toEqual(JSON.parse(text))
+    }
   })
 })
 
