@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
-  ApiError,
   type Attempt,
   type CallOptions,
   type ClientOptions,
@@ -309,12 +308,6 @@ describe('who sends a call', () => {
     await client.withOptions({ token: false }).getPlants({}, { token: 'pst_call' })
     const [environment, test, call] = ['environment', 'test', 'call'].map((name) => `Bearer pst_${name}`)
     expect(tokens()).toEqual([environment, test, call, undefined, undefined, call])
-  })
-
-  test('does not get a 401 retried with the token false', async () => {
-    const client = createPlantStoreClient({ ...createFakePlantStore(), token: false })
-    const error = await failureOf(client.getPlants(), ApiError)
-    expect(error).toMatchObject({ status: 401, attempts: 1, retryable: false })
   })
 
   test('may be a function, which runs once per call', async () => {

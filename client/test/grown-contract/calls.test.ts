@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
-import { createSdk, type Sdk } from '../helpers/generated-sdk.ts'
+import { createSdk, expectToCompile, type Sdk } from '../helpers/generated-sdk.ts'
 import { type Handler, sendError, startTinyServer } from '../helpers/tiny-server.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -29,15 +29,13 @@ beforeAll(async () => {
 })
 afterAll(explainSkipped)
 
-test.each(['9223372036854775808', '-9223372036854775809', '1.5', '1e400'])(
-  'a response with %s as an int64 is malformed, not rounded',
-  async (id) => {
-    const fetch = async () => new Response(`{"ids":[${id}]}`, { headers: JSON_TYPE })
-    const { safe } = sdk.createClient({ baseUrl: 'http://beds.test', token: 'pst_test', fetch })
-    const error = { kind: 'malformed-response' }
-    expect(await safe['putBeds']?.({ ids: [] })).toMatchObject({ ok: false, error })
-  },
-)
+test('a contract without paged operations compiles', () => expectToCompile(sdk.folder))
+
+test('a response with a number that is not an int64 is malformed, not rounded', async () => {
+  const fetch = async () => new Response('{"ids":[9223372036854775808]}', { headers: JSON_TYPE })
+  const { safe } = sdk.createClient({ baseUrl: 'http://beds.test', token: 'pst_test', fetch })
+  expect(await safe['putBeds']?.({ ids: [] })).toMatchObject({ ok: false, error: { kind: 'malformed-response' } })
+})
 
 test('a header parameter overrides the header of the options, which apply without it; raw has the status', async () => {
   const sent: unknown[] = []

@@ -1,8 +1,16 @@
 /** What a contract can say: each construct is generated completely, and works, or is rejected with the place and the fix. */
-import { writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import querystring from 'node:querystring'
-import { ErrorSchema, Int64Schema, Int64TextSchema, PlantSchema, TextSchema } from '@plant-store/contract'
+import { fileURLToPath } from 'node:url'
+import {
+  ErrorSchema,
+  Int64Schema,
+  Int64TextSchema,
+  contract as ownContract,
+  PlantSchema,
+  TextSchema,
+} from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
 import { parse } from 'lossless-json'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -225,6 +233,12 @@ afterAll(() => server[Symbol.asyncDispose]())
 function parseJson(text: string): unknown {
   return parse(text, null, (digits) => (/^-?\d{16,}$/.test(digits) ? BigInt(digits) : Number(digits)))
 }
+
+test('the generated files of this package are up to date, and no other is there', async () => {
+  const folder = fileURLToPath(new URL('../../src/generated/', import.meta.url))
+  const files = (await readdir(folder)).map(async (name) => [name, await readFile(folder + name, 'utf8')])
+  expect(Object.fromEntries(await Promise.all(files)), 'run npm run generate').toEqual(generate(ownContract))
+})
 
 test('all of it compiles, with the types of the table', async () => {
   await writeFile(path.join(sdk.folder, 'src/program.ts'), program)

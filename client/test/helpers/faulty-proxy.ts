@@ -1,20 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { startTinyServer, type TinyServer } from './tiny-server.ts'
+import { startTinyServer } from './tiny-server.ts'
 
-/** The real service behind a proxy, also under `/api`, that can also redirect, truncate a response and hang. */
-export interface FaultyProxy extends AsyncDisposable {
-  url: string
-  /** The target of the redirects, which must not get the token. */
-  elsewhere: TinyServer
-  /** Creates a token of a new account. */
-  createToken(): Promise<string>
-}
-
-/** @param files additional files to serve, by path */
-export async function startFaultyProxy(
-  files: Record<string, { type: string; text: string }> = {},
-): Promise<FaultyProxy> {
+/**
+ * Starts the real service behind a proxy, also under `/api`, that can also redirect, truncate a response and hang.
+ *
+ * @param files additional files to serve, by path
+ */
+export async function startFaultyProxy(files: Record<string, { type: string; text: string }> = {}) {
   const service = await startTestServer()
   const elsewhere = await startTinyServer((response) => response.end('[]'))
   const server = await startTinyServer(async (response, { method, url: target, headers, body }) => {
@@ -31,7 +24,9 @@ export async function startFaultyProxy(
   })
   return {
     url: server.url,
+    /** The target of the redirects, which must not get the token. */
     elsewhere,
+    /** Creates a token of a new account. */
     createToken: async () => (await service.createToken({ account: randomUUID() })).token,
     async [Symbol.asyncDispose]() {
       for (const resource of [server, elsewhere, service]) await resource[Symbol.asyncDispose]()

@@ -26,27 +26,10 @@ const tsconfig = {
 }
 
 /** An app outside the workspace, with the tools and the packed SDK installed and the files of recipes. */
-export interface RecipeApp {
-  folder: string
-  /** Adds a file of `test/recipes/apps`: what the recipes leave to the reader. */
-  add(name: string): Promise<void>
-  /** Runs a script of the tools and returns what it printed. Throws with the output if it fails. */
-  run(script: string, parameters?: string[], environment?: Record<string, string>): Promise<string>
-  /** Starts a program of the tools, and waits until it responds to requests at this port. */
-  start(
-    script: string,
-    parameters: string[],
-    port: number,
-    environment?: Record<string, string>,
-  ): Promise<AsyncDisposable>
-}
+export type RecipeApp = Awaited<ReturnType<typeof createRecipeApp>>
 
-/**
- * Creates an app with the files of sections of `docs/recipes.md`.
- *
- * @param serviceUrl replaces the URL of the service in them
- */
-export async function createRecipeApp(sections: string[], serviceUrl?: string): Promise<RecipeApp> {
+/** Creates an app with the files of sections of `docs/recipes.md`. */
+export async function createRecipeApp(sections: string[]) {
   const { folder } = await installPackage(client, { parent: await installTools(tools) })
   const write = async (name: string, text: string) => {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
@@ -54,7 +37,7 @@ export async function createRecipeApp(sections: string[], serviceUrl?: string): 
   }
   await write('tsconfig.json', JSON.stringify(tsconfig))
   for (const { name, code } of await readRecipes(sections)) {
-    await write(name, serviceUrl ? code.replaceAll('https://plants.example.com', serviceUrl) : code)
+    await write(name, code)
   }
   const command = (script: string, parameters: string[]) => [
     path.join(folder, '../node_modules', script),
@@ -62,10 +45,13 @@ export async function createRecipeApp(sections: string[], serviceUrl?: string): 
   ]
   return {
     folder,
-    add: (name) => cp(path.join(tools, 'apps', path.basename(name)), path.join(folder, name)),
-    run: (script, parameters = [], environment) =>
+    /** Adds a file of `test/recipes/apps`: what the recipes leave to the reader. */
+    add: (name: string) => cp(path.join(tools, 'apps', path.basename(name)), path.join(folder, name)),
+    /** Runs a script of the tools and returns what it printed. Throws with the output if it fails. */
+    run: (script: string, parameters: string[] = [], environment?: Record<string, string>) =>
       run(process.execPath, command(script, parameters), folder, createEnvironment(environment)),
-    start: (script, parameters, port, environment) =>
+    /** Starts a program of the tools, and waits until it responds to requests at this port. */
+    start: (script: string, parameters: string[], port: number, environment?: Record<string, string>) =>
       startProgram([process.execPath, ...command(script, parameters)], responds(`http://127.0.0.1:${port}`), {
         cwd: folder,
         env: createEnvironment(environment),

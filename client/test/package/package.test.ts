@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { type Consumer, installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
-import { type FaultyProxy, startFaultyProxy } from '../helpers/faulty-proxy.ts'
+import { startFaultyProxy } from '../helpers/faulty-proxy.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../../..', import.meta.url))
@@ -181,7 +181,7 @@ const EXPECTED = [
 ]
 
 describe('the package runs', () => {
-  let proxy: FaultyProxy
+  let proxy: Awaited<ReturnType<typeof startFaultyProxy>>
   beforeAll(async () => {
     proxy = await startFaultyProxy()
   })
