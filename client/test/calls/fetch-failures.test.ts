@@ -21,6 +21,7 @@ async function failWith(fetch: (url: string, init: RequestInit) => unknown, retr
 const circle: { self?: unknown } = {}
 circle.self = circle
 
+const readTwice = async (response: Response) => [await response.text(), await response.text()]
 const unset = undefined as unknown as { agent: { name: string }; (): void }
 
 describe('a bug of the fetch function is a UsageError with its cause, and not retried', () => {
@@ -36,15 +37,7 @@ describe('a bug of the fetch function is a UsageError with its cause, and not re
     ['an invalid method', async (url) => await fetch(url, { method: 'no way' }), /method/],
     ['a GET with a body', async (url) => await fetch(url, { body: 'x' }), /body/],
     ['an invalid signal', async (url) => await fetch(url, { signal: {} as AbortSignal }), /signal/],
-    [
-      'a body that was read',
-      async () => {
-        const response = Response.json([])
-        await response.text()
-        return response
-      },
-      /Body/,
-    ],
+    ['a body that was read', async () => await readTwice(Response.json([])), /Body/],
     ['a bigint in JSON', () => JSON.stringify(1n), /BigInt/],
     ['a circle in JSON', () => JSON.stringify(circle), /circular/],
     ['a sum of nothing', () => ([] as number[]).reduce((sum, value) => sum + value), /empty array/],
@@ -122,19 +115,11 @@ describe('a network failure is a ConnectionError, and retried', () => {
     ['Safari in French', new TypeError('La connexion réseau a été perdue.')],
     ['Deno', new TypeError('error sending request for url (http://x/): client error (Connect): tcp connect error')],
     ['Deno, in the body', new TypeError('error reading a body from connection')],
-    [
-      'Bun',
-      Object.assign(new Error('Unable to connect. Is the computer able to access the url?'), {
-        code: 'ConnectionRefused',
-      }),
-    ],
+    ['Bun', Object.assign(new Error('Unable to connect. Is the computer able to'), { code: 'ConnectionRefused' })],
     ['Bun', Object.assign(new Error('The socket connection was closed unexpectedly.'), { code: 'ECONNRESET' })],
     ['Cloudflare Workers', new Error('Network connection lost.')],
     ['React Native', new TypeError('Network request failed')],
-    [
-      'node-fetch',
-      Object.assign(new Error('request to http://x/ failed, reason: connect ECONNREFUSED'), { name: 'FetchError' }),
-    ],
+    ['node-fetch', Object.assign(new Error('request to http://x/ failed, reason: connect'), { name: 'FetchError' })],
     ['Axios', Object.assign(new Error('Network Error'), { name: 'AxiosError' })],
     ['MSW', new TypeError('Failed to fetch', { cause: Response.error() })],
     ['a proxy', new TypeError('Origin http://x is not an allowed origin.')],
@@ -156,9 +141,7 @@ describe('a network failure is a ConnectionError, and retried', () => {
     new TypeError('fetch failed', { cause: new Error('unable to verify the first certificate') }),
     new TypeError('fetch failed', { cause: code('ERR_TLS_CERT_ALTNAME_INVALID') }),
     new TypeError('The certificate for this server is invalid.'),
-    new TypeError(
-      'error sending request for url (https://x/): client error (Connect): invalid peer certificate: Expired',
-    ),
+    new TypeError('error sending request for url (https://x/): client error (Connect): invalid peer certificate'),
   ])('but not retried if a certificate is not trusted: %s', async (thrown) => {
     const { error, calls } = await failWith(() => Promise.reject(thrown))
     expect([error?.kind, error?.retryable, calls]).toEqual(['connection', false, 1])

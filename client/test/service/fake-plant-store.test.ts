@@ -40,22 +40,14 @@ test('it stores what the contract names, and nothing that is invalid', async () 
 const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' }
 const ficus = { id: 1n, name: 'Ficus' }
 
-test('plants() returns a copy of the plants of an account, and two fakes share nothing', async () => {
-  const [store, other] = [createFakePlantStore(), createFakePlantStore()]
-  await createPlantStoreClient(store).createPlant(monstera)
-  const token = store.createToken({ account: 'bob' })
-  await createPlantStoreClient({ ...store, token }).createPlant({ id: 1, name: 'Ficus' })
-  ;(store.plants() as unknown[]).pop()
-  expect([store.plants(), store.plants('bob'), store.plants('carol')]).toStrictEqual([[monstera], [ficus], []])
-  expect(other.plants()).toEqual([])
-})
-
 describe('add', () => {
-  test('adds plants without a request, as if they had been created', async () => {
-    const store = createFakePlantStore({ baseUrl: 'https://example.com/shop/' })
+  test('adds plants to an account of this fake without a request, and plants() returns a copy of them', async () => {
+    const [store, other] = [createFakePlantStore({ baseUrl: 'https://example.com/shop/' }), createFakePlantStore()]
     store.add([monstera, { id: 1, name: 'Ficus' }])
     store.add([{ id: 1, name: 'Aloe' }], 'bob')
-    expect([store.requests, store.plants()]).toStrictEqual([[], [monstera, ficus]])
+    ;(store.plants() as unknown[]).pop()
+    expect([store.requests, store.plants(), store.plants('carol')]).toStrictEqual([[], [monstera, ficus], []])
+    expect(other.plants()).toEqual([])
     const client = createPlantStoreClient(store)
     expect(await client.getPlants()).toEqual([{ name: 'Monstera', tag: 'aroid' }, { name: 'Ficus' }])
     expect(store.requests[0]?.url).toBe('https://example.com/shop/plants')
@@ -63,6 +55,7 @@ describe('add', () => {
     expect(await failureOf(client.createPlant({ id: 1, name: 'Aloe' }), ApiError)).toMatchObject({ code: 40003 })
     const token = store.createToken({ account: 'bob', scopes: ['read'] })
     expect(await createPlantStoreClient({ ...store, token }).getPlants()).toEqual([{ name: 'Aloe' }])
+    expect(store.plants('bob')).toEqual([{ id: 1n, name: 'Aloe' }])
   })
 
   test.each<[string, NewPlant, object]>([
