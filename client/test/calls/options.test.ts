@@ -176,19 +176,6 @@ describe('other arguments of a call', () => {
     expect(sent).toEqual([])
   })
 
-  test.each<[body: unknown, detail: string]>([
-    [{ id: 1, name: 'Ficus', tags: 'fig' }, 'tags: is not one of id, name, tag'],
-    [{ id: 1, name: 'Ficus', timeout: 5 }, 'timeout: is not one of id, name, tag'],
-    [{ id: 1, name: 'Ficus', toJSON() {} }, 'toJSON: is not one of id, name, tag'],
-    [new Map(), 'body: must be an object of id, name, tag, not Map'],
-    ...[undefined, null, 'Ficus', 1n, []].map((body): [unknown, string] => [body, 'body: must be an object']),
-  ])('the body %o is an error', async (body, detail) => {
-    const { options, sent } = recorder()
-    const client = createPlantStoreClient(options)
-    expect((await failureOf(client.createPlant(body as never), UsageError)).detail).toBe(detail)
-    expect(sent).toEqual([])
-  })
-
   test('one too many is an error, and an unknown field that is undefined is not', async () => {
     const { options, sent } = recorder()
     const { getPlants, createPlant } = createPlantStoreClient(options)
@@ -226,17 +213,13 @@ describe('baseUrl', () => {
     for (const baseUrl of urls) expect(rejectionOf({ baseUrl, token: 'pst_test' })).toBe(BASE_URL + reason)
   })
 
-  test('may be a path of the origin of the page', async () => {
-    vi.stubGlobal('location', new URL('http://localhost:8080/shop/page?a=1#b'))
+  test('may be a path of the origin of the page, which it never leaves', async () => {
+    vi.stubGlobal('location', new URL('https://page.example/shop/page?a=1#b'))
     for (const [baseUrl, path] of Object.entries({ '/': '', '/api': '/api', '/api/v1/': '/api/v1' })) {
       const { options, sent } = recorder(baseUrl)
       await createPlantStoreClient(options).getPlants()
-      expect(sent[0]?.url).toBe(`http://localhost:8080${path}/plants`)
+      expect(sent[0]?.url).toBe(`https://page.example${path}/plants`)
     }
-  })
-
-  test('never leaves the origin of the page, if it is a path', async () => {
-    vi.stubGlobal('location', new URL('https://page.example/shop'))
     const parts = ['/', '\\', '\t', '\n', '\0', ' ', '@', ':', '.', '%2f', '?', '#', 'a', '／']
     const paths = parts.flatMap((a) => parts.flatMap((b) => parts.map((c) => `/${a}${b}${c}evil.com/api`)))
     const origins: string[] = []
