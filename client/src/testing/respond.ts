@@ -9,21 +9,14 @@ import type { FakeToken, StoredPlant } from './types.ts'
 
 const MAX_BODY_SIZE = 2 ** 20
 const MAX_PAGE_SIZE = 1000
-const CURSOR = /^fake-(\d+)$/
 
 /** The state of the fake. */
 export interface FakeState {
   /** The path of the base URL, without a slash at the end. */
   readonly basePath: string
   readonly tokens: Map<string, FakeToken>
-  readonly accounts: Map<string, Account>
-}
-
-/** The data of an account: its plants by id, in order of creation. */
-interface Account {
-  readonly plants: Map<bigint, { readonly sequence: number; readonly plant: StoredPlant }>
-  /** The sequence of the last plant. */
-  sequence: number
+  /** The plants of each account by id, in order of creation. A cursor is how many of them precede a page. */
+  readonly accounts: Map<string, Map<bigint, StoredPlant>>
 }
 
 /** A request whose path and token are valid. */
@@ -34,44 +27,37 @@ interface Received {
   readonly body: string
 }
 
-/** What an operation responds with. Default: status 200 without more headers. */
-interface HandlerResponse {
-  readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: unknown
-}
-
 /** How an operation responds. */
 interface Handler {
   /** The scope that a token must have. */
   readonly scope: 'read' | 'write'
-  respond(request: Received, account: Account): HandlerResponse
+  respond(request: Received, plants: Map<bigint, StoredPlant>): FakeResponse
 }
 
 /** The handler of each operation. Without the handler of an operation that the contract adds, this does not compile. */
 const handlers: Record<OperationName, Handler> = {
   createPlant: {
     scope: 'write',
-    respond({ body }, account) {
+    respond({ body }, plants) {
       const plant = readPlant(body)
       const { id, ...shown } = plant
-      const stored = account.plants.get(id)?.plant ?? plant
+      const stored = plants.get(id) ?? plant
       if (stored.name !== plant.name || stored.tag !== plant.tag)
         throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
-      if (stored === plant) account.plants.set(id, { sequence: ++account.sequence, plant })
-      return { body: shown }
+      plants.set(id, stored)
+      return jsonResponse(200, shown)
     },
   },
 
   getPlants: {
     scope: 'read',
-    respond({ query }, account) {
+    respond({ query }, plants) {
       const limit = readLimit(query.get('limit'))
-      const start = readCursor(query.get('cursor'), account)
-      const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
-      const page = left.slice(0, limit)
-      const link = page.length < left.length && `<?limit=${limit}&cursor=fake-${page.at(-1)?.sequence}>; rel="next"`
-      return { body: page.map(({ plant: { id: _, ...shown } }) => shown), headers: link ? { link } : {} }
+      const start = readCursor(query.get('cursor'), plants.size)
+      const end = start + limit
+      const page = [...plants.values()].slice(start, end).map(({ id: _, ...shown }) => shown)
+      const link = `<?limit=${limit}&cursor=fake-${end}>; rel="next"`
+      return jsonResponse(200, page, end < plants.size ? { link } : {})
     },
   },
 }
@@ -110,10 +96,9 @@ export function handle(operation: OperationName, request: Received, account: str
     const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
     throw createApiError({ name: 'bodyTooLarge', message })
   }
-  const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
-  state.accounts.set(account, data)
-  const { status = 200, headers = {}, body } = handlers[operation].respond(request, data)
-  return jsonResponse(status, body, headers)
+  const plants = state.accounts.get(account) ?? new Map()
+  state.accounts.set(account, plants)
+  return handlers[operation].respond(request, plants)
 }
 
 function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
@@ -164,8 +149,8 @@ function readLimit(text: string | null): number {
   return text === null ? Number.POSITIVE_INFINITY : limit
 }
 
-function readCursor(text: string | null, { sequence }: Account): number {
-  const start = text === null ? 0 : Number(CURSOR.exec(text)?.[1])
-  if (start <= sequence) return start
+function readCursor(text: string | null, count: number): number {
+  const start = text === null ? 0 : Number(/^fake-(\d+)$/.exec(text)?.[1])
+  if (start <= count) return start
   throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidCursor })
 }
