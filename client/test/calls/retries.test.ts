@@ -10,7 +10,7 @@ import {
 } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { type Handler, sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
+import { breakOff, type Handler, sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 // No jitter: the random part of the delay is 0.
 beforeEach(() => vi.spyOn(Math, 'random').mockReturnValue(0) && undefined)
@@ -22,10 +22,6 @@ afterEach(() => {
 const newPlant = { id: 1, name: 'Ficus' }
 
 describe('attempts of creating a plant', () => {
-  const breakOff: Handler = (response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
-    response.write('{"name":', () => response.socket?.destroy())
-  }
   const page: Handler = (response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>')
   const fail =
     (status: number): Handler =>

@@ -45,6 +45,12 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
+/** Breaks the connection in the middle of a response. */
+export const breakOff: Handler = (response) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
+  response.write('{"name":', () => response.destroy())
+}
+
 /** Responds with an `Error` body. */
 export function sendError(response: ServerResponse, code: number, headers: object = {}): void {
   sendJson(response, Math.floor(code / 100), { error: code, message: `failure ${code}` }, headers)
