@@ -24,21 +24,16 @@ export const exactly =
 /** Replaces the numbers in these places of a value by what was written. */
 function withInt64s(value: unknown, written: unknown, places: Int64Places): unknown {
   if (places === 'int64') return typeof value === 'number' ? readInt64(String(written)) : value
-  // The characters of a text are its properties, too.
-  if (typeof value !== 'object' || !value) return value
-  for (const name of Object.keys(value)) {
-    const own = placesOf(name, Array.isArray(value), places)
-    const parts = value as Parts
+  // A union may have another value here. The characters of a text are its properties, too.
+  if (typeof value !== 'object' || !value || Array.isArray(value) !== Array.isArray(places)) return value
+  const parts = value as Parts
+  const fields = places as { readonly [field: string]: Int64Places }
+  for (const name of Object.keys(parts)) {
+    const own = Array.isArray(places) ? places[0] : Object.hasOwn(fields, name) ? fields[name] : fields['*']
     // The property exists, so that an assignment to `__proto__` does not set the prototype.
     if (own) parts[name] = withInt64s(parts[name], (written as Parts)[name], own)
   }
   return value
-}
-
-function placesOf(name: string, isItem: boolean, places: Exclude<Int64Places, 'int64'>): Int64Places | undefined {
-  if (Array.isArray(places)) return isItem ? places[0] : undefined
-  const fields = places as { readonly [field: string]: Int64Places }
-  return isItem ? undefined : Object.hasOwn(fields, name) ? fields[name] : fields['*']
 }
 
 /** Writes each number of valid JSON as a string. One regular expression for strings too overflows the stack on long ones. */
