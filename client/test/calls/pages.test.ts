@@ -71,16 +71,11 @@ describe('iterate', () => {
 })
 
 /** Starts a server with two pages, the first with this header. */
-function startPages(link: string, path = '/shop/plants') {
+function startPages(link: string) {
   return startTinyServer((response, { url, headers }) => {
     const isFirst = new URL(url, 'http://any').searchParams.get('cursor') === null
-    const plants = url.startsWith(path) && [{ name: isFirst ? 'first' : url }]
-    sendJson(
-      response,
-      plants ? 200 : 500,
-      plants,
-      isFirst ? { link: link.replace('ORIGIN', `http://${headers.host}`) } : {},
-    )
+    if (isFirst) response.setHeader('link', link.replace('ORIGIN', `http://${headers.host}`))
+    sendJson(response, url.startsWith('/shop/plants') ? 200 : 500, [{ name: isFirst ? 'first' : url }])
   })
 }
 
