@@ -126,7 +126,7 @@ describe.each([
       }
     })
 
-    test('has a next page if there are more plants, none if the list ends with it, and starts at a cursor', async () => {
+    test('has a next page only if there are more plants, and starts at a cursor of its account', async () => {
       const client = await newAccount()
       for (let id = 0; id < 4; id++) await client.createPlant({ id, name: `plant ${id}` })
       const { data, nextCursor } = await client.raw.getPlants({ limit: 2 })
@@ -136,6 +136,8 @@ describe.each([
         expect(await client.raw.getPlants(query)).toMatchObject({ data: rest, nextCursor: undefined })
       }
       expect((await client.raw.getPlants()).nextCursor).toBeUndefined()
+      const inAnother = (await newAccount()).getPlants({ cursor: nextCursor })
+      expect(await failureOf(inAnother, ApiError)).toMatchObject({ status: 400, code: 40004 })
     })
 
     test('does not shift a page when a plant is added', async () => {

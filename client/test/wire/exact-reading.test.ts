@@ -76,8 +76,10 @@ test.each([
   expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)))
 })
 
-test('a field of every object does not make the fields of Object.prototype int64', () => {
-  expect(exactly({ id: 'int64' })('{"constructor":1,"id":2}')).toEqual({ constructor: 1, id: 2n })
+test('a field of a record may have the name of one of Object.prototype, and no other form of a union has its int64s', () => {
+  expect(exactly({ '*': 'int64' })('{"constructor":1,"id":2}')).toEqual({ constructor: 1n, id: 2n })
+  expect(exactly({ '*': 'int64' })('[1]')).toEqual([1])
+  expect(exactly(['int64'])('{"a":1}')).toEqual({ a: 1 })
 })
 
 test.each(['', '{', '[1,]', '{"a":1,}', '01', '1 2', "{'a':1}", '[1', 'nul', '"\t"', '+1', '.5', '[9007199254740993'])(
