@@ -11,7 +11,7 @@ export interface FakeResponse {
 }
 
 /** Creates a response with a JSON body and the headers that every response has. */
-export function jsonResponse(status: number, body: unknown, headers: FakeResponse['headers'] = {}): FakeResponse {
+export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
   const common = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',

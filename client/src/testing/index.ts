@@ -88,7 +88,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     const { status } = fault
     if (status === undefined) return toResponse(respond(request, state), fault)
     const error = { error: status * 100, message: 'A test requested this error.' }
-    return toResponse(jsonResponse(status, error), fault)
+    return toResponse(jsonResponse(status, error, {}), fault)
   }
 
   function createToken(token: FakeToken = {}): string {
@@ -119,7 +119,8 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     createToken,
     revokeToken: (token) => void state.tokens.set(token, { ...state.tokens.get(token), expiresAt: new Date(0) }),
     add,
-    plants: (account = 'default') => [...(state.accounts.get(account)?.values() ?? [])],
+    plants: (account = 'default') =>
+      [...(state.accounts.get(account)?.plants.values() ?? [])].map(({ plant }) => plant),
     failNext,
   }
   // Not enumerable, so that the store, and a spread of it, has the options of a client and nothing else.

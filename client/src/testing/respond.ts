@@ -9,14 +9,21 @@ import type { FakeToken, StoredPlant } from './types.ts'
 
 const MAX_BODY_SIZE = 2 ** 20
 const MAX_PAGE_SIZE = 1000
+const CURSOR = /^fake-(\d+)$/
 
 /** The state of the fake. */
 export interface FakeState {
   /** The path of the base URL, without a slash at the end. */
   readonly basePath: string
   readonly tokens: Map<string, FakeToken>
-  /** The plants of each account by id, in order of creation. A cursor is how many of them precede a page. */
-  readonly accounts: Map<string, Map<bigint, StoredPlant>>
+  readonly accounts: Map<string, Account>
+}
+
+/** The data of an account: its plants by id, in order of creation. */
+interface Account {
+  readonly plants: Map<bigint, { readonly sequence: number; readonly plant: StoredPlant }>
+  /** The sequence of the last plant. */
+  sequence: number
 }
 
 /** A request whose path and token are valid. */
@@ -27,37 +34,44 @@ interface Received {
   readonly body: string
 }
 
+/** What an operation responds with. Default: status 200 without more headers. */
+interface HandlerResponse {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
 /** How an operation responds. */
 interface Handler {
   /** The scope that a token must have. */
   readonly scope: 'read' | 'write'
-  respond(request: Received, plants: Map<bigint, StoredPlant>): FakeResponse
+  respond(request: Received, account: Account): HandlerResponse
 }
 
 /** The handler of each operation. Without the handler of an operation that the contract adds, this does not compile. */
 const handlers: Record<OperationName, Handler> = {
   createPlant: {
     scope: 'write',
-    respond({ body }, plants) {
+    respond({ body }, account) {
       const plant = readPlant(body)
       const { id, ...shown } = plant
-      const stored = plants.get(id) ?? plant
+      const stored = account.plants.get(id)?.plant ?? plant
       if (stored.name !== plant.name || stored.tag !== plant.tag)
         throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
-      plants.set(id, stored)
-      return jsonResponse(200, shown)
+      if (stored === plant) account.plants.set(id, { sequence: ++account.sequence, plant })
+      return { body: shown }
     },
   },
 
   getPlants: {
     scope: 'read',
-    respond({ query }, plants) {
+    respond({ query }, account) {
       const limit = readLimit(query.get('limit'))
-      const start = readCursor(query.get('cursor'), plants.size)
-      const end = start + limit
-      const page = [...plants.values()].slice(start, end).map(({ id: _, ...shown }) => shown)
-      const link = `<?limit=${limit}&cursor=fake-${end}>; rel="next"`
-      return jsonResponse(200, page, end < plants.size ? { link } : {})
+      const start = readCursor(query.get('cursor'), account)
+      const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
+      const page = left.slice(0, limit)
+      const link = page.length < left.length && `<?limit=${limit}&cursor=fake-${page.at(-1)?.sequence}>; rel="next"`
+      return { body: page.map(({ plant: { id: _, ...shown } }) => shown), headers: link ? { link } : {} }
     },
   },
 }
@@ -96,9 +110,10 @@ export function handle(operation: OperationName, request: Received, account: str
     const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
     throw createApiError({ name: 'bodyTooLarge', message })
   }
-  const plants = state.accounts.get(account) ?? new Map()
-  state.accounts.set(account, plants)
-  return handlers[operation].respond(request, plants)
+  const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
+  state.accounts.set(account, data)
+  const { status = 200, headers = {}, body } = handlers[operation].respond(request, data)
+  return jsonResponse(status, body, headers)
 }
 
 function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
@@ -149,8 +164,8 @@ function readLimit(text: string | null): number {
   return text === null ? Number.POSITIVE_INFINITY : limit
 }
 
-function readCursor(text: string | null, count: number): number {
-  const start = text === null ? 0 : Number(/^fake-(\d+)$/.exec(text)?.[1])
-  if (start <= count) return start
+function readCursor(text: string | null, { sequence }: Account): number {
+  const start = text === null ? 0 : Number(CURSOR.exec(text)?.[1])
+  if (start <= sequence) return start
   throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidCursor })
 }
