@@ -1,26 +1,23 @@
 /** What `/docs` does and how it looks: in the dark, on a phone, on a wide screen. */
-import { type Browser, chromium } from 'playwright-core'
+import { readFileSync } from 'node:fs'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
-import {
-  backgroundOf,
-  type DocsPage,
-  findFaintTexts,
-  openDocsPage,
-  type Viewer,
-} from '../helpers/docs/open-docs-page.ts'
 
 const PHONE = 360
 const DESKTOP = 1280
 const OWN = generateToken()
+/** Not an import: its types are those of a browser. */
+const inPage = readFileSync(new URL('in-page.js', import.meta.url), 'utf8')
 
 describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
   let server: TestServer
   let browser: Browser
   beforeAll(async () => {
-    server = await startTestServer()
+    // The page calls the server it was loaded from instead.
+    server = await startTestServer({ publicUrl: 'https://plants.example.com' })
     browser = await chromium.launch(browserOptions)
   })
   afterAll(async () => {
@@ -28,19 +25,27 @@ describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
     await server.close()
   })
 
-  /** Opens the page with both operations open and executed. */
-  async function openExecuted(viewer: Viewer): Promise<DocsPage> {
-    const docs = await openDocsPage(browser, server.url, viewer)
-    await docs.authorize(server.token)
-    for (const operation of ['createPlant', 'getPlants']) await (await docs.open(operation)).execute()
-    return docs
+  /** Opens the page until the end of the test, and collects what it requests and what fails. */
+  async function openPage(options: BrowserContextOptions = {}) {
+    const page = await browser.newPage({ viewport: { width: DESKTOP, height: 900 }, ...options })
+    onTestFinished(() => page.close())
+    const requested: URL[] = []
+    /** Errors of scripts, and what the Content-Security-Policy blocked. */
+    const problems: string[] = []
+    page.on('request', (request) => requested.push(new URL(request.url())))
+    page.on('pageerror', (error) => problems.push(error.message))
+    page.on('console', (message) => {
+      if (message.text().includes('Content Security Policy')) problems.push(message.text())
+    })
+    await page.goto(`${server.url}/docs`)
+    return { page, requested, problems }
   }
 
   test('creates and lists plants; an id above 2^53 is sent exactly', async () => {
     const { token } = await server.createToken({ account: 'browser' })
-    const { requested, problems, authorize, open } = await openDocsPage(browser, server.url)
-    await authorize(token)
-    const createPlant = await open('createPlant')
+    const { page, requested, problems } = await openPage()
+    await authorize(page, token)
+    const createPlant = await openOperation(page, 'createPlant')
     await createPlant.writeBody('{\n  "id": 9007199254740993,\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
     await createPlant.execute()
     expect(await createPlant.responseBody()).toBe('{\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
@@ -53,7 +58,7 @@ describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
     const same = '{"id":9007199254740993,"name":"Monstera deliciosa","tag":"aroid"}'
     expect((await server.post(same, { token })).status, 'the same plant again adds nothing').toBe(200)
 
-    const getPlants = await open('getPlants')
+    const getPlants = await openOperation(page, 'getPlants')
     await getPlants.execute()
     expect(JSON.parse(await getPlants.responseBody())).toEqual([
       { name: 'Monstera deliciosa', tag: 'aroid' },
@@ -64,8 +69,8 @@ describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
   })
 
   test('a response is indented, with its numbers and texts unchanged', async () => {
-    const { page, open } = await openDocsPage(browser, server.url)
-    const getPlants = await open('getPlants')
+    const { page } = await openPage()
+    const getPlants = await openOperation(page, 'getPlants')
     for (const [body, shown] of [
       ['[{"id":9007199254740993},{"id":-1}]', '[\n  {\n    "id": 9007199254740993\n  },\n  {\n    "id": -1\n  }\n]'],
       ['{"a":[], "b":{},"c":[1.50,-2e+10]}', '{\n  "a": [],\n  "b": {},\n  "c": [\n    1.50,\n    -2e+10\n  ]\n}'],
@@ -79,12 +84,12 @@ describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
   })
 
   test('failures show the message of the service', async () => {
-    const { authorize, open } = await openDocsPage(browser, server.url)
-    const getPlants = await open('getPlants')
+    const { page } = await openPage()
+    const getPlants = await openOperation(page, 'getPlants')
     await getPlants.execute()
     expect(JSON.parse(await getPlants.responseBody())).toMatchObject({ error: 40101 })
 
-    await authorize('pst_mistyped')
+    await authorize(page, 'pst_mistyped')
     await getPlants.execute()
     expect(await getPlants.response.textContent()).toContain('401')
     expect(JSON.parse(await getPlants.responseBody())).toEqual({
@@ -100,24 +105,24 @@ describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
     ['quotes and spaces', (token: string) => `  '${token}' `, OWN],
     ['the line breaks of a terminal', (token: string) => `${token.slice(0, 20)}\n${token.slice(20)}\n`, OWN],
   ])('a token that is pasted with %s is sent as the token alone', async (_with, paste, token) => {
-    const { authorize, open } = await openDocsPage(browser, server.url)
-    await authorize(paste(token))
-    const getPlants = await open('getPlants')
+    const { page } = await openPage()
+    await authorize(page, paste(token))
+    const getPlants = await openOperation(page, 'getPlants')
     await getPlants.execute()
     expect(await getPlants.element.locator('.curl').textContent()).toContain(`'Authorization: Bearer ${token}'`)
   })
 
-  test('calls the server it was loaded from, not PUBLIC_URL', async () => {
-    await using other = await startTestServer({ publicUrl: 'https://plants.example.com' })
-    const { authorize, open } = await openDocsPage(browser, other.url)
-    await authorize(other.token)
-    const getPlants = await open('getPlants')
-    await getPlants.execute()
-    expect(await getPlants.responseBody()).toBe('[]')
-  })
+  test.each([PHONE, DESKTOP])('fits, and is dark where the system is and readable, %i pixels wide', async (width) => {
+    const { page, problems } = await openPage({ viewport: { width, height: 900 }, colorScheme: 'dark' })
+    await authorize(page, server.token)
+    for (const id of ['createPlant', 'getPlants']) await (await openOperation(page, id)).execute()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+    // Error numbers and statuses stay in one line, and meanings have most of the width.
+    const [error, status, meaning] = await page.locator('.info tbody tr').first().locator('td').all()
+    const lineHeight = (await status?.boundingBox())?.height
+    expect((await error?.boundingBox())?.height).toBe(lineHeight)
+    expect((await meaning?.boundingBox())?.width).toBeGreaterThan(width * 0.4)
 
-  test.each([PHONE, DESKTOP])('is dark where the system is, and every text readable, %i pixels wide', async (width) => {
-    const { page, problems } = await openExecuted({ width, colorScheme: 'dark' })
     await expect.poll(() => findFaintTexts(page)).toEqual([])
     expect(await backgroundOf(page, 'body')).toBe('rgb(28, 32, 34)')
     expect(await backgroundOf(page, '.curl')).toBe('rgb(42, 46, 48)')
@@ -138,20 +143,49 @@ describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
     expect(await backgroundOf(page, 'body')).toBe('rgb(28, 32, 34)')
   })
 
-  test.each([PHONE, DESKTOP])('fits, %i pixels wide', async (width) => {
-    const { page } = await openExecuted({ width })
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
-    // Error numbers and statuses stay in one line, and meanings have most of the width.
-    const [error, status, meaning] = await page.locator('.info tbody tr').first().locator('td').all()
-    const lineHeight = (await status?.boundingBox())?.height
-    expect((await error?.boundingBox())?.height).toBe(lineHeight)
-    expect((await meaning?.boundingBox())?.width).toBeGreaterThan(width * 0.4)
-  })
-
   test('shows the command on a phone in several lines, which are copied as one', async () => {
-    const { page } = await openDocsPage(browser, server.url, { width: PHONE })
+    const { page } = await openPage({ viewport: { width: PHONE, height: 900 } })
     expect((await page.locator('header code').boundingBox())?.height).toBeGreaterThan(30)
     const copy = "getSelection().selectAllChildren(document.querySelector('header code')); getSelection().toString()"
     expect(await page.evaluate(copy)).toBe('npm run --silent plant-store -- token create --account NAME')
   })
 })
+
+/** Enters a token. */
+async function authorize(page: Page, token: string): Promise<void> {
+  await page.locator('.schemes').getByRole('button', { name: 'Authorize' }).click()
+  const dialog = page.locator('.dialog-ux')
+  await dialog.getByRole('textbox').fill(token)
+  await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+  await dialog.getByRole('button', { name: 'Close' }).last().click()
+}
+
+/** Opens an operation. */
+async function openOperation(page: Page, operationId: string) {
+  const element = page.locator(`#operations-plants-${operationId}`)
+  await element.locator('.opblock-summary-control').click()
+  const response = element.locator('.live-responses-table')
+  return {
+    element,
+    writeBody: (body: string) => element.getByRole('textbox').fill(body),
+    async execute() {
+      const clear = element.getByRole('button', { name: 'Clear' })
+      if (await clear.isVisible()) await clear.click()
+      await element.getByRole('button', { name: 'Execute' }).click()
+      await response.waitFor()
+    },
+    response,
+    /** Returns the body of the last response as the page indents it. */
+    responseBody: async () => String(await response.locator('.highlight-code pre').textContent()),
+  }
+}
+
+/** Returns the visible texts with less contrast than 4.5, the minimum of WCAG 2.2 level AA, with their colors. */
+function findFaintTexts(page: Page): Promise<object[]> {
+  return page.evaluate(`(() => { ${inPage}\nreturn findFaintTexts(4.5) })()`)
+}
+
+/** Returns the color behind the first element that matches. */
+function backgroundOf(page: Page, selector: string): Promise<string> {
+  return page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(selector)})).backgroundColor`)
+}

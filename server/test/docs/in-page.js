@@ -1,4 +1,4 @@
-// Runs in the page, see findFaintTexts in open-docs-page.ts.
+// Runs in the page, see page.test.ts.
 
 /** Finds visible texts by the contrast of WCAG 2.2 to the nearest background. */
 function findFaintTexts(min) {
