@@ -5,11 +5,13 @@ import { startTestServer, type TestServer } from '../../../test/helpers/server/s
 import { get, NO_TOKEN, post, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
 
+/** Every response that is counted says so. */
+const LIMITED = { rateLimit: { requests: 10_000, seconds: 60 } }
 const PLANT = '{"id":1,"name":"ü"}'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startTestServer()
+  server = await startTestServer(LIMITED)
 })
 afterAll(() => server.close())
 

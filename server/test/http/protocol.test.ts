@@ -6,6 +6,8 @@ import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, KEEP_ALIVE, post, postHead, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
 
+/** Every response that is counted says so. */
+const LIMITED = { rateLimit: { requests: 10_000, seconds: 60 } }
 const CLOSED = { headers: { Connection: 'close' } }
 /** A body that would be a plant. */
 const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
@@ -14,7 +16,7 @@ let server: TestServer
 const warnings: string[] = []
 beforeAll(async () => {
   const logger = pino({ level: 'warn' }, { write: (line) => warnings.push(line) })
-  server = await startTestServer({}, { logger })
+  server = await startTestServer(LIMITED, { logger })
 })
 afterAll(async () => {
   await server.close()

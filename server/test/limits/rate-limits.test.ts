@@ -2,6 +2,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
 import { addressKey } from '../../src/limits/client-address.ts'
+import { get, NO_TOKEN, post } from '../helpers/wire/requests.ts'
+import { accepts, rejects } from '../helpers/wire/wire.ts'
 
 describe('per token', () => {
   test('requests beyond the limit get a 429 with Retry-After and RateLimit; another token is not affected', async () => {
@@ -9,34 +11,27 @@ describe('per token', () => {
     // A window must not end because the machine is busy. Differences of whole numbers are exact.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(Math.ceil(performance.now()))
     onTestFinished(() => clock.mockRestore())
-    const first = await server.call('/plants')
-    expect(first.status).toBe(200)
-    expect(first.headers.get('ratelimit-policy')).toBe('"rate-limit";q=2;w=1')
-    expect(first.headers.get('ratelimit')).toBe('"rate-limit";r=1;t=1')
-    expect((await server.post('{"id": 1, "name": "Ficus"}')).status).toBe(200)
+    const first = { 'RateLimit-Policy': '"rate-limit";q=2;w=1', RateLimit: '"rate-limit";r=1;t=1' }
+    await accepts(server, get(), { headers: first })
+    await accepts(server, post('{"id":1,"name":"Ficus"}'))
 
     // A clock that is put back a day does not make the window longer.
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 86_400_000 })
     onTestFinished(() => void vi.useRealTimers())
-    const rejected = await server.post('{"id": 2, "name": "Ficus"}')
-    expect(rejected.status).toBe(429)
-    expect(rejected.headers.get('retry-after')).toBe('1')
-    expect(rejected.headers.get('ratelimit')).toBe('"rate-limit";r=0;t=1')
-    expect(await rejected.json()).toEqual({ error: 42900, message: expect.stringMatching(/2 requests.*1 s/) })
+    const headers = { 'Retry-After': '1', RateLimit: '"rate-limit";r=0;t=1' }
+    await rejects(server, post('{"id":2,"name":"Ficus"}'), 42900, { headers, message: /2 requests.*1 s/ })
 
     const { token } = await server.createToken({ account: 'alice' })
-    const plants = await server.call('/plants', { token })
-    expect(await plants.json()).toEqual([{ name: 'Ficus' }])
+    await accepts({ ...server, token }, get(), { body: '[{"name":"Ficus"}]' })
 
     clock.mockReturnValue(performance.now() + 1_000)
-    expect((await server.call('/plants')).status).toBe(200)
+    await accepts(server, get())
   })
 
   test('a window of 1.5 s is a whole number of seconds in every header', async () => {
     await using server = await startTestServer({ rateLimit: readSettings({ RATE_LIMIT: '1/1500ms' }).rateLimit })
-    const { headers } = await server.call('/plants')
-    expect(headers.get('ratelimit-policy')).toBe('"rate-limit";q=1;w=2')
-    expect(headers.get('ratelimit')).toBe('"rate-limit";r=0;t=2')
+    const headers = { 'RateLimit-Policy': '"rate-limit";q=1;w=2', RateLimit: '"rate-limit";r=0;t=2' }
+    await accepts(server, get(), { headers })
   })
 })
 
@@ -44,18 +39,13 @@ describe('failed authentication per address', () => {
   test('requests beyond the limit get a 429 instead of 401; a valid token, also without the scope, does not', async () => {
     await using server = await startTestServer({ authFailureLimit: { requests: 2, seconds: 60 } })
     const { token: writeOnly } = await server.createToken({ scopes: ['write'] })
-    const statuses = []
-    for (const token of [writeOnly, writeOnly, writeOnly, null, 'wrong', writeOnly]) {
-      statuses.push((await server.call('/plants', { token })).status)
-    }
-    expect(statuses).toEqual([403, 403, 403, 401, 401, 403])
-    const rejected = await server.call('/plants', { token: 'wrong' })
-    expect(rejected.status).toBe(429)
-    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(50)
-    expect(await rejected.json()).toMatchObject({ error: 42900 })
-    const accepted = await server.call('/plants')
-    expect(accepted.status).toBe(200)
-    expect(accepted.headers.has('ratelimit'), 'without RATE_LIMIT there is no header').toBe(false)
+    for (let count = 0; count < 3; count++) await rejects({ ...server, token: writeOnly }, get(), 40301)
+    await rejects(server, get('/plants', NO_TOKEN), 40101)
+    await rejects({ ...server, token: 'wrong' }, get(), 40102)
+    await rejects({ ...server, token: writeOnly }, get(), 40301)
+    await rejects({ ...server, token: 'wrong' }, get(), 42900, { headers: { 'Retry-After': /^[56]\d$/ } })
+    // Without RATE_LIMIT there is no header.
+    await accepts(server, get(), { headers: { RateLimit: null } })
   })
 
   test.each([

@@ -1,4 +1,5 @@
 /** What a test sends to a running server byte by byte, and what every response must be. */
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect } from 'vitest'
 import type { TestServer } from '../../../../test/helpers/server/start-test-server.ts'
 import { exchange } from './connection.ts'
@@ -77,6 +78,7 @@ function expectWellFormed({ status, headers, body, bodyless }: WireResponse): vo
   expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'")
   const names = [...headers.keys()]
   expect(names.filter((name) => /^(?:access-control-.*|x-powered-by|server|etag|set-cookie)$/.test(name))).toEqual([])
+  expectDeclaredHeaders(status, headers)
   if (status < 400) return
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
   if (bodyless) return
@@ -85,4 +87,22 @@ function expectWellFormed({ status, headers, body, bodyless }: WireResponse): vo
   expect(Object.keys(failure)).toEqual(['error', 'message'])
   expect(failure).toEqual({ error: expect.any(Number), message: expect.stringMatching(/.{10}/) })
   expect(Math.floor(failure.error / 100)).toBe(status)
+}
+
+/** Headers that belong to the service, rather than to HTTP or to the security of browsers. */
+const OWN = /^(?:link|ratelimit.*|retry-after|www-authenticate|x-request-id)$/
+/** What is declared of a header. */
+type Declared = Record<string, { required?: boolean; schema: { type?: unknown } }>
+const operations = Object.values(createOpenApiDocument().paths).flatMap((methods) => Object.values(methods))
+
+/** Expects the headers that the OpenAPI document declares for a status, and no other of our own. */
+function expectDeclaredHeaders(status: number, received: WireResponse['headers']): void {
+  const all: Declared = Object.assign({}, ...operations.map(({ responses }) => responses[status]?.headers))
+  for (const [name, { required, schema }] of Object.entries(all)) {
+    const value = received.get(name.toLowerCase())
+    if (required) expect(value, name).toBeDefined()
+    if (value !== undefined && schema.type === 'integer') expect(value, name).toMatch(/^\d+$/)
+  }
+  const declared = new Set(['x-request-id', ...Object.keys(all).map((name) => name.toLowerCase())])
+  expect([...received.keys()].filter((name) => OWN.test(name) && !declared.has(name))).toEqual([])
 }
