@@ -1,22 +1,21 @@
-/** The line of each request with ACCESS_LOG=on. */
+/** The line of each request with ACCESS_LOG=on, and of those that fail to authenticate. */
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Request } from 'express'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
-import { startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { requestEnded, requestUnparsed } from '../../src/telemetry/events.ts'
-import { logRequests } from '../../src/telemetry/log/log-requests.ts'
+import { authenticationFailed, requestEnded, requestUnparsed } from '../../src/telemetry/events.ts'
+import { logAuthenticationFailures, logRequests } from '../../src/telemetry/log/log-requests.ts'
 import { createKey, ISSUER, signToken, startKeyServer, startWithIssuer } from '../helpers/accounts/token-issuer.ts'
-import { createFileLog, eventLines, type LogLine } from '../helpers/telemetry/log-lines.ts'
+import { createFileLog, type LogLine } from '../helpers/telemetry/log-lines.ts'
 import { exchange, openConnection, openSocket } from '../helpers/wire/connection.ts'
 import { get, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
 
-// Some start processes, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
 const PATIENCE = 60_000
@@ -89,45 +88,37 @@ test('a JSON Web Token is named by its issuer and subject', async () => {
   expect(await find('jwt')).toMatchObject({ account: 'ada', tokenId: `${ISSUER} ada` })
 })
 
-test('a rejected request has a line with its status, and no unknown path', async () => {
-  const { server, find } = await startLogged()
-  const { token: reader } = await server.createToken({ scopes: ['read'] })
-  const body = '{"id":1,"name":"Ficus"}'
-  const cases: [wire: string, expected: LogLine, token?: string][] = [
-    [get('/plants', NO_TOKEN), { route: '/plants', status: 401 }],
-    [get('/nothing?x=1'), { status: 404, msg: 'GET unknown path 404' }],
-    [get('/plants', { Host: null }), { status: 400 }],
-    [post('{'), { route: '/plants', status: 400, account: 'alice' }],
-    [post('{}'), { route: '/plants', status: 403, account: 'alice' }, reader],
-    [post(body, { Expect: 'wonders' }), { status: 417 }],
-  ]
-  for (const [index, [wire, expected, token = server.token]] of cases.entries()) {
-    const { text } = await exchange(
-      server.url,
-      withToken(wire.replace('\r\n', `\r\nX-Request-Id: id${index}\r\n`), token),
-    )
-    expect(text).toContain(` ${expected['status']} `)
-    const line = await find(`id${index}`)
-    expect(line).toMatchObject({ clientAddress: '127.0.0.1', ...expected })
-    expect(JSON.stringify(line)).not.toContain('nothing')
-  }
-})
-
-const late = post('{"id":1,"name":"Ficus"}', { 'Content-Length': '100' })
-test.each<[what: string, wire: string, expected: LogLine]>([
-  ['is not HTTP', 'no request\r\n\r\n', { status: 400, msg: 'malformed request 400' }],
+const late = { headersTimeout: 200, requestTimeout: 200 }
+const body = '{"id":1,"name":"Ficus"}'
+test.each<[what: string, wire: string, expected: LogLine, settings?: Partial<Settings>]>([
+  ['without a token', get('/plants', NO_TOKEN), { route: '/plants', status: 401 }],
+  ['of an unknown path', get('/nothing?x=1'), { status: 404, msg: 'GET unknown path 404' }],
+  ['without Host', get('/plants', { Host: null }), { status: 400 }],
+  ['with an invalid body', post('{'), { route: '/plants', status: 400, account: 'alice' }],
   [
-    'has headers that are too large',
-    get('/plants', { 'X-Large': 'x'.repeat(20_000) }),
-    { status: 431, msg: 'malformed request 431' },
+    'without the scope',
+    post('{}', { Authorization: 'Bearer <reader>' }),
+    { route: '/plants', status: 403, account: 'alice' },
   ],
-  ['does not arrive in time', 'GET /plants HTTP/1.1\r\n', { status: 408, msg: 'malformed request 408' }],
-  ['has a body that is late', late, { status: 408, account: 'alice', route: '/plants' }],
-])('a request that %s has one line, with the id of its response', async (_what, wire, expected) => {
-  const { server, find, requests } = await startLogged({ headersTimeout: 200, requestTimeout: 200 })
-  const { text } = await exchange(server.url, withToken(wire, server.token))
+  ['with another expectation', post(body, { Expect: 'wonders' }), { status: 417 }],
+  ['that is not HTTP', 'no request\r\n\r\n', { status: 400, msg: 'malformed request 400' }],
+  ['with large headers', get('/plants', { X: 'x'.repeat(20_000) }), { status: 431, msg: 'malformed request 431' }],
+  ['that is late', 'GET /plants HTTP/1.1\r\n', { status: 408, msg: 'malformed request 408' }, late],
+  [
+    'whose body is late',
+    post(body, { 'Content-Length': '100' }),
+    { status: 408, account: 'alice', route: '/plants' },
+    late,
+  ],
+])('a rejected request %s has one line, with the id of its response, and no unknown path', async (...row) => {
+  const [, wire, expected, settings] = row
+  const { server, find, requests } = await startLogged(settings)
+  const { token: reader } = await server.createToken({ scopes: ['read'] })
+  const { text } = await exchange(server.url, withToken(wire, server.token).replace('<reader>', reader))
   const line = await find(/X-Request-Id: (\S+)/.exec(text)?.[1] ?? '')
+  expect(text).toContain(` ${expected['status']} `)
   expect(line).toMatchObject({ clientAddress: '127.0.0.1', ...expected })
+  expect(JSON.stringify(line)).not.toContain('nothing')
   expect(requests()).toHaveLength(1)
 })
 
@@ -138,17 +129,28 @@ describe('a response that is not complete', () => {
 
   const unfinished = { ...withId('sending'), 'Content-Length': '100', Expect: '100-continue' }
 
-  test.each([
-    ['reading', get('/plants', withId('reading'))],
-    ['sending', post('{"id":1,"name":"Ficus"}', unfinished)],
-  ])('has the status 499 if the client disconnects while it is %s', async (id, wire) => {
-    const { server, find } = await startLogged()
+  test.each<[what: string, id: string, wire: string, end: (server: TestServer, socket: Socket) => unknown]>([
+    [
+      'a client disconnects while it is reading',
+      'reading',
+      get('/plants', withId('reading')),
+      (_, socket) => socket.destroy(),
+    ],
+    ['a client disconnects while it is sending', 'sending', post(body, unfinished), (_, socket) => socket.destroy()],
+    ['the shutdown aborts it', 'sending', post(body, unfinished), (server) => server.close()],
+  ])('has the status 499 if %s', async (_what, id, wire, end) => {
+    const { server, find } = await startLogged({ shutdownTimeout: 100 })
     if (id === 'reading') await fill(server)
     const socket = await openSocket(server.url)
     socket.write(withToken(wire, server.token))
     await once(socket, 'data')
-    socket.destroy()
-    expect(await find(id)).toMatchObject({ status: 499, account: 'alice', clientAddress: '127.0.0.1' })
+    await end(server, socket)
+    expect(await find(id)).toMatchObject({
+      status: 499,
+      account: 'alice',
+      clientAddress: '127.0.0.1',
+      route: '/plants',
+    })
   })
 
   test('has the status of the failure if the server failed, and the error is logged with the same id', async () => {
@@ -235,18 +237,58 @@ test('an address is written as a proxy reports it, without its port; what is not
   }
 })
 
-test('a server with ACCESS_LOG=on writes lines, also of a request that its shutdown aborts', async () => {
-  const environment = { ACCESS_LOG: 'on', SHUTDOWN_TIMEOUT: '100ms' }
-  const { server, token } = await startWithToken(temporaryFolder(), 'logged', environment)
-  const socket = await openSocket(server.url)
-  const headers = { ...withId('aborted'), 'Content-Length': '100', Expect: '100-continue' }
-  socket.write(withToken(post('{"id":1,"name":"Ficus"}', headers), token))
-  // The server waits for the rest of the body.
-  await once(socket, 'data')
-  await fetch(`${server.url}/nothing`, { headers: withId('unknown') })
-  await server.end()
-  expect(eventLines(server.output(), 'request')).toMatchObject([
-    { requestId: 'unknown', status: 404 },
-    { requestId: 'aborted', status: 499, account: 'alice', route: '/plants' },
-  ])
+test('the log says which addresses failed to authenticate, why and how often, also beyond AUTH_FAILURE_LIMIT', async () => {
+  const log = await createFileLog('error')
+  const end = logAuthenticationFailures(log.logger)
+  await using server = await startTestServer({ trustProxy: 1, authFailureLimit: { requests: 3, seconds: 60 } })
+  const { id, token: revoked } = await server.createToken()
+  await server.revoke(id)
+  const statusOf = async (address: string, token: string | null) =>
+    (await server.call('/plants', { token, headers: { 'x-forwarded-for': address } })).status
+  for (const [address, token] of [
+    ['2001:db8::1', 'pst_unknown'],
+    ['192.0.2.2', null],
+    ['192.0.2.2', 'pst_unknown'],
+    ['192.0.2.2', revoked],
+    ['no address, pst_0123', null],
+  ] as const) {
+    expect(await statusOf(address, token)).toBe(401)
+  }
+  expect(await statusOf('192.0.2.2', 'pst_unknown')).toBe(429)
+  // Neither a valid token without the scope nor an unknown path is one.
+  const reader = await server.createToken({ scopes: ['read'] })
+  expect((await server.post('{}', { token: reader.token })).status).toBe(403)
+  expect((await server.call('/nothing', { token: null })).status).toBe(404)
+  end()
+  const [line, ...others] = log.lines()
+  expect(JSON.parse(line ?? '')).toMatchObject({
+    level: 'info',
+    event: 'authentication failed',
+    failed: 6,
+    addresses: [
+      { address: '192.0.2.2', failed: 4, codes: { 40101: 1, 40102: 2, 40103: 1 } },
+      { address: '2001:db8:0:0::/64', failed: 1, codes: { 40102: 1 } },
+      { address: 'unknown', failed: 1, codes: { 40101: 1 } },
+    ],
+  })
+  expect(others).toEqual([])
+  expect(line).not.toContain('pst_')
+})
+
+test('the log names ten addresses and counts the others, of any number, in little memory', async () => {
+  const log = await createFileLog()
+  const end = logAuthenticationFailures(log.logger)
+  const before = memoryInUse()
+  const flood = 200_000
+  for (let count = 0; count < 20; count++) authenticationFailed.publish({ code: 40102, address: '192.0.2.1' })
+  for (let index = 0; index < flood; index++) {
+    authenticationFailed.publish({ code: 40102, address: `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}` })
+  }
+  expect(memoryInUse() - before).toBeLessThan(20 * 2 ** 20)
+  end()
+  const lines = log.eventLines('authentication failed')
+  expect(lines.reduce((sum, { failed }) => sum + Number(failed), 0)).toBe(flood + 20)
+  const [line] = lines
+  expect(line).toMatchObject({ addresses: [{ address: '192.0.2.1', failed: 20 }, ...Array(9).fill({ failed: 1 })] })
+  expect(line?.['others']).toBe(Number(line?.['failed']) - 29)
 })

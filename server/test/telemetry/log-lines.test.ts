@@ -1,11 +1,10 @@
 /** What a line of the log looks like. */
 import { spawn, spawnSync } from 'node:child_process'
-import { openSync, readFileSync } from 'node:fs'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { commandLine } from '../../../test/helpers/server/run-command.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { logOutput } from '../../src/telemetry/log/log-output.ts'
 import { auditLogger } from '../../src/telemetry/log/logger.ts'
@@ -99,39 +98,23 @@ test('lines are written in their order, after the turn of the event loop, and at
 })
 
 // On other systems, `script` takes other arguments.
-describe.skipIf(process.platform !== 'linux')('a terminal', () => {
-  /** Runs a command in a terminal, which ends with the test, and returns what it has printed so far. */
-  function runInTerminal(command: readonly string[], environment: Record<string, string> = {}): () => string {
-    const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
-    const script = spawn('script', ['--quiet', '--command', quoted, '/dev/null'], {
-      env: { ...process.env, NO_COLOR: '1', ...environment },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    onTestFinished(() => void script.kill('SIGKILL'))
-    let output = ''
-    script.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-    return () => output
-  }
-
-  test('shows lines for people', async () => {
-    const output = runInTerminal(commandLine(['serve']), { DATABASE_URL: temporaryDatabase().url, PORT: '0' })
-    await until(() => /ready/.test(output()), 60_000)
-    expect(output()).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
+test.skipIf(process.platform !== 'linux')('a terminal shows lines for people, without control characters', async () => {
+  const module = fileURLToPath(new URL('../../dist/telemetry/log/logger.js', import.meta.url))
+  const code = `
+    import { createLogger } from ${JSON.stringify(module)}
+    const value = 'a\\u001b[2Jb\\u009b31mc\\u0007\\rd'
+    const logger = await createLogger('info', 1)
+    logger.error({ err: new Error(value), account: value }, value)
+    logger.info({ url: 'http://127.0.0.1' }, 'ready')`
+  const file = path.join(temporaryFolder(), 'log.mjs')
+  writeFileSync(file, code)
+  const script = spawn('script', ['--quiet', '--command', `'${process.execPath}' '${file}'`, '/dev/null'], {
+    env: { ...process.env, NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
-
-  test('gets no control characters of a value', async () => {
-    const module = fileURLToPath(new URL('../../dist/telemetry/log/logger.js', import.meta.url))
-    const code = `
-      import { createLogger } from ${JSON.stringify(module)}
-      const value = 'a\\u001b[2Jb\\u009b31mc\\u0007\\rd'
-      const logger = await createLogger('info', 1)
-      logger.error({ err: new Error(value), account: value }, value)
-      logger.info('done')`
-    const output = runInTerminal([process.execPath, '--input-type=module', '--eval', code])
-    await until(() => /INFO: done/.test(output()), 60_000)
-    expect(output()).toContain('Error: a\\u001b[2Jb\\u009b31mc\\u0007\\u000dd')
-    expect(output().replaceAll('\r\n', '\n').replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
-  })
+  onTestFinished(() => void script.kill('SIGKILL'))
+  const output = (await script.stdout.toArray()).join('')
+  expect(output).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
+  expect(output).toContain('Error: a\\u001b[2Jb\\u009b31mc\\u0007\\u000dd')
+  expect(output.replaceAll(/\r?\n/g, '')).not.toMatch(/\p{Cc}/u)
 })
