@@ -5,22 +5,20 @@ import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type Connection, openConnection } from '../helpers/wire/connection.ts'
+import { listPlants } from '../helpers/wire/requests.ts'
 import type { WireResponse } from '../helpers/wire/responses.ts'
 import { expectWellFormed } from '../helpers/wire/wire.ts'
 import {
   createRequest,
   httpChanges,
-  listRequest,
   type ModelPlant,
   memberMutations,
   mutate,
   mutateHttp,
   mutations,
   plants,
-  type RawRequest,
   spellings,
   writeBody,
-  writeRequest,
 } from './requests.ts'
 
 const RUNS = isNightly ? 300 : isLong ? 100 : 10
@@ -48,15 +46,6 @@ const step = fc.oneof(
   { weight: 15, arbitrary: fc.tuple(kind('http'), somePlants, spellings, httpChanges) },
 )
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
-
-/** What a response must be. */
-interface Expected {
-  status: number
-  /** The number of the Error body. */
-  error?: number
-  /** The JSON of a plant or a list. */
-  json?: string
-}
 
 test('valid and mutated requests get the responses that the model predicts, without a 5xx or a hang', async () => {
   await using server = await startTestServer({ bodyLimit: BODY_LIMIT })
@@ -89,15 +78,15 @@ async function useAccount(server: TestServer, account: string, steps: Step[]): P
     return !same || (same.name === plant.name && same.tag === plant.tag)
   }
 
-  /** Sends a well-formed request and checks its response. */
-  async function exchange(request: RawRequest, expected: Expected): Promise<WireResponse> {
-    const bytes = writeRequest(request)
+  /** Sends a well-formed request, and expects the JSON of a plant or a list, or the number of an error. */
+  async function exchange(wire: string, expected: string | number): Promise<WireResponse> {
     if (!connection || connection.ended) connection = await openConnection(server.url)
-    connection.socket.write(bytes)
+    connection.socket.write(wire, 'latin1')
     const response = await connection.read({ timeout: RESPONSE_TIMEOUT })
-    if (response === undefined || response === 'waiting') throw mismatch(response ?? 'closed', bytes, expected)
+    if (response === undefined || response === 'waiting') throw mismatch(response ?? 'closed', wire, expected)
     expectWellFormed(response)
-    if (!isAsExpected(response, expected)) throw mismatch(response, bytes, expected)
+    const body = JSON.parse(response.body)
+    if ((body.error ?? JSON.stringify(body)) !== expected) throw mismatch(response, wire, expected)
     if (response.headers.get('connection') === 'close') connection = undefined
     return response
   }
@@ -105,35 +94,34 @@ async function useAccount(server: TestServer, account: string, steps: Step[]): P
   /** Sends the request that creates a plant from a body. */
   function create(body: Buffer, chunk: number | null = null): Promise<WireResponse> {
     const plant = predict(body)
-    const request = createRequest(token, body, chunk)
-    if (typeof plant === 'number') return exchange(request, { status: 400, error: plant })
-    if (!store(plant)) return exchange(request, { status: 400, error: 40003 })
-    return exchange(request, { status: 200, json: JSON.stringify(toBody(plant)) })
+    const wire = createRequest(token, body, chunk)
+    if (typeof plant === 'number') return exchange(wire, plant)
+    return exchange(wire, store(plant) ? JSON.stringify(toBody(plant)) : 40003)
   }
 
-  const list = () => exchange(listRequest(token), { status: 200, json: listed() })
+  const list = () => exchange(listPlants(token), listed())
 
   async function readPage(limit: number): Promise<void> {
     if (page === undefined) position = 0
     const size = Number(/limit=(\d+)/.exec(page ?? '')?.[1] ?? limit)
-    const request = listRequest(token, `/plants${page ?? `?limit=${size}`}`)
-    const { headers } = await exchange(request, { status: 200, json: listed(position, position + size) })
+    const wire = listPlants(token, page ?? `?limit=${size}`)
+    const { headers } = await exchange(wire, listed(position, position + size))
     position += size
     page = /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
     expect(page !== undefined, 'a page has a link if more plants follow').toBe(stored.length > position)
   }
 
   /** Sends what is mostly not HTTP, and expects errors, or the response to the original request. */
-  async function sendMalformed(bytes: Buffer, plant: ModelPlant | null, body: Buffer): Promise<void> {
+  async function sendMalformed(wire: string, plant: ModelPlant | null, body: Buffer): Promise<void> {
     const created = plant && JSON.stringify(toBody(plant))
-    const responses = await sendAndEnd(bytes)
+    const responses = await sendAndEnd(wire)
     for (const response of responses) {
       const isCreated = response.status === 200 && response.body === created
-      if (!isCreated && !isErrorOrList(response)) throw mismatch(response, bytes)
+      if (!isCreated && !isErrorOrList(response)) throw mismatch(response, wire)
     }
     if (!plant) return
     if (responses.some((response) => response.status === 200 && response.body === created)) {
-      if (!store(plant)) throw mismatch('200, though the id exists', bytes)
+      if (!store(plant)) throw mismatch('200, though the id exists', wire)
       // It may be stored or not: a retry is safe, and stores it.
     } else if (responses.length === 0) await create(body)
   }
@@ -148,15 +136,15 @@ async function useAccount(server: TestServer, account: string, steps: Step[]): P
   }
 
   /** Sends bytes on a connection of their own and reads all responses until the server closes it. */
-  async function sendAndEnd(bytes: Buffer): Promise<WireResponse[]> {
+  async function sendAndEnd(wire: string): Promise<WireResponse[]> {
     const current = await openConnection(server.url)
-    const toHead = /^\s*HEAD /.test(bytes.toString('latin1'))
+    const toHead = /^\s*HEAD /.test(wire)
     const responses: WireResponse[] = []
-    current.socket.write(bytes)
+    current.socket.write(wire, 'latin1')
     for (let ended = false; ; ended = true) {
       const response = await current.read({ toHead, timeout: ended ? RESPONSE_TIMEOUT : PATIENCE })
       if (response === undefined) break
-      if (response === 'waiting' && ended) throw mismatch(response, bytes)
+      if (response === 'waiting' && ended) throw mismatch(response, wire)
       if (response !== 'waiting') {
         expectWellFormed(response)
         responses.push(response)
@@ -179,8 +167,8 @@ async function useAccount(server: TestServer, account: string, steps: Step[]): P
     } else {
       const [, plant, spelling, change] = each
       const body = plant ? writeBody(plant, { ...spelling, id: 9 }) : Buffer.alloc(0)
-      const request = plant ? createRequest(token, body) : listRequest(token, '/plants?limit=3')
-      await sendMalformed(mutateHttp(request, change), plant, body)
+      const wire = plant ? createRequest(token, body, change.chunk) : listPlants(token, '?limit=3')
+      await sendMalformed(mutateHttp(wire, change), plant, body)
     }
   }
   await list()
@@ -191,16 +179,10 @@ function toBody({ name, tag }: ModelPlant): { name: string; tag?: string } {
   return tag === undefined ? { name } : { name, tag }
 }
 
-function isAsExpected(response: WireResponse, { status, error, json }: Expected): boolean {
-  if (response.status !== status) return false
-  if (error !== undefined) return JSON.parse(response.body).error === error
-  return JSON.stringify(JSON.parse(response.body)) === json
-}
-
-function mismatch(response: WireResponse | string, bytes: Buffer, expected?: Expected): Error {
+function mismatch(response: WireResponse | string, wire: string, expected: unknown = 'an error or a list'): Error {
   const shown = typeof response === 'string' ? response : `${response.status} ${response.body.slice(0, 2_000)}`
-  const wanted = expected ? `, not ${JSON.stringify(expected).slice(0, 2_000)}` : ''
-  return new Error(`responded ${shown}${wanted}, to ${JSON.stringify(bytes.toString('latin1')).slice(0, 4_000)}`)
+  const wanted = String(expected).slice(0, 2_000)
+  return new Error(`responded ${shown}, not ${wanted}, to ${JSON.stringify(wire).slice(0, 4_000)}`)
 }
 
 /**

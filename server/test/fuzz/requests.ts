@@ -1,21 +1,13 @@
 /** Requests of all kinds: plants as JSON in many spellings, and mutations of bodies and of HTTP. */
 import fc from 'fast-check'
 import { codePoint } from '../../../test/helpers/code-points.ts'
+import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/wire/requests.ts'
 
 /** A plant as a client means it. */
 export interface ModelPlant {
   id: bigint
   name: string
   tag?: string | undefined
-}
-
-/** The parts of a request. */
-export interface RawRequest {
-  method: string
-  target: string
-  version: string
-  headers: [name: string, value: string][]
-  body: Buffer
 }
 
 type ValueOf<Values> = Values extends fc.Arbitrary<infer Value> ? Value : never
@@ -143,56 +135,27 @@ export function mutate(original: Buffer, changes: ValueOf<typeof mutations>): Bu
 
 /** Changes of a request that mostly leave no well-formed HTTP. */
 export const httpChanges = fc.record({
-  kind: fc.constantFrom('head', 'head', 'head', 'truncate', 'chunks', 'twice', 'followed', 'noise'),
+  kind: fc.constantFrom('head', 'head', 'head', 'head', 'truncate', 'twice', 'followed', 'noise'),
+  chunk: fc.constantFrom(null, null, null, 9),
   length: fc.nat(400),
   head: mutationsWith(HEAD_PIECES),
   noise: fc.uint8Array({ minLength: 1, maxLength: 300 }),
 })
 
-/** Writes a request with a change. Its body is unchanged or truncated. */
-export function mutateHttp(request: RawRequest, { kind, length, head, noise }: ValueOf<typeof httpChanges>): Buffer {
-  const whole = writeRequest(request)
-  const mutated = Buffer.concat([mutate(writeHead(request), head), request.body])
+/** Changes a request. Its body is unchanged or truncated. */
+export function mutateHttp(wire: string, { kind, length, head, noise }: ValueOf<typeof httpChanges>): string {
+  const begin = wire.indexOf('\r\n\r\n') + 4
+  const mutated = mutate(Buffer.from(wire.slice(0, begin), 'latin1'), head).toString('latin1') + wire.slice(begin)
   if (kind === 'head') return mutated
-  if (kind === 'truncate') return whole.subarray(0, length + 1)
-  if (kind === 'chunks') return mutateHttp(inChunks(request, 9), { kind: 'head', length, head, noise })
-  if (kind === 'twice') return Buffer.concat([whole, whole])
-  return kind === 'followed' ? Buffer.concat([whole, mutated]) : Buffer.from(noise)
+  if (kind === 'truncate') return wire.slice(0, length + 1)
+  if (kind === 'twice') return wire + wire
+  return kind === 'followed' ? wire + mutated : Buffer.from(noise).toString('latin1')
 }
 
-/** Makes a request to list plants. */
-export function listRequest(token: string, target = '/plants'): RawRequest {
-  const headers: RawRequest['headers'] = [
-    ['Host', 'plants.test'],
-    ['Authorization', `Bearer ${token}`],
-  ]
-  return { method: 'GET', target, version: 'HTTP/1.1', headers, body: Buffer.alloc(0) }
-}
-
-/** Makes a request that creates a plant from a body. */
-export function createRequest(token: string, body: Buffer, chunk: number | null = null): RawRequest {
-  const request = { ...listRequest(token), method: 'POST', body }
-  request.headers.push(['Content-Type', 'application/json'], ['Content-Length', String(body.length)])
-  return chunk === null ? request : inChunks(request, chunk)
-}
-
-function inChunks(request: RawRequest, size: number): RawRequest {
-  const pieces: Buffer[] = []
-  for (let at = 0; at < request.body.length; at += size) {
-    const chunk = request.body.subarray(at, at + size)
-    pieces.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n'))
-  }
-  const headers = request.headers.filter(([name]) => name !== 'Content-Length')
-  const body = Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')])
-  return { ...request, headers: [...headers, ['Transfer-Encoding', 'chunked']], body }
-}
-
-function writeHead({ method, target, version, headers }: RawRequest): Buffer {
-  const lines = [`${method} ${target} ${version}`, ...headers.map(([name, value]) => `${name}: ${value}`)]
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-}
-
-/** Writes a request. */
-export function writeRequest(request: RawRequest): Buffer {
-  return Buffer.concat([writeHead(request), request.body])
+/** Builds a request that creates a plant from a body, in chunks of this size if it is one. */
+export function createRequest(token: string, body: Buffer, chunk: number | null = null): string {
+  if (chunk === null) return withToken(post(body, KEEP_ALIVE), token)
+  const chunks = body.toString('latin1').match(new RegExp(`[^]{1,${chunk}}`, 'g')) ?? []
+  const head = withToken(postHead({ 'Transfer-Encoding': 'chunked' }), token)
+  return `${head}${[...chunks, ''].map((text) => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}`
 }
