@@ -3,7 +3,9 @@
 /** Finds visible texts by the contrast of WCAG 2.2 to the nearest background. */
 function findFaintTexts(min) {
   const faint = []
-  for (const { data, parentElement } of textsOf(document.body)) {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode
     if (data.trim() === '' || !parentElement.checkVisibility()) continue
     const { color } = getComputedStyle(parentElement)
     const [light, dark] = [luminance(channels(color)), luminance(behind(parentElement))].sort((a, b) => b - a)
@@ -33,7 +35,4 @@ function luminance(color) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-function textsOf(node) {
-  return node.nodeType === Node.TEXT_NODE ? [node] : [...node.childNodes].flatMap(textsOf)
-}
 globalThis.findFaintTexts = findFaintTexts

@@ -73,7 +73,7 @@ describe('paths', () => {
     ...['/', '/nowhere', '/plant', '/plants/', '/Plants', '//plants', '//x/plants', '/plants%2F', '/plants%2f'],
     ...['/plants;a', '/./plants', '/x/../plants', '/plants/.', '/plants%00', '/plants%3Flimit=1', '/plants%20'],
     ...['/%', '/%zz', '/%ff', '/\\plants', '/plants/1/leaves', `/${'a'.repeat(10_000)}`],
-    ...['/__proto__', '/constructor', '/.env', '/<script>', '/livez', '/metrics'],
+    ...['/__proto__', '/constructor', '/.env', '/<script>', '/livez', '/readyz', '/metrics'],
     ...['/docs/', '/docs/other.js', '/docs/..%2fapp.ts', '/docs/../app.ts', '/docs/index.html'],
     // Paths are compared as they are written: another spelling is not a way around the token.
     '/%70lants',
