@@ -45,7 +45,7 @@ test('a line says who called what, from where, with which result and how much wa
   const { server, find } = await startLogged()
   const { id: tokenId, token } = await server.createToken({ account: 'bob' })
   const wire = post('{"id":1,"name":"Ficus"}', { ...withId('mine'), 'X-Forwarded-For': '192.0.2.7' })
-  const { text } = await exchange(server.url, withToken(wire, token))
+  const text = await exchange(server.url, withToken(wire, token))
   expect(text).toContain('X-Request-Id: mine')
   expect(await find('mine')).toEqual({
     level: 'info',
@@ -71,7 +71,7 @@ test('the bytes of each response on a connection are its own', async () => {
   const connection = await openConnection(server.url)
   for (const id of ['one', 'two'])
     await connection.send(withToken(get('/plants', { ...withId(id), Connection: null }), server.token))
-  const { text } = await exchange(server.url, withToken(get('/plants', withId('alone')), server.token))
+  const text = await exchange(server.url, withToken(get('/plants', withId('alone')), server.token))
   const lines = [await find('one'), await find('two'), await find('alone')]
   expect(lines[2]?.['bytesSent']).toBe(text.length)
   // "Connection: keep-alive" and "Keep-Alive: timeout=60" instead of "Connection: close".
@@ -114,7 +114,7 @@ test.each<[what: string, wire: string, expected: LogLine, settings?: Partial<Set
   const [, wire, expected, settings] = row
   const { server, find, requests } = await startLogged(settings)
   const { token: reader } = await server.createToken({ scopes: ['read'] })
-  const { text } = await exchange(server.url, withToken(wire, server.token).replace('<reader>', reader))
+  const text = await exchange(server.url, withToken(wire, server.token).replace('<reader>', reader))
   const line = await find(/X-Request-Id: (\S+)/.exec(text)?.[1] ?? '')
   expect(text).toContain(` ${expected['status']} `)
   expect(line).toMatchObject({ clientAddress: '127.0.0.1', ...expected })

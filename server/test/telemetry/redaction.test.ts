@@ -31,7 +31,7 @@ test('tokens, cursors and plants are in no line of the log', async () => {
   const tokens = [token, generateToken(), await signToken(key), await signToken(key, { aud: 'others' })]
   for (const each of tokens) {
     for (const wire of placesOf(each)) {
-      const { text } = await exchange(server.url, wire)
+      const text = await exchange(server.url, wire)
       expect(text).toMatch(/^HTTP\/1\.1 \d{3} /)
     }
   }

@@ -27,32 +27,28 @@ export async function readAll(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** What a server sent over a connection, and whether it then closed it. */
-export interface Exchange {
-  text: string
-  closed: boolean
-}
-
 /**
- * Sends one request or several, and reads everything until the server closes the connection, or sends nothing for so
- * many milliseconds.
+ * Sends one request or several, and reads everything until the server closes the connection.
+ *
+ * @throws Error if it stays open for ten seconds without more
  */
-export async function exchange(url: string, wire: string | Buffer, quiet = 10_000): Promise<Exchange> {
+export async function exchange(url: string, wire: string): Promise<string> {
   const socket = await openSocket(url)
-  const chunks: Buffer[] = []
-  socket.setTimeout(quiet).on('data', (chunk) => chunks.push(chunk))
+  let isOpen = false
+  socket.setTimeout(10_000, () => {
+    isOpen = true
+    socket.destroy()
+  })
   socket.write(wire, 'latin1')
-  await Promise.race([once(socket, 'close'), once(socket, 'timeout')])
-  const { closed } = socket
-  socket.destroy()
-  const text = Buffer.concat(chunks).toString('latin1')
+  const text = await readAll(socket)
+  if (isOpen) throw new Error(`the server does not close the connection, after ${text.slice(0, 1_000)}`)
   recordExchange(wire, text)
-  return { text, closed }
+  return text
 }
 
 /** Records the first status here: for a request that it cannot parse, the server has no response object to observe. */
-function recordExchange(wire: string | Buffer, text: string): void {
-  const [, method, target] = /^(\S+) (\S+) HTTP\//.exec(wire.toString('latin1')) ?? []
+function recordExchange(wire: string, text: string): void {
+  const [, method, target] = /^(\S+) (\S+) HTTP\//.exec(wire) ?? []
   const [, status] = /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 ([2-5]\d{2})/.exec(text) ?? []
   if (method && target && status) recordStatus(method, target, Number(status))
 }
@@ -68,16 +64,11 @@ export interface Connection {
    */
   read(options?: { toHead?: boolean; timeout?: number }): Promise<WireResponse | undefined | 'waiting'>
   /**
-   * Sends a request and waits for its response.
+   * Sends a request and waits for its response, for so many milliseconds.
    *
    * @throws Error if the connection ends before the response is whole.
    */
-  send(wire: string): Promise<TimedResponse>
-}
-
-/** A response, and the milliseconds from the request until it was whole. */
-export interface TimedResponse extends WireResponse {
-  milliseconds: number
+  send(wire: string): Promise<WireResponse & { milliseconds: number }>
 }
 
 /** Opens a connection to read responses from; it is closed after the test. */

@@ -38,10 +38,9 @@ export function readResponse(
   const headers = new Map(lines.map(splitHeader))
   const bodyless = toHead || Number(status) < 200 || status === '204'
   const start = end + END_OF_HEAD.length
-  const body = bodyless ? NO_BODY : readBody(bytes.subarray(start), headers, closed)
+  const [body, length = 0] = bodyless ? [Buffer.alloc(0), 0] : (readBody(bytes.subarray(start), headers, closed) ?? [])
   if (!body) return undefined
-  const response = { status: Number(status), headers, body: body.bytes.toString(), bodyless }
-  return { response, length: start + body.length }
+  return { response: { status: Number(status), headers, body: body.toString(), bodyless }, length: start + length }
 }
 
 /**
@@ -66,20 +65,14 @@ function splitHeader(line: string): [string, string] {
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)]
 }
 
-interface Body {
-  bytes: Buffer
-  /** How many bytes it takes on the wire. */
-  length: number
-}
+/** A body, and how many bytes it takes on the wire. */
+type Body = readonly [body: Buffer, length: number]
 
-const NO_BODY: Body = { bytes: Buffer.alloc(0), length: 0 }
-
+/** Reads a body; undefined while some of it is missing. */
 function readBody(bytes: Buffer, headers: ReadonlyMap<string, string>, closed: boolean): Body | undefined {
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(bytes)
-  const declared = headers.get('content-length')
-  if (declared === undefined) return closed ? { bytes, length: bytes.length } : undefined
-  const length = Number(declared)
-  return bytes.length < length ? undefined : { bytes: bytes.subarray(0, length), length }
+  const length = Number(headers.get('content-length') ?? (closed ? bytes.length : Number.POSITIVE_INFINITY))
+  return bytes.length < length ? undefined : [bytes.subarray(0, length), length]
 }
 
 function readChunks(bytes: Buffer): Body | undefined {
@@ -93,7 +86,7 @@ function readChunks(bytes: Buffer): Body | undefined {
     const end = start + Number.parseInt(size, 16)
     at = end + END_OF_LINE.length
     if (bytes.length < at) return undefined
-    if (end === start) return { bytes: Buffer.concat(chunks), length: at }
+    if (end === start) return [Buffer.concat(chunks), at]
     chunks.push(bytes.subarray(start, end))
   }
 }
