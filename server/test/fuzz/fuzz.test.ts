@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { MAX_DEPTH } from '../../src/http/request/lossless-json.ts'
 import { type Connection, openConnection } from '../helpers/wire/connection.ts'
 import { listPlants } from '../helpers/wire/requests.ts'
 import type { WireResponse } from '../helpers/wire/responses.ts'
@@ -29,7 +30,6 @@ const BODY_LIMIT = 16_384
 const RESPONSE_TIMEOUT = 20_000
 /** A request without a response by then may be incomplete, so the client ends its side; in milliseconds. */
 const PATIENCE = 100
-const MAX_DEPTH = 100
 const INT64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
 const ERROR_CODES: ReadonlySet<unknown> = new Set(Object.values(errorCatalogue).map(({ code }) => code))
 
