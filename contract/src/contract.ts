@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
-import { ErrorSchema, errorMessages } from './errors.ts'
+import { ErrorSchema, errorMessages, MAX_PAGE_SIZE } from './errors.ts'
 import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 
 const c = initContract()
@@ -11,37 +11,26 @@ export const ScopeSchema = z.enum(['read', 'write'], { error: "must be 'read' or
 /** A scope of a token. */
 export type Scope = z.output<typeof ScopeSchema>
 
-const SWITCH = { error: 'must be true or false' }
-const TAG = { error: 'must have a name and a description only' }
-
 /** What ts-rest has no field for. */
-export const OperationMetadataSchema = z.strictObject(
-  {
-    /** The scope that the token must have. */
-    scope: ScopeSchema,
-    /** The group of the operation in the OpenAPI document. */
-    tag: z.strictObject({ name: z.string(), description: z.string() }, TAG).optional(),
-    /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
-    paged: z.boolean(SWITCH).optional(),
-    /**
-     * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
-     * processed. Default: `true`.
-     */
-    idempotent: z.boolean(SWITCH).optional(),
-  },
-  {
-    error: (issue) =>
-      'must be an object with scope, tag, paged and idempotent only; ' +
-      (issue.code === 'unrecognized_keys' ? `remove ${issue.keys.join(', ')}` : 'add the scope'),
-  },
-)
+export const OperationMetadataSchema = z.strictObject({
+  /** The scope that the token must have. */
+  scope: ScopeSchema,
+  /** The group of the operation in the OpenAPI document. */
+  tag: z.strictObject({ name: z.string(), description: z.string() }).optional(),
+  /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
+  paged: z.boolean().optional(),
+  /**
+   * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
+   * processed. Default: `true`.
+   */
+  idempotent: z.boolean().optional(),
+})
 
 /** What ts-rest has no field for. */
 export type OperationMetadata = z.output<typeof OperationMetadataSchema>
 
 const plantsTag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
-const MAX_PAGE_SIZE = 1000
 const INVALID_LIMIT = { error: errorMessages.invalidLimit.replace('limit: ', '') }
 const DUPLICATE = { error: 'must appear only once' }
 
@@ -53,7 +42,7 @@ const LimitSchema = z
   )
   .optional()
   .meta({
-    description: 'The number of plants per page, 1 to 1000. Default: the whole list.',
+    description: `The number of plants per page, 1 to ${MAX_PAGE_SIZE}. Default: the whole list.`,
     examples: [100],
     override: { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE },
   })

@@ -283,43 +283,33 @@ function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {
 function describeUnion(options: readonly z.core.$ZodType[], place: Place): JsonSchema {
   for (const option of options) requirePresent(option, place, 'make the whole union optional')
   const anyOf = options.map((option) => describe(option, place))
-  const alternatives = anyOf.flatMap((member) => flatten(member, place.components))
-  const [lists, objects] = ['array', 'object'].map((wanted) => alternatives.filter(({ type }) => type === wanted))
+  const types = anyOf.map((member) => typesOf(member, place.components))
+  const [lists, objects] = ['array', 'object'].map((type) => options.filter((_, index) => types[index]?.includes(type)))
   // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
-  const isInt64 = new Set(alternatives.filter(isNumber).map(({ format }) => format === 'int64'))
-  if (Number(lists?.length) < 2 && isInt64.size < 2 && haveKinds(objects ?? [], place.components)) return { anyOf }
+  const isMixed = ['int64', 'number'].every((type) => types.flat().includes(type))
+  if (Number(lists?.length) < 2 && haveKinds(objects ?? []) && !isMixed) return { anyOf }
   return reject(
     place,
-    'the alternatives of a union must differ in their JSON type, or be objects with a required field of this name and ' +
-      'another literal each; add such a field, for example `kind`',
+    'the alternatives of a union must differ in their JSON type, or be objects with a field of this name and another ' +
+      'literal each; add such a field, for example `kind`',
   )
 }
 
-function flatten(schema: JsonSchema, components: Components): JsonSchema[] {
-  const resolved = resolve(schema, components)
-  return resolved.anyOf?.flatMap((member) => flatten(member, components)) ?? [resolved]
+function typesOf(schema: JsonSchema, components: Components): (string | undefined)[] {
+  const { anyOf, const: value, enum: values = [value], type, format } = resolve(schema, components)
+  if (anyOf) return anyOf.flatMap((member) => typesOf(member, components))
+  if (format === 'int64') return [format]
+  return [type === 'integer' || values.some((each) => typeof each === 'number') ? 'number' : type]
 }
 
-function isNumber(schema: JsonSchema): boolean {
-  const values = valuesOf(schema)
-  return values ? values.some((value) => typeof value === 'number') : /number|integer/.test(String(schema.type))
-}
-
-/** Whether each object has a required field of one name with literals that no other has. */
-function haveKinds(objects: readonly JsonSchema[], components: Components): boolean {
-  const names = objects[0]?.required ?? []
-  const hasKind = (name: string): boolean => {
-    const kinds = objects.map(({ required, properties }) => {
-      return required?.includes(name) ? valuesOf(resolve(properties?.[name] ?? {}, components)) : undefined
-    })
-    const values = kinds.flatMap((kind) => kind ?? [])
-    return !kinds.includes(undefined) && new Set(values).size === values.length
+/** Whether each object has a field of one name with literals that no other has. */
+function haveKinds(objects: readonly z.core.$ZodType[]): boolean {
+  const kinds = objects.map(({ _zod }) => _zod.propValues ?? {})
+  const isKind = (name: string): boolean => {
+    const values = kinds.flatMap((kind) => [...(kind[name] ?? [])])
+    return kinds.every((kind) => name in kind) && new Set(values).size === values.length
   }
-  return objects.length < 2 || names.some(hasKind)
-}
-
-function valuesOf({ const: value, enum: values }: JsonSchema): readonly unknown[] | undefined {
-  return values ?? (value === undefined ? undefined : [value])
+  return objects.length < 2 || Object.keys(kinds[0] ?? {}).some(isKind)
 }
 
 /** Reads metadata that describes the whole value, for values whose zod schema only says how they are parsed. */
