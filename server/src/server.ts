@@ -3,7 +3,7 @@ import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
-import { createHttpServer } from './http/listen/http-server.ts'
+import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import { openService, type Service } from './service.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
@@ -48,11 +48,11 @@ export async function startServer(
 ): Promise<RunningServer> {
   const settings = completeSettings(changes)
   const { databaseUrl, adminHost, adminPort } = settings
-  const http = createHttpServer(settings)
   const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
   let notReady: string | undefined = 'The server is starting.'
   let admin: AdminServer | undefined
   let service: Service | undefined
+  let http: HttpServer | undefined
   let metrics: Metrics | undefined
 
   async function whyNotReady(): Promise<string | undefined> {
@@ -61,18 +61,18 @@ export async function startServer(
 
   async function close(): Promise<void> {
     notReady = 'The server is shutting down.'
-    http.drain()
+    http?.drain()
     const begin = performance.now()
-    const accepting = sockets?.http === undefined ? [] : [stopAccepting(http.server)]
+    const accepting = http && sockets?.http !== undefined ? [stopAccepting(http.server)] : []
     await Promise.race([sleep(settings.shutdownDelay), ...accepting])
     await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
   }
 
   /** Closes what has been opened: the private port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
-    await stop(http.server, timeout)
+    if (http) await stop(http.server, timeout)
     // The requests that it has aborted end after it.
-    while (http.openConnections() > 0) await nextTurn()
+    while (http && http.openConnections() > 0) await nextTurn()
     await service?.database.close()
     metrics?.close()
     await admin?.close()
@@ -92,14 +92,14 @@ export async function startServer(
     // Loaded while the database opens, for which a process is started.
     const loadingApp = import('./app.ts')
     service = await openService(settings, logger, signal)
+    const { createApp } = await loadingApp
+    http = createHttpServer(createApp(service, settings, logger), settings, service.loadShedding.release)
     if (admin) {
       // Loaded only if a port shows them.
       const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
       metrics = createMetrics({ service, settings, isReady, openConnections: http.openConnections })
     }
-    const { createApp } = await loadingApp
-    http.use(createApp(service, settings, logger), service.loadShedding.release)
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
     notReady = undefined

@@ -1,11 +1,4 @@
-import {
-  createServer,
-  IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  ServerResponse,
-} from 'node:http'
+import { createServer, IncomingMessage, type Server, type ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
 import { createConnections } from '../../limits/connections.ts'
@@ -23,12 +16,6 @@ type ConnectionLimits = Pick<
 /** An HTTP server. */
 export interface HttpServer {
   server: Server
-  /**
-   * Passes requests on to an app. The first one must be set before the server listens.
-   *
-   * @param onEnd called with the connection of each response that has been handed over whole, and with each that has closed
-   */
-  use(app: Express, onEnd?: (socket: Socket) => void): void
   openConnections(): number
   /** Makes every response the last one of its connection. */
   drain(): void
@@ -38,17 +25,21 @@ const MAX_HEADER_BYTES = 16 * 1024
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
 const LATE_CHECK_INTERVAL = 1_000
 
-/** Creates an HTTP server that responds with an `Error` body also to what cannot be parsed, or is late. */
-export function createHttpServer(limits: ConnectionLimits): HttpServer {
-  let listener: RequestListener = () => {}
-  let release: (socket: Socket) => void = () => {}
+/**
+ * Creates an HTTP server that passes requests on to an app, and responds with an `Error` body also to what cannot be parsed,
+ * or is late.
+ *
+ * @param onEnd called with the connection of each response that has been handed over whole, and with each that has closed
+ */
+export function createHttpServer(app: Express, limits: ConnectionLimits, onEnd: (socket: Socket) => void): HttpServer {
   let draining = false
-  const connections = createConnections(limits, (request, response) => {
+  const connections = createConnections(limits, (message, reply) => {
+    const [request, response] = [message as Request, reply as Response]
     if (draining) response.setHeader('Connection', 'close')
-    listener(request, response)
-  })
-  const messages = createMessageClasses(({ socket }) => {
-    if (socket) release(socket)
+    const reject = () => rejectTarget(request, response)
+    // The app responds to everything else.
+    if (isValidTarget(request.url)) app(request, response, reject)
+    else reject()
   })
 
   const { headersTimeout, requestTimeout, keepAliveTimeout } = limits
@@ -60,7 +51,7 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
     maxHeaderSize: MAX_HEADER_BYTES,
     // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,
-    ...messages.constructors,
+    ...createMessageClasses(app, onEnd),
   }
   const server = createServer(options, connections.receive)
   server.maxConnections = limits.maxConnections
@@ -75,22 +66,11 @@ export function createHttpServer(limits: ConnectionLimits): HttpServer {
   server.on('connection', (socket) => {
     connections.add(socket)
     // Not all responses end.
-    socket.once('close', () => release(socket))
+    socket.once('close', () => onEnd(socket))
   })
   server.on('connect', (_request, socket) => rejectTunnel(socket))
   return {
     server,
-    use(app, onEnd = () => {}) {
-      messages.adopt(app)
-      release = onEnd
-      listener = (message, reply) => {
-        const [request, response] = [message as Request, reply as Response]
-        const reject = () => rejectTarget(request, response)
-        // The app responds to everything else.
-        if (isValidTarget(request.url)) app(request, response, reject)
-        else reject()
-      }
-    },
     openConnections: connections.count,
     drain() {
       draining = true
@@ -108,9 +88,9 @@ const COMMON = COMMON_HEADERS.flat()
  * - Common headers are written with the others: calling `setHeader` for each takes longer than the rest of the head.
  * - The end of a response is seen without a listener: the first listeners of a response make its table of events grow.
  *
- * @param onEnd called once the whole response is handed over to its connection
+ * @param onEnd called with the connection once the whole response is handed over to it
  */
-function createMessageClasses(onEnd: (response: ServerResponse) => void) {
+function createMessageClasses(app: Express, onEnd: (socket: Socket) => void) {
   class Request extends IncomingMessage {
     requestId = ''
   }
@@ -128,20 +108,14 @@ function createMessageClasses(onEnd: (response: ServerResponse) => void) {
 
     override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
       super.end(chunk, encoding as BufferEncoding, callback as () => void)
-      onEnd(this)
+      if (this.socket) onEnd(this.socket)
       return this
     }
   }
 
-  return {
-    /** Options of `createServer`. */
-    constructors: { IncomingMessage: Request, ServerResponse: Response },
-    /** Gives requests and responses the methods of an app from now on. */
-    adopt(app: Express): void {
-      Object.setPrototypeOf(Request.prototype, app.request)
-      Object.setPrototypeOf(Response.prototype, app.response)
-      app.request = Request.prototype as typeof app.request
-      app.response = Response.prototype as typeof app.response
-    },
-  }
+  Object.setPrototypeOf(Request.prototype, app.request)
+  Object.setPrototypeOf(Response.prototype, app.response)
+  app.request = Request.prototype as typeof app.request
+  app.response = Response.prototype as typeof app.response
+  return { IncomingMessage: Request, ServerResponse: Response }
 }
