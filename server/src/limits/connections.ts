@@ -36,10 +36,6 @@ interface Connection {
   stalled: number
   /** How many of its requests wait behind the one being handled. */
   waiting: number
-  /** The response to the last of them that will be handled. */
-  last: ServerResponse | undefined
-  /** More came than may wait, so `last` is the last response of the connection. */
-  full: boolean
 }
 
 /**
@@ -79,7 +75,7 @@ function readInTurns(request: IncomingMessage): void {
  *   the client counts.
  * - Pipelined requests are handled one after the other. Node.js hands over all of them at the same time, so that one client
  *   would have many handled, and their responses kept in memory. A request that waits has cost nothing yet, and if its
- *   connection closes, it is never handled. With more than {@link MAX_PIPELINED} of them, a connection is closed after their
+ *   connection closes, it is never handled. With {@link MAX_PIPELINED} of them, a connection is closed after their
  *   responses, which clients have to expect (RFC 9112 section 9.3.2). One that adds to too many, of its address or of all,
  *   is closed immediately.
  */
@@ -119,20 +115,27 @@ export function createConnections(
     handle(request, response)
   }
 
-  /** Lets a request wait behind others; returns whether it will be handled. */
-  function enqueue(socket: Socket, response: ServerResponse, connection: Connection): boolean {
-    const { address, waiting } = connection
-    if (waiting > MAX_QUEUED || !pipelined.hasRoom(address, 1)) {
-      socket.destroy()
-      return false
+  /** Lets a request wait until Node.js gives its response the socket, which is when it is its turn. */
+  function enqueue(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
+    const { address } = connection
+    if (connection.waiting > MAX_QUEUED || !pipelined.hasRoom(address, 1)) {
+      request.socket.destroy()
+      return
     }
-    // Also if it will not be handled: it takes memory until its connection closes.
     connection.waiting++
     pipelined.take(address, 1)
-    connection.full ||= waiting >= MAX_PIPELINED
-    if (connection.full) return false
-    connection.last = response
-    return true
+    // Node.js closes the connection after it, so those behind it never get the socket.
+    if (connection.waiting === MAX_PIPELINED) response.setHeader('Connection', 'close')
+    response.once('socket', () => {
+      // One request per connection and turn of the event loop, so that other connections get theirs.
+      setImmediate(() => {
+        if (response.destroyed) return
+        connection.waiting--
+        pipelined.release(address, 1)
+        // Once the client has ended its side of a connection, Node.js ends the other.
+        if (response.socket?.writable) begin(request, response)
+      })
+    })
   }
 
   return {
@@ -143,7 +146,7 @@ export function createConnections(
         socket.destroy()
         return
       }
-      const connection = { address, begin: 0, stalled: 0, waiting: 0, last: undefined, full: false }
+      const connection = { address, begin: 0, stalled: 0, waiting: 0 }
       share.take(address, 1)
       open.set(socket, connection)
       timer ??= setInterval(closeStalled, INTERVAL).unref()
@@ -152,22 +155,9 @@ export function createConnections(
 
     receive(request, response) {
       if (request.headers['transfer-encoding'] !== undefined) readInTurns(request)
-      // Node.js gives a response its socket when it is its turn.
       if (response.socket) return begin(request, response)
       const connection = open.get(request.socket)
-      if (!connection || !enqueue(request.socket, response, connection)) return
-      response.once('socket', () => {
-        // One request per connection and turn of the event loop, so that other connections get theirs.
-        setImmediate(() => {
-          if (response.destroyed) return
-          connection.waiting--
-          pipelined.release(connection.address, 1)
-          // Once the client has ended its side of a connection, Node.js ends the other.
-          if (!response.socket?.writable) return
-          if (connection.full && connection.last === response) response.setHeader('Connection', 'close')
-          begin(request, response)
-        })
-      })
+      if (connection) enqueue(request, response, connection)
     },
 
     count: share.used,

@@ -78,7 +78,7 @@ test.each<[what: string, wire: string, ...expected: Expected[]]>([
     { status: 401, headers: CLOSED },
   ],
   [
-    `a connection with more than ${MAX_PIPELINED} waiting requests closes after those`,
+    `a connection with ${MAX_PIPELINED} waiting requests closes after those`,
     Array.from({ length: MAX_PIPELINED + 20 }, (_, index) => postPlant(100 + index)).join(''),
     ...Array(MAX_PIPELINED).fill({ status: 200, headers: OPEN }),
     next,
