@@ -66,19 +66,14 @@ function asset(folder: URL, file: string, mediaType: string): StaticResource {
 export function serveStaticResources(app: Express, resources: readonly StaticResource[]): void {
   for (const { path, read, contentType, contentSecurityPolicy } of resources) {
     let cached: { content: Buffer; etag: string } | undefined
-    app.get(path, async (request, response) => {
+    app.get(path, async (_request, response) => {
       cached ??= addEtag(await read())
-      const { content, etag } = cached
-      response.setHeader('Cache-Control', 'no-cache')
-      response.setHeader('ETag', etag)
-      if (contentSecurityPolicy !== undefined) response.setHeader('Content-Security-Policy', contentSecurityPolicy)
-      if (request.fresh) {
-        response.status(304).end()
-        return
-      }
       response.setHeader('Content-Type', contentType)
-      response.setHeader('Content-Length', content.length)
-      response.end(content)
+      response.setHeader('Cache-Control', 'no-cache')
+      response.setHeader('ETag', cached.etag)
+      if (contentSecurityPolicy !== undefined) response.setHeader('Content-Security-Policy', contentSecurityPolicy)
+      // It sends a 304 to a client that has it.
+      response.send(cached.content)
     })
   }
 }

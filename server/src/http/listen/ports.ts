@@ -96,20 +96,14 @@ function notListenable(reason: string): StartError {
   return socketError(`LISTEN_FDS passes a socket that the server cannot listen on: ${reason}`)
 }
 
-function portError(error: unknown, prefix: string, host: string, port: number): StartError {
-  return new StartError(explain((error as NodeJS.ErrnoException).code, prefix, host, port), { cause: error })
-}
-
-function explain(code: string | undefined, prefix: string, host: string, port: number): string {
-  const [hostSetting, portSetting] = [`${prefix}HOST`, `${prefix}PORT`]
-  if (code === 'EADDRINUSE') {
-    return `${portSetting} ${port} on ${host} is already in use. Stop the other program or set another ${portSetting}.`
+function portError(cause: unknown, prefix: string, host: string, port: number): StartError {
+  const { code = '' } = cause as NodeJS.ErrnoException
+  const name = `${prefix}PORT`
+  const advice: Record<string, string> = {
+    EADDRINUSE: `${name} ${port} on ${host} is already in use. Stop the other program or set another ${name}.`,
+    EACCES: `${name} ${port} needs more privileges than this user has. Set a ${name} above 1023.`,
+    EADDRNOTAVAIL: `${prefix}HOST ${host} is not an address of this machine. Set ${prefix}HOST to one that is.`,
   }
-  if (code === 'EACCES') {
-    return `${portSetting} ${port} needs more privileges than this user has. Set a ${portSetting} above 1023.`
-  }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return `${hostSetting} ${host} is not an address of this machine. Set ${hostSetting} to one that is.`
-  }
-  return `The server cannot listen on ${hostSetting} ${host}, ${portSetting} ${port}: ${code}.`
+  const other = `The server cannot listen on ${prefix}HOST ${host}, ${name} ${port}: ${code}.`
+  return new StartError(advice[code === 'ENOTFOUND' ? 'EADDRNOTAVAIL' : code] ?? other, { cause })
 }
