@@ -1,5 +1,4 @@
 import { isatty } from 'node:tty'
-import { setFlagsFromString } from 'node:v8'
 import { explainDatabaseError, nameDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { ownCommand } from '../installation.ts'
@@ -12,11 +11,6 @@ import { type Context, isClosed, OutputError, print, printError } from './consol
 import { onEndingSignal } from './signals.ts'
 import { createPrinted } from './token.ts'
 
-/**
- * By default V8 lets the heap grow to several times what is in use before it collects garbage: a list of a million plants
- * then takes 130 MB over idle, and 40 MB with this, in the same time (Node.js 20).
- */
-const HEAP_GROWTH = '--heap-growing-percent=50'
 const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */
 const DEMO_DAYS = 7
@@ -27,7 +21,6 @@ const DEMO_DAYS = 7
  * @throws StartError, or an error of the database, with everything closed
  */
 export async function serve({ settings, logger }: Context): Promise<void> {
-  setFlagsFromString(HEAP_GROWTH)
   const startup = new AbortController()
   const starting = start(settings, logger, startup.signal)
   shutDownOnSignal(async () => {
