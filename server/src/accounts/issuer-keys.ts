@@ -8,16 +8,14 @@ const FETCH_TIMEOUT = 3_000
 const COOLDOWN = 10_000
 /** When keys are fetched again though they are known, in milliseconds: so that withdrawn keys go. */
 const TTL = 600_000
-/** The shortest RSA key that is accepted, in bits (RFC 7518 section 3.3). */
-const MIN_RSA_LENGTH = 2048
 
 /**
  * Fetches and caches the public keys of a token issuer (RFC 7517). Requests share one fetch. jose's cache never expires here:
  * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
  * that fails.
  *
- * @returns a function that throws a Failure (503) until a key set was fetched, and then an error of jose for an unknown or
- *   malformed key: which key a token names is the client's choice, so it must not look like a fault of the server
+ * @returns a function that throws a Failure (503) until a key set was fetched, and then another error for an unknown or
+ *   malformed key
  */
 export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeaderParameters) => Promise<CryptoKey> {
   const forever = { cacheMaxAge: Number.POSITIVE_INFINITY, cooldownDuration: Number.POSITIVE_INFINITY }
@@ -50,27 +48,16 @@ export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeade
     return shed('issuer-keys', message, { 'Retry-After': String(wait) })
   }
 
-  async function find(header: JWSHeaderParameters): Promise<CryptoKey> {
-    try {
-      return await keys(header)
-    } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey) throw error
-      // What jose makes of a malformed key depends on what is wrong with it.
-      throw new errors.JOSENotSupported('the key cannot be used', { cause: error })
-    }
-  }
-
   return async (header) => {
     if (fetchedAt === undefined) await refresh()
     if (fetchedAt === undefined) throw unavailable()
     // In the background: the request does not wait for it.
     if (performance.now() >= fetchedAt + TTL) void refresh()
-    const key = await find(header).catch(async (error) => {
+    return keys(header).catch(async (error) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
       await refresh()
-      return find(header)
+      return keys(header)
     })
-    return rejectShort(key)
   }
 }
 
@@ -78,11 +65,4 @@ export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeade
 function explain(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } }
   return [message, cause?.message || cause?.code].filter(Boolean).join(': ')
-}
-
-/** jose throws a TypeError for such a key, which would look like a fault of the server. */
-function rejectShort(key: CryptoKey): CryptoKey {
-  const { modulusLength = MIN_RSA_LENGTH } = key.algorithm as { modulusLength?: number }
-  if (modulusLength < MIN_RSA_LENGTH) throw new errors.JOSENotSupported('the RSA key is too short')
-  return key
 }

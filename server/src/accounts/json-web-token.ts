@@ -1,5 +1,6 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
+import { Failure } from '../failure.ts'
 import type { FindToken, InvalidToken } from './authentication.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
 import { isAccountName, knownScopes } from './token-store.ts'
@@ -37,10 +38,10 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     try {
       return (await jwtVerify(token, findKey, options)).payload
     } catch (error) {
-      if (error instanceof errors.JWTExpired) return 'tokenEnded'
-      // Which rule a token breaks would only help forgers; and the error holds its claims.
-      if (error instanceof errors.JOSEError) return 'tokenInvalid'
-      throw error
+      if (error instanceof Failure) throw error
+      // Which rule a token breaks would only help forgers; and the error holds its claims. A key that cannot be used, such as
+      // a short one, is not a fault of the server either: a client chooses which key its token names.
+      return error instanceof errors.JWTExpired ? 'tokenEnded' : 'tokenInvalid'
     }
   }
 
