@@ -14,10 +14,8 @@ export const CLIENT_CLOSED_REQUEST = 499
 
 /** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
+  /** Its `route` is that of the operation; undefined if there is none. */
   request: Request
-  method: string
-  /** The path of the operation; undefined if there is none. */
-  route: string | undefined
   status: number
   seconds: number
   /** The response on the wire, with its headers. */
@@ -31,14 +29,6 @@ export interface RequestUnparsed {
   status: number
   /** The other end of the connection. */
   address: string | undefined
-}
-
-/** A request without a valid token; its response is a 401, or a 429 beyond `AUTH_FAILURE_LIMIT`. */
-export interface AuthenticationFailed {
-  /** The number of the `Error` body of a 401, such as 40102. */
-  code: number
-  /** The client: an IPv4 address, or the first half of an IPv6 address. */
-  address: string
 }
 
 /** Why a request or connection was rejected without being handled. */
@@ -57,22 +47,20 @@ export const rejections = [
 /** Why a request or connection was rejected without being handled. */
 export type Rejection = (typeof rejections)[number]
 
-/** New plants that the database did not store, and why. */
-export interface WritesRejected {
-  count: number
-  error: unknown
-}
-
 /** A request that is handled has arrived; the message is its method. */
 export const requestBegan = event<string>('plant-store.request-began')
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestUnparsed = event<RequestUnparsed>('plant-store.request-unparsed')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
-export const authenticationFailed = event<AuthenticationFailed>('plant-store.authentication-failed')
+/**
+ * A request has no valid token; its response is a 401, or a 429 beyond `AUTH_FAILURE_LIMIT`. `code` is the number of the
+ * `Error` body of a 401; `address` names the client: an IPv4 address, or the first half of an IPv6 address.
+ */
+export const authenticationFailed = event<{ code: number; address: string }>('plant-store.authentication-failed')
 /** A batch of new plants was committed; the message is its size. */
 export const batchCommitted = event<number>('plant-store.batch-committed')
-/** A batch of new plants could not be committed. */
-export const writesRejected = event<WritesRejected>('plant-store.writes-rejected')
+/** A batch of so many new plants could not be committed. */
+export const writesRejected = event<{ count: number; error: unknown }>('plant-store.writes-rejected')
 /** A statement found the database locked by another process and is retried. */
 export const busyRetried = event<undefined>('plant-store.busy-retried')
 

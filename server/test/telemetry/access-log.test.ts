@@ -173,7 +173,7 @@ describe('a response that is not complete', () => {
 describe('of requests that cost their client next to nothing', () => {
   const publishEnded = (status: number, identity?: object) => {
     const request = { requestId: 'many', ip: '192.0.2.1', identity } as unknown as Request
-    requestEnded.publish({ request, method: 'GET', route: '/plants', status, seconds: 0, bytesSent: 0 })
+    requestEnded.publish({ request, status, seconds: 0, bytesSent: 0 })
   }
   const publishUnparsed = () => requestUnparsed.publish({ requestId: 'many', status: 400, address: undefined })
 

@@ -44,8 +44,6 @@ function identifyRequest(request: Request, response: Response): void {
   response.once('close', () => {
     requestEnded.publish({
       request,
-      method,
-      route: request.route?.path,
       status: finalStatus(response),
       seconds: (performance.now() - begin) / 1000,
       bytesSent: socket.bytesWritten - sentBefore,

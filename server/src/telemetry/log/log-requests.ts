@@ -48,7 +48,8 @@ export function logRequests(logger: Logger, hasRoom: () => boolean): () => void 
     return isWritten
   }
 
-  function logEnded({ request, method, route, status, seconds, bytesSent }: events.RequestEnded): void {
+  function logEnded({ request, status, seconds, bytesSent }: events.RequestEnded): void {
+    const { method, route } = request
     const { identity } = request as Partial<Pick<Request, 'identity'>>
     if (!hasLine(!identity || LIMITED.has(status))) return
     audit.info(
@@ -56,7 +57,7 @@ export function logRequests(logger: Logger, hasRoom: () => boolean): () => void 
         event: 'request',
         requestId: request.requestId,
         method,
-        route,
+        route: route?.path,
         status,
         milliseconds: Math.round(seconds * 10_000) / 10,
         bytesSent,
@@ -64,7 +65,7 @@ export function logRequests(logger: Logger, hasRoom: () => boolean): () => void 
         tokenId: identity?.tokenId,
         clientAddress: validAddress(clientAddress(request)),
       },
-      `${method} ${route ?? 'unknown path'} ${status}`,
+      `${method} ${route?.path ?? 'unknown path'} ${status}`,
     )
   }
 

@@ -134,9 +134,9 @@ function measureRequests(registry: Registry, scheme: string): (() => void)[] {
   }
   return [
     events.subscribe(events.requestBegan, (method) => addActive(toLabel(method), 1)),
-    events.subscribe(events.requestEnded, ({ method, route, status, seconds }) => {
+    events.subscribe(events.requestEnded, ({ request: { method, route }, status, seconds }) => {
       addActive(toLabel(method), -1)
-      findSeries(toLabel(method), route, status).observe(seconds)
+      findSeries(toLabel(method), route?.path, status).observe(seconds)
     }),
   ]
 }
