@@ -8,11 +8,6 @@ import { isValidTarget, rejectTarget } from '../request/receive-request.ts'
 import { COMMON_HEADERS } from '../response/send-json.ts'
 import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 
-type ConnectionLimits = Pick<
-  Settings,
-  'maxConnections' | 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'stallTimeout'
->
-
 /** An HTTP server. */
 export interface HttpServer {
   server: Server
@@ -31,9 +26,9 @@ const LATE_CHECK_INTERVAL = 1_000
  *
  * @param onEnd called with the connection of each response that has been handed over whole, and with each that has closed
  */
-export function createHttpServer(app: Express, limits: ConnectionLimits, onEnd: (socket: Socket) => void): HttpServer {
+export function createHttpServer(app: Express, settings: Settings, onEnd: (socket: Socket) => void): HttpServer {
   let draining = false
-  const connections = createConnections(limits, (message, reply) => {
+  const connections = createConnections(settings, (message, reply) => {
     const [request, response] = [message as Request, reply as Response]
     if (draining) response.setHeader('Connection', 'close')
     const reject = () => rejectTarget(request, response)
@@ -42,7 +37,7 @@ export function createHttpServer(app: Express, limits: ConnectionLimits, onEnd: 
     else reject()
   })
 
-  const { headersTimeout, requestTimeout, keepAliveTimeout } = limits
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = settings
   const options: ServerOptions = {
     headersTimeout,
     requestTimeout,
@@ -54,7 +49,7 @@ export function createHttpServer(app: Express, limits: ConnectionLimits, onEnd: 
     ...createMessageClasses(app, onEnd),
   }
   const server = createServer(options, connections.receive)
-  server.maxConnections = limits.maxConnections
+  server.maxConnections = settings.maxConnections
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0
   // The app responds with `100 Continue` once it accepts the body.
