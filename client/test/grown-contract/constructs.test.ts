@@ -469,7 +469,7 @@ describe('rejected', () => {
     ['beds: is not an operation; move the operations of a nested router to the top level', { beds: { getBed } }],
     ['readBed: getBed before it takes its requests', { getBed, readBed: getBed }],
     ['other: another operation has this path as /beds/{id}; use the same names of parameters', { bed, other }],
-    ['count: bed before it takes its requests: GET /beds/:id also matches /beds/count; move', { bed, count }],
+    ['count: bed before it takes its requests: GET /beds/:id also matches /beds/count; change', { bed, count }],
     ['rows: row before it takes its requests', { row, rows }],
     ['getBed: headers: ts-rest cannot merge the z.object() of a router and an operation; use records', merged],
   ])('in a contract: %s', (reason, contract) => {
