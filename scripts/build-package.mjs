@@ -1,6 +1,6 @@
 /** Builds packages that only tsc compiles: their `dist`, from which the server of the workspace runs as well. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,11 +16,7 @@ const packages = ['contract', 'prisma', 'server'].map((name) => path.join(root, 
 
 /** Compiles a package and what it depends on, without a word. Throws if that fails. */
 export function compilePackage(folder) {
-  const compile = () =>
-    execFileSync(process.execPath, [compiler, '--build', 'tsconfig.build.json'], { cwd: folder, stdio: 'inherit' })
-  compile()
-  // The types of the contract are new to what depends on it, so that it is compiled again: now, and not while it runs.
-  if (rewriteImportsOfTypes(path.join(root, 'contract/dist'))) compile()
+  execFileSync(process.execPath, [compiler, '--build', 'tsconfig.build.json'], { cwd: folder, stdio: 'inherit' })
   for (const built of packages) if (existsSync(path.join(built, 'dist'))) removeLeftovers(built)
 }
 
@@ -34,22 +30,6 @@ function removeLeftovers(folder) {
       rmSync(path.join(directory, name + ending), { force: true })
     }
   }
-}
-
-/** Rewrites `.ts` imports in .d.ts files to `.js`; tsc does so only in .js files. Returns whether any file has changed. */
-export function rewriteImportsOfTypes(directory) {
-  let hasChanged = false
-  for (const name of readdirSync(directory, { recursive: true })) {
-    if (!name.endsWith('.d.ts')) continue
-    const file = path.join(directory, name)
-    const text = readFileSync(file, 'utf8')
-    const rewritten = text.replace(/(from '\.[^']*)\.ts'/g, "$1.js'")
-    // An unchanged file keeps its time, so that tsc does not build what depends on it again.
-    if (rewritten === text) continue
-    writeFileSync(file, rewritten)
-    hasChanged = true
-  }
-  return hasChanged
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) compilePackage(process.cwd())

@@ -2,18 +2,14 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { compiler, rewriteImportsOfTypes } from '../../scripts/build-package.mjs'
+import { compiler } from '../../scripts/build-package.mjs'
 
 const folder = path.join(import.meta.dirname, '..')
 
 process.chdir(folder)
 rmSync('dist', { recursive: true, force: true })
-for (const [format, config] of [
-  ['esm', 'tsconfig.build.json'],
-  ['cjs', 'tsconfig.build.cjs.json'],
-]) {
+for (const config of ['tsconfig.build.json', 'tsconfig.build.cjs.json']) {
   execFileSync(process.execPath, [compiler, '--project', config], { stdio: 'inherit' })
-  rewriteImportsOfTypes(`dist/${format}`)
 }
 // The package's own package.json makes .js files ESM; this one makes them CommonJS.
 writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n')

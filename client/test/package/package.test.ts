@@ -63,7 +63,7 @@ describe('the package has', () => {
       const imported = [...text.matchAll(/(?:from|import\(|reference \w+=)\s*["']([^"']+)["']/g)].map(
         ([, name]) => name,
       )
-      expect(imported.filter((name) => !/^\.{1,2}\/.*\.js$/.test(name ?? ''))).toEqual([])
+      expect(imported.filter((name) => !/^\.{1,2}\/.*\.ts$/.test(name ?? ''))).toEqual([])
       expect(text).not.toMatch(/zod|ts-rest|@plant-store\/contract/)
     }
   })
