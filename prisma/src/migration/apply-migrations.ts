@@ -12,20 +12,23 @@ export async function applyMigrations(
   connection: SqlDriverAdapter,
   migrations: readonly Migration[],
 ): Promise<string[]> {
-  const failures: Error[] = []
-  const executeScript = async (script: string) => {
-    try {
-      await connection.executeScript(script)
-    } catch (error) {
-      const name = migrations.find((migration) => migration.script === script)?.name
-      failures.push(new Error(`the migration ${name} failed with: ${errorReason(error)}`, { cause: error }))
-      throw error
-    }
+  let failure: Error | undefined
+  // The first statement that failed: the error of the engine, and of the statements after it, often hides the reason.
+  const watch = (prefix: string) => (cause: unknown) => {
+    failure ??= new Error(prefix + errorReason(cause), { cause })
+    throw cause
   }
-
+  const nameOf = (script: string) => migrations.find((migration) => migration.script === script)?.name
   const { provider, adapterName } = connection
-  // The engine opens and closes connections as it likes: this one stays open.
-  const lent: SqlDriverAdapter = { ...connection, executeScript, dispose: () => Promise.resolve() }
+  const lent: SqlDriverAdapter = {
+    ...connection,
+    queryRaw: (query) => connection.queryRaw(query).catch(watch('')),
+    executeRaw: (query) => connection.executeRaw(query).catch(watch('')),
+    executeScript: (script) =>
+      connection.executeScript(script).catch(watch(`the migration ${nameOf(script)} failed with: `)),
+    // The engine opens and closes connections as it likes: this one stays open.
+    dispose: () => Promise.resolve(),
+  }
   // A startup with nothing pending does not load the engine.
   const { createSchemaEngine } = await import('./schema-engine.ts')
   const engine = await createSchemaEngine({
@@ -52,8 +55,7 @@ export async function applyMigrations(
     })
     return appliedMigrationNames
   } catch (error) {
-    // The engine's own error often does not name the migration.
-    throw failures[0] ?? error
+    throw failure ?? error
   } finally {
     engine.free()
   }

@@ -1,6 +1,6 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
-import { DatabaseError, errorReason } from '../database-error.ts'
+import { DatabaseError } from '../database-error.ts'
 import { applyMigrations } from '../migration/apply-migrations.ts'
 import { pendingMigrations, rejectPending } from '../migration/migration-history.ts'
 import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
@@ -88,21 +88,18 @@ async function findPending(address: ServerAddress, migrations: Migrations, signa
 
 /** Applies the pending migrations in one transaction, one process after the other. */
 async function migrate(adapter: SqlDriverAdapter, database: string, migrations: Migrations): Promise<string[]> {
-  const { connection, failure, commit, rollback } = await beginTransaction(adapter)
+  const { connection, commit, end } = await beginTransaction(adapter)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
     // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
     await pendingMigrations(connection, database, migrations)
-    const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
-      const cause = failure() ?? error
-      const reason = error.message.startsWith('the migration') ? error.message : errorReason(cause)
+    const applied = await applyMigrations(connection, migrations).catch(({ message, cause }: Error) => {
       const rights = sqlState(cause) === '42501' ? RIGHTS : ''
-      throw new DatabaseError(`${database} was not migrated and is unchanged: ${reason}${rights}`, { cause })
+      throw new DatabaseError(`${database} was not migrated and is unchanged: ${message}${rights}`, { cause })
     })
     await commit()
     return applied
-  } catch (error) {
-    await rollback()
-    throw error
+  } finally {
+    await end()
   }
 }

@@ -1,6 +1,5 @@
-import type { Dialect, Sql } from './sql.ts'
+import type { Sql } from './sql.ts'
 
-/** What a column holds: a number, a text, or a time in milliseconds since 1970. */
 type ColumnType = 'number' | 'text' | 'time'
 
 /**
@@ -26,19 +25,15 @@ export type TableName = keyof typeof tables
 
 export const tableNames = Object.keys(tables) as TableName[]
 
-/** A row: its key, and the values of the other columns; a time in milliseconds since 1970. */
+/** A row: its key, and the values of the other columns; a time as {@link CopyDialect.readTime} reads it. */
 export type Row = readonly [key: string | number, ...values: (string | number | null)[]]
 
 /** How the SQL of an engine differs where whole tables are copied. */
-export interface CopyDialect extends Dialect {
-  /** Selects `value`, a JSON array for each row of the first parameter. */
-  readonly rows: string
-  /** Reads a number of a column as one of JavaScript. */
-  readNumber(column: string): string
-  /** Writes a value of a row, which is a text, as what the column stores. */
-  write(value: string, type: ColumnType): string
-  /** What lets an INSERT choose a value that the engine generates otherwise. */
-  readonly overriding: string
+export interface CopyDialect {
+  /** Reads the time of a column in the form in which Prisma stores it in SQLite; NULL if it is not one. */
+  readTime(column: string): string
+  /** Inserts the rows of a JSON array of objects, with their keys. */
+  insert(table: TableName, columns: readonly string[]): string
   /** Selects the largest `seq` that a plant has or had; 0 if there was none. */
   readonly selectLastSeq: string
   /** Statements after which the next plant gets a larger `seq` than the first parameter. */
@@ -87,18 +82,15 @@ export async function* readBatches({ query, dialect }: Side, name: TableName): A
   }
 }
 
-function readColumn(column: string, type: ColumnType, { readNumber, readTime }: CopyDialect): string {
+function readColumn(column: string, type: ColumnType, { readTime }: CopyDialect): string {
   if (type === 'text') return column
-  return type === 'time' ? readTime(column) : readNumber(column)
+  // As a number of JavaScript: PostgreSQL's driver returns a BIGINT as text.
+  return type === 'time' ? readTime(column) : `CAST(${column} AS double precision)`
 }
 
-/** Inserts rows of a table, in order. */
+/** Inserts rows of a table. */
 export async function insertBatch({ query, dialect }: Side, name: TableName, rows: readonly Row[]): Promise<void> {
-  const columns = Object.entries(tables[name])
-  const values = columns.map(([, type], index) => dialect.write(`value ->> ${index}`, type))
-  await query(
-    `INSERT INTO "${name}" (${columns.map(([column]) => `"${column}"`).join(', ')}) ${dialect.overriding}
-     SELECT ${values.join(', ')} FROM ${dialect.rows} ORDER BY ${values[0]}`,
-    JSON.stringify(rows),
-  )
+  const columns = Object.keys(tables[name])
+  const objects = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])))
+  await query(dialect.insert(name, columns), JSON.stringify(objects))
 }

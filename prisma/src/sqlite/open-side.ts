@@ -9,11 +9,10 @@ import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { dialect, TIME_FORMAT } from './statements.ts'
 
 const copyDialect: CopyDialect = {
-  ...dialect,
-  rows: 'json_each($1)',
-  readNumber: (column) => column,
-  write: (value, type) => (type === 'time' ? `strftime('${TIME_FORMAT}', (${value}) / 1000.0, 'unixepoch')` : value),
-  overriding: '',
+  readTime: (column) => `strftime('${TIME_FORMAT}', (${dialect.readTime(column)}) / 1000.0, 'unixepoch')`,
+  insert: (table, columns) => `
+    INSERT INTO "${table}" (${columns.map((column) => `"${column}"`)})
+    SELECT ${columns.map((column) => `value ->> '${column}'`)} FROM json_each($1)`,
   selectLastSeq: `
     SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'Plant'), 0),
                coalesce((SELECT max("seq") FROM "Plant"), 0))`,
