@@ -3,7 +3,6 @@
  *
  * Usage: npm run deploy -- FOLDER
  */
-import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -17,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fail, run } from './run.mjs'
 
 /** Files that nothing reads in production, each as PACKAGE/PATH. */
 const unused = [
@@ -96,20 +95,6 @@ function prune(root) {
     if (isFolder && readdirSync(name).length === 0) rmdirSync(name)
     if (!isFolder && unused.some(({ files }) => files.test(pathInPackage(name)))) rmSync(name)
   }
-}
-
-/** Runs a program at the root of the repository. Ends this process with what it printed if it fails. */
-function run(program, parameters, stdio = 'pipe') {
-  const cwd = fileURLToPath(new URL('../', import.meta.url))
-  // On Windows npm is a script, which only a shell runs.
-  const shell = process.platform === 'win32' && program === 'npm'
-  const { status, stdout, stderr } = spawnSync(program, parameters, { cwd, stdio, shell, encoding: 'utf8' })
-  if (status !== 0) fail(`${stdout ?? ''}${stderr ?? ''}${program} ${parameters.join(' ')} failed.`)
-}
-
-function fail(message) {
-  console.error(message)
-  process.exit(1)
 }
 
 const [folder] = process.argv.slice(2)

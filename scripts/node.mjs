@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fail, root } from './run.mjs'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const folder = `${root}node_modules/.cache/node`
 const isWindows = process.platform === 'win32'
 const program = isWindows ? 'node.exe' : 'node'
@@ -18,7 +17,7 @@ const needed = JSON.parse(readFileSync(`${root}package.json`, 'utf8')).engines.n
 export function findNode() {
   if (isInRange(process.versions.node, needed)) return process.execPath
   const [name, version] =
-    packageForThisMachine() ?? fail(`the npm registry has none for ${process.platform} ${process.arch}`)
+    packageForThisMachine() ?? reject(`the npm registry has none for ${process.platform} ${process.arch}`)
   const node = `${folder}/node_modules/${name}/bin/${program}`
   if (versionOf(node) === version) return node
 
@@ -33,7 +32,7 @@ export function findNode() {
   // npm ignores an optional package that it cannot install.
   if (versionOf(node) === version) return node
   const output = [stdout, stderr, error?.message].filter(Boolean).join('\n')
-  return fail(
+  return reject(
     existsSync(node) ? `the one of the npm registry does not run here\n${output}` : `npm cannot install it\n${output}`,
   )
 }
@@ -68,7 +67,6 @@ function versionOf(node) {
   return spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim().slice(1)
 }
 
-function fail(reason) {
-  console.error(`Install Node.js 24: the plant store needs ${needed}, this is ${process.versions.node}, and ${reason}.`)
-  process.exit(1)
+function reject(reason) {
+  fail(`Install Node.js 24: the plant store needs ${needed}, this is ${process.versions.node}, and ${reason}.`)
 }

@@ -6,51 +6,35 @@
  *   uploads nothing, `--from FOLDER` publishes what was packed before and needs no installed packages
  * - `npm run pack -- FOLDER`: packs and verifies, nothing else
  */
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { fail, root, run, start } from './run.mjs'
 
 /** The public packages, each after those that it depends on. */
 const publicPackages = ['contract', 'prisma', 'server', 'client']
-const root = fileURLToPath(new URL('../', import.meta.url))
 /** npm runs scripts at the root of the repository and says here where it was called. */
 const calledFrom = process.env['INIT_CWD'] ?? '.'
 /** Only a workflow of GitHub with the permission `id-token: write` can prove where a package comes from. */
 const hasOrigin = process.env['ACTIONS_ID_TOKEN_REQUEST_URL'] !== undefined
 
-/** A step that failed. The message says why and what to do. */
-class ReleaseError extends Error {}
-
 const flags = { version: { type: 'boolean' }, tested: { type: 'boolean' }, 'dry-run': { type: 'boolean' } }
-try {
-  const options = { ...flags, pack: { type: 'string' }, from: { type: 'string' } }
-  const { values } = parseArgs({ options })
-  if (values.version) setVersions()
-  else if (values.pack !== undefined) console.log(packPackages(path.resolve(calledFrom, values.pack)).join('\n'))
-  else release(values)
-} catch (error) {
-  if (!(error instanceof ReleaseError) && !error.code?.startsWith('ERR_PARSE_ARGS')) throw error
-  console.error(`\n${error.message}`)
-  process.exitCode = 1
-}
+const { values } = parseArgs({ options: { ...flags, pack: { type: 'string' }, from: { type: 'string' } } })
+if (values.version) setVersions()
+else if (values.pack !== undefined) console.log(packPackages(path.resolve(calledFrom, values.pack)).join('\n'))
+else release(values)
 
 /** Each package has its own version, in its package.json, CHANGELOG.md and, of the SDK, in its code. */
 function setVersions() {
-  run(path.join(root, 'node_modules/.bin/changeset'), ['version'], { show: true })
+  run(path.join(root, 'node_modules/.bin/changeset'), ['version'], 'inherit')
   const { version } = JSON.parse(readFileSync(`${root}client/package.json`, 'utf8'))
-  for (const file of run('git', ['grep', '--files-with-matches', "^const VERSION = '", '--', 'client/src']).split(
-    '\n',
-  )) {
-    const text = readFileSync(root + file, 'utf8')
-    writeFileSync(root + file, text.replace(/^(const VERSION = )'.*'$/m, `$1'${version}'`))
-  }
+  const file = root + run('git', ['grep', '--files-with-matches', "^const VERSION = '", '--', 'client/src'])
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^(const VERSION = )'.*'$/m, `$1'${version}'`))
 }
 
 function release({ tested = false, 'dry-run': isDryRun = false, from }) {
   checkRepository()
-  if (!tested && from === undefined) run('npm', ['test'], { show: true })
+  if (!tested && from === undefined) run('npm', ['test'], 'inherit')
   const folder = from === undefined ? `${root}node_modules/.cache/release` : path.resolve(calledFrom, from)
   if (from === undefined) {
     rmSync(folder, { recursive: true, force: true })
@@ -58,13 +42,13 @@ function release({ tested = false, 'dry-run': isDryRun = false, from }) {
   }
   const packages = publicPackages.map((name) => readPackage(folder, name))
   const unpublished = packages.filter((each) => !isPublished(each))
-  if (unpublished.length === 0) throw new ReleaseError('Nothing to release: every version is published.')
+  if (unpublished.length === 0) fail('Nothing to release: every version is published.')
   for (const { tag } of unpublished) checkTag(tag)
   for (const { tag, tarball, notes } of unpublished) {
     if (!isDryRun) run('git', ['push', '--quiet', 'origin', `HEAD:refs/tags/${tag}`])
     const options = [...(hasOrigin ? ['--provenance'] : []), ...(isDryRun ? ['--dry-run'] : [])]
     // npm may ask on the terminal for a one-time password.
-    run('npm', ['publish', tarball, '--access', 'public', ...options], { show: true })
+    run('npm', ['publish', tarball, '--access', 'public', ...options], 'inherit')
     console.log(`${isDryRun ? 'Would publish' : 'Published'} ${tag}`)
     if (!isDryRun && process.env['GH_TOKEN']) run('gh', ['release', 'create', tag, '--title', tag, '--notes', notes])
   }
@@ -73,23 +57,23 @@ function release({ tested = false, 'dry-run': isDryRun = false, from }) {
 /** What is published is a commit of main, whose changes are all in a changelog. */
 function checkRepository() {
   const changed = run('git', ['status', '--porcelain'])
-  if (changed) throw new ReleaseError(`Commit or remove these changes first:\n${changed}`)
+  if (changed) fail(`Commit or remove these changes first:\n${changed}`)
   run('git', ['fetch', '--quiet', '--tags', '--force', 'origin', 'main'])
   if (run('git', ['rev-list', 'HEAD', '^FETCH_HEAD'])) {
-    throw new ReleaseError('This commit is not on main of origin: merge or push it first.')
+    fail('This commit is not on main of origin: merge or push it first.')
   }
   const changesets = readdirSync(`${root}.changeset`).filter((name) => name.endsWith('.md'))
   if (changesets.length === 0) return
-  throw new ReleaseError(`Run \`npm run release -- --version\` and commit first: ${changesets.join(', ')} waits.`)
+  fail(`Run \`npm run release -- --version\` and commit first: ${changesets.join(', ')} waits.`)
 }
 
 /** Builds, packs and verifies the public packages. Returns the tarballs. */
 function packPackages(folder) {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new ReleaseError(`${folder} is not empty. Name a new folder.`)
+    fail(`${folder} is not empty. Name a new folder.`)
   }
   mkdirSync(folder, { recursive: true })
-  run('npm', ['run', '--silent', 'setup'], { show: true })
+  run('npm', ['run', '--silent', 'setup'], 'inherit')
   const filters = publicPackages.flatMap((name) => ['--filter', `@plant-store/${name}`])
   run('node', ['scripts/pnpm.mjs', ...filters, 'pack', '--out', path.join(folder, '%s.tgz')])
   return publicPackages.map((name) => {
@@ -105,7 +89,7 @@ function packPackages(folder) {
 /** Reads what a release needs of a packed package; its notes are the newest section of its changelog. */
 function readPackage(parent, folder) {
   const tarball = path.join(parent, `plant-store-${folder}.tgz`)
-  if (!existsSync(tarball)) throw new ReleaseError(`${tarball} is missing: pack all packages first.`)
+  if (!existsSync(tarball)) fail(`${tarball} is missing: pack all packages first.`)
   const read = (file) => run('tar', ['-xzOf', tarball, `package/${file}`])
   const { name, version } = JSON.parse(read('package.json'))
   const notes =
@@ -118,31 +102,17 @@ function readPackage(parent, folder) {
 /** Whether the registry has a package, so that a release that failed midway can be run again. */
 function isPublished({ name, folder, version, tag }) {
   const { status, stderr } = start('npm', ['view', `${name}@${version}`, 'version'])
-  if (status !== 0 && !stderr.includes('E404')) throw new ReleaseError(`npm view failed.\n${stderr}`)
+  if (status !== 0 && !stderr.includes('E404')) fail(`npm view failed.\n${stderr}`)
   if (status !== 0) return false
   const paths = ['src', 'migrations', 'postgresql/migrations'].map((each) => `${folder}/${each}`)
   const changed = run('git', ['diff', '--name-only', `refs/tags/${tag}`, 'HEAD', '--', ...paths])
   if (!changed) return true
-  throw new ReleaseError(`${tag} is published, and has changed. Run \`npm run changeset\` for:\n${changed}`)
+  fail(`${tag} is published, and has changed. Run \`npm run changeset\` for:\n${changed}`)
 }
 
 /** Rejects a tag that origin has on another commit: what is published would not be what it names. */
 function checkTag(tag) {
   const [tagged] = run('git', ['ls-remote', 'origin', `refs/tags/${tag}`]).split('\t')
   if (!tagged || tagged === run('git', ['rev-parse', 'HEAD'])) return
-  throw new ReleaseError(`The tag ${tag} is another commit: ${tagged}. Describe the change with \`npm run changeset\`.`)
-}
-
-/** Runs a program and returns what it printed; with `show`, it has this process's input and output. */
-function run(program, parameters, { show = false } = {}) {
-  const { status, error, stdout, stderr } = start(program, parameters, show ? 'inherit' : 'pipe')
-  if (status === 0) return stdout?.trim() ?? ''
-  const output = [stdout, stderr, error?.message].filter(Boolean).join('\n')
-  throw new ReleaseError(`${[program, ...parameters].join(' ')} failed.${output && `\n${output}`}`)
-}
-
-function start(program, parameters, stdio = 'pipe') {
-  // On Windows npm is a script, which only a shell runs.
-  const shell = process.platform === 'win32' && program === 'npm'
-  return spawnSync(program, parameters, { cwd: root, shell, encoding: 'utf8', stdio, maxBuffer: 64 * 2 ** 20 })
+  fail(`The tag ${tag} is another commit: ${tagged}. Describe the change with \`npm run changeset\`.`)
 }

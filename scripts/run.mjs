@@ -1,0 +1,28 @@
+// What the scripts have in common. It runs on Node.js 18, like the set-up.
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** The root of the repository, with a slash. */
+export const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** Runs a program at the root of the repository and returns how it ended, as `spawnSync` does. */
+export function start(program, parameters, stdio = 'pipe') {
+  // On Windows npm is a script, which only a shell runs; the path of Node.js may have a space, which a shell splits.
+  const shell = process.platform === 'win32' && program === 'npm'
+  return spawnSync(program, parameters, { cwd: root, shell, encoding: 'utf8', stdio, maxBuffer: 64 * 2 ** 20 })
+}
+
+/** Runs a program, and returns what it printed unless that went to the terminal. Ends this process if it fails. */
+export function run(program, parameters, stdio = 'pipe') {
+  const { status, error, stdout, stderr } = start(program, parameters, stdio)
+  if (status === 0) return stdout?.trim() ?? ''
+  return fail(
+    [stdout, stderr, error?.message, `${[program, ...parameters].join(' ')} failed.`].filter(Boolean).join('\n'),
+  )
+}
+
+/** Ends this process with a message. */
+export function fail(message) {
+  console.error(message)
+  process.exit(1)
+}
