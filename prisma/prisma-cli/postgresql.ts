@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
 import { createSingleConnection } from '../src/postgresql/connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
-import { createIfMissing, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
+import { createIfMissing, execute, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
 import { select } from '../src/shared/sql.ts'
 import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
 
@@ -28,12 +28,6 @@ export function canConnect(url: string): Promise<void> {
 export function createDatabase(url: string): Promise<void> {
   const address = readServerAddress(url)
   return explaining(address, createIfMissing(address))
-}
-
-/** Runs a statement on a connection of its own. */
-async function execute(address: ServerAddress, sql: string): Promise<void> {
-  const { adapter, close } = await createSingleConnection(address)
-  await adapter.executeRaw({ sql, args: [], argTypes: [] }).finally(close)
 }
 
 async function explaining(address: ServerAddress, operation: Promise<void>): Promise<void> {

@@ -2,10 +2,15 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
 import { applyMigrations } from '../migration/apply-migrations.ts'
-import { pendingMigrations, rejectPending } from '../migration/migration-history.ts'
-import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
+import {
+  type Migration,
+  migrationsFolders,
+  pendingMigrations,
+  readMigrations,
+  rejectPending,
+} from '../migration/migrations.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
-import { createSingleConnection, QUERY_TIMEOUT } from './connection/pool.ts'
+import { createSingleConnection, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -57,25 +62,27 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
  * @throws {DatabaseError} if it does not exist and this user may not create it; the signal's reason
  */
 export async function createIfMissing(address: ServerAddress, signal?: AbortSignal): Promise<void> {
-  const run = async (database: string, sql: string) => {
-    const options = { timeout: QUERY_TIMEOUT, signal }
-    const { connections, close } = await createSingleConnection({ ...address, database }, options)
-    await connections.query(sql).finally(close)
-  }
+  const options = { timeout: QUERY_TIMEOUT, signal }
   const name = `"${address.database.replaceAll('"', '""')}"`
   try {
-    await retryWhileUnavailable(() => run(address.database, 'SELECT 1'), signal)
+    await retryWhileUnavailable(() => execute(address, 'SELECT 1', options), signal)
   } catch (error) {
     if (sqlState(error) !== '3D000') throw error
     // Unlike other templates, this one allows any encoding.
     const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
-    await run(MAINTENANCE_DATABASE, create).catch((cause) => {
+    await execute({ ...address, database: MAINTENANCE_DATABASE }, create, options).catch((cause) => {
       // Another process was faster.
       if (/^(42P04|23505)$/.test(sqlState(cause))) return
       const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
       throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
     })
   }
+}
+
+/** Runs a statement on a connection of its own. */
+export async function execute(address: ServerAddress, sql: string, options?: SingleConnectionOptions): Promise<void> {
+  const { connections, close } = await createSingleConnection(address, options)
+  await connections.query(sql).finally(close)
 }
 
 type Migrations = readonly Migration[]

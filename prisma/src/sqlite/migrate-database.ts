@@ -3,8 +3,13 @@ import path from 'node:path'
 import { DEFAULT_DATABASE_URL } from '../base-folder.ts'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
-import { pendingMigrations, rejectPending } from '../migration/migration-history.ts'
-import { type Migration, migrationsFolders, readMigrations } from '../migration/migrations.ts'
+import {
+  type Migration,
+  migrationsFolders,
+  pendingMigrations,
+  readMigrations,
+  rejectPending,
+} from '../migration/migrations.ts'
 import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
 import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'

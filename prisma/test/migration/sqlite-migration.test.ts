@@ -47,13 +47,6 @@ test('a migration that replaces a table keeps the rows that refer to it', async 
   expect(query(file, 'SELECT plant FROM Leaf')).toEqual([{ plant: 1 }])
 })
 
-test('line endings do not change a migration', async () => {
-  const { url } = temporaryDatabase()
-  await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\n(size INTEGER);\n' }))
-  const windows = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\r\n(size INTEGER);\r\n' })
-  expect(await migrateDatabase(url, windows)).toEqual({ applied: [] })
-})
-
 test('the order of creation is SQLite’s rowid and is never reused', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)

@@ -125,7 +125,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   return {
     connections,
     adapter,
-    sql: createSql(connections, namesStatements),
+    sql: createDirectSql(connections, namesStatements),
     disconnect,
 
     counts() {
@@ -142,7 +142,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   }
 }
 
-function createSql(connections: pg.Pool, namesStatements: boolean): Sql {
+function createDirectSql(connections: pg.Pool, namesStatements: boolean): Sql {
   const run = (sql: string, values: SqlValue[]) =>
     connections.query({ ...(namesStatements && { name: nameStatement({ sql }) }), text: sql, values, rowMode: 'array' })
   return {
