@@ -91,7 +91,7 @@ describe('the packed contract', () => {
       const map = JSON.parse(await readFile(path.join(consumer.installed, `${file}.map`), 'utf8'))
       for (const source of map.sources) expect(files).toContain(path.posix.join(path.posix.dirname(file), source))
     }
-    const packages = [...imported].filter((name) => !/^\.{1,2}\/.*\.js$/.test(name))
+    const packages = [...imported].filter((name) => !/^\.{1,2}\/.*\.[jt]s$/.test(name))
     expect(packages.sort()).toEqual(Object.keys(manifest.dependencies).sort())
   })
 

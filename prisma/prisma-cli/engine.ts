@@ -15,15 +15,9 @@ export interface EngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
   close(): Promise<void>
 }
 
-/** An error that the Prisma command line prints with its code, such as P1003. */
-export class PrismaError extends Error {
-  override readonly name = 'PrismaError'
-  readonly code: string
-
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
+/** Creates an error that the Prisma command line prints with its code, such as P1003. */
+export function prismaError(code: string, message: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { code })
 }
 
 /** Returns no rows where the table of applied migrations is missing, on which the engine fails; throws other errors. */

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { ColumnTypeEnum, type SqlDriverAdapter, type SqlResultSet } from '@prisma/driver-adapter-utils'
+import { ColumnTypeEnum, type SqlDriverAdapter, type SqlQuery, type SqlResultSet } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
 import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
 import { createSingleConnection } from '../src/postgresql/connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
-import { createIfMissing, execute, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
+import { createDatabase as create, execute, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
 import { select } from '../src/shared/sql.ts'
-import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
+import { type EngineDatabase, noMigrationsYet, prismaError } from './engine.ts'
 
 /** Prisma's codes for what PostgreSQL or the network reports. */
 const CODES: Record<string, string> = {
@@ -18,16 +18,16 @@ const CODES: Record<string, string> = {
   UNKNOWN_HOST: 'P1001',
 }
 
-/** Connects to a database once. @throws {PrismaError} if it does not exist or cannot be used */
+/** Connects to a database once. @throws {Error} if it does not exist or cannot be used */
 export function canConnect(url: string): Promise<void> {
   const address = readServerAddress(url)
   return explaining(address, execute(address, 'SELECT 1'))
 }
 
-/** Creates a database unless it exists. @throws {PrismaError} if this user may not create it */
+/** Creates a database unless it exists. @throws {Error} if this user may not create it */
 export function createDatabase(url: string): Promise<void> {
   const address = readServerAddress(url)
-  return explaining(address, createIfMissing(address))
+  return explaining(address, create(address))
 }
 
 async function explaining(address: ServerAddress, operation: Promise<void>): Promise<void> {
@@ -35,7 +35,7 @@ async function explaining(address: ServerAddress, operation: Promise<void>): Pro
     await operation
   } catch (error) {
     const { message } = toDatabaseError(error, describeDatabase(address))
-    throw new PrismaError(CODES[sqlState(error)] ?? 'P1010', message, { cause: error })
+    throw prismaError(CODES[sqlState(error)] ?? 'P1010', message, error)
   }
 }
 
@@ -66,7 +66,7 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
   const wanted = readServerAddress(url)
   if (wanted.pgbouncer) {
     // It would leave the engine's locks to others that use the same session.
-    throw new PrismaError('P1011', 'This command cannot go through a pooler: name PostgreSQL itself in DATABASE_URL')
+    throw prismaError('P1011', 'This command cannot go through a pooler: name PostgreSQL itself in DATABASE_URL')
   }
   const address = method === 'diff' ? await findAny(wanted) : wanted
   const connection = await connect(address)
@@ -105,17 +105,13 @@ async function findAny(address: ServerAddress): Promise<ServerAddress> {
 async function connect(address: ServerAddress): Promise<SqlDriverAdapter> {
   const { adapter, connections, close } = await createSingleConnection(address)
   const restoreChars = readCharColumns(connections)
-  const { provider, adapterName } = adapter
-  return {
-    provider,
-    adapterName,
-    queryRaw: (query) => adapter.queryRaw(query).then(restoreChars).catch(noMigrationsYet),
-    executeRaw: (query) => adapter.executeRaw(query),
+  const queryRaw = adapter.queryRaw.bind(adapter)
+  return Object.assign(adapter, {
+    queryRaw: (query: SqlQuery) => queryRaw(query).then(restoreChars).catch(noMigrationsYet),
     // Sent whole: the adapter splits a script at every semicolon.
-    executeScript: async (sql) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] })),
-    startTransaction: (isolationLevel) => adapter.startTransaction(isolationLevel),
+    executeScript: async (sql: string) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] })),
     dispose: close,
-  }
+  })
 }
 
 /** PostgreSQL's numbers of the types "char" and text. */
@@ -161,11 +157,12 @@ async function createShadowDatabase(address: ServerAddress): Promise<SqlDriverAd
   try {
     await execute(address, `CREATE DATABASE "${name}" TEMPLATE template0 ENCODING 'UTF8'`)
   } catch (error) {
-    throw new PrismaError('P3014', explainShadow(error, address), { cause: error })
+    throw prismaError('P3014', explainShadow(error, address), error)
   }
   const connection = await connect({ ...address, database: name })
+  const { dispose } = connection
   const drop = () => execute(address, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
-  return { ...connection, dispose: () => connection.dispose().finally(drop) }
+  return Object.assign(connection, { dispose: () => dispose().finally(drop) })
 }
 
 function explainShadow(error: unknown, address: ServerAddress): string {

@@ -6,13 +6,13 @@ import { select } from '../src/shared/sql.ts'
 import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 import { createDriverAdapter } from '../src/sqlite/connection/driver-adapter.ts'
 import { isBusy } from '../src/sqlite/connection/errors.ts'
-import { type EngineDatabase, noMigrationsYet, PrismaError } from './engine.ts'
+import { type EngineDatabase, noMigrationsYet, prismaError } from './engine.ts'
 
-/** Rejects a missing file, which SQLite would create. @throws {PrismaError} */
+/** Rejects a missing file, which SQLite would create. @throws {Error} */
 export async function canConnect(url: string): Promise<void> {
   const file = databaseFile(url)
   if (existsSync(file)) return
-  throw new PrismaError('P1003', `Database \`${path.basename(file)}\` does not exist at ${file}`)
+  throw prismaError('P1003', `Database \`${path.basename(file)}\` does not exist at ${file}`)
 }
 
 /** Creates an empty file, which is an empty SQLite database. As in the server, only the owner may read it. */
@@ -53,7 +53,7 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
       } catch (error) {
         if (!isLocked) throw error
         const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
-        throw new PrismaError('P1008', what, { cause: error })
+        throw prismaError('P1008', what, error)
       }
     },
     // The engine's own only empties the tables, and then fails to create them.

@@ -32,8 +32,11 @@ export async function migrateDatabase(
   const address = readServerAddress(url)
   const migrations = await readMigrations(folder)
   try {
-    await createIfMissing(address, signal)
-    const pending = await findPending(address, migrations, signal)
+    const pending = await findPending(address, migrations, signal).catch(async (error) => {
+      if (sqlState(error) !== '3D000') throw error
+      await createDatabase(address, signal)
+      return migrations
+    })
     if (pending.length === 0) return { applied: [] }
     onPending?.(pending.map(({ name }) => name))
     const { adapter, close } = await createSingleConnection(address, { signal })
@@ -57,26 +60,21 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
 }
 
 /**
- * Creates a database unless it exists.
+ * Creates a database.
  *
- * @throws {DatabaseError} if it does not exist and this user may not create it; the signal's reason
+ * @throws {DatabaseError} if this user may not create it; the signal's reason
  */
-export async function createIfMissing(address: ServerAddress, signal?: AbortSignal): Promise<void> {
-  const options = { timeout: QUERY_TIMEOUT, signal }
+export async function createDatabase(address: ServerAddress, signal?: AbortSignal): Promise<void> {
   const name = `"${address.database.replaceAll('"', '""')}"`
-  try {
-    await retryWhileUnavailable(() => execute(address, 'SELECT 1', options), signal)
-  } catch (error) {
-    if (sqlState(error) !== '3D000') throw error
-    // Unlike other templates, this one allows any encoding.
-    const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
-    await execute({ ...address, database: MAINTENANCE_DATABASE }, create, options).catch((cause) => {
-      // Another process was faster.
-      if (/^(42P04|23505)$/.test(sqlState(cause))) return
-      const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
-      throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
-    })
-  }
+  // Unlike other templates, this one allows any encoding.
+  const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
+  const options = { timeout: QUERY_TIMEOUT, signal }
+  await execute({ ...address, database: MAINTENANCE_DATABASE }, create, options).catch((cause) => {
+    // Another process was faster.
+    if (/^(42P04|23505)$/.test(sqlState(cause))) return
+    const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
+    throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
+  })
 }
 
 /** Runs a statement on a connection of its own. */

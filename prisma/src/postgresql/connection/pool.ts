@@ -112,9 +112,9 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
     },
     ...config,
   })
-  const naming = namesStatements && { statementNameGenerator: nameStatement }
+  const naming = namesStatements ? { statementNameGenerator: nameStatement } : {}
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
-  const adapter = await new PrismaPg(connections, { disposeExternalPool: true, ...naming }).connect()
+  const adapter = await new PrismaPg(connections, naming).connect()
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -135,7 +135,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
 
     async close() {
       setTimeout(disconnect, CLOSE_TIMEOUT).unref()
-      await adapter.dispose()
+      await connections.end()
       // A server that never confirms the end of a connection must not keep the process running.
       for (const socket of sockets) socket.unref()
     },
