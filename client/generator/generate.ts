@@ -3,7 +3,7 @@ import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { readOperations } from './model.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
-import { comment, literal } from './typescript.ts'
+import { comment, generateImports, literal } from './typescript.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
@@ -39,12 +39,10 @@ function generateErrorCodes(): string {
 /** Generates the imports of the operations, with only the generated types that they use. */
 function imports(types: string, operations: string): string {
   const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
-  const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations)).sort()
-  const raw = ['RawPage', 'RawResponse'].filter((name) => operations.includes(name))
-  return [
-    "import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'\n",
-    "import type { CallOptions } from '../options.ts'\n",
-    `import type { ${raw.join(', ')} } from '../results.ts'\n`,
-    used.length > 0 ? `import type { ${used.join(', ')} } from './types.ts'\n` : '',
-  ].join('')
+  return generateImports(operations, {
+    '../errors.ts': ['DeclaredError', 'TransportError', 'UndeclaredError'],
+    '../options.ts': ['CallOptions'],
+    '../results.ts': ['RawPage', 'RawResponse'],
+    './types.ts': names.sort(),
+  }).replaceAll('import {', 'import type {')
 }

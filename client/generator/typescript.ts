@@ -24,7 +24,9 @@ export function union(members: readonly string[]): string {
 /** Imports the functions that code uses, and no others, so that a bundle has nothing else. */
 export function generateImports(code: string, modules: Readonly<Record<string, readonly string[]>>): string {
   return Object.entries(modules)
-    .map(([file, names]) => [file, names.filter((name) => new RegExp(`\\b${name}\\b[,() ]`).test(code))] as const)
+    .map(
+      ([file, names]) => [file, names.filter((name) => new RegExp(`\\b${name}\\b[,()<>[\\]\\s]`).test(code))] as const,
+    )
     .map(([file, names]) => (names.length > 0 ? `import { ${names.join(', ')} } from '${file}'\n` : ''))
     .join('')
 }
