@@ -8,8 +8,8 @@ import { isPostgresqlUrl, readServerAddress } from '../src/postgresql/connection
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
 export interface EngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
-  /** Runs one method of the engine, whose own errors may hide the reason. */
-  run<Result>(operation: () => Promise<Result>): Promise<Result>
+  /** Why the engine's method in progress fails, where the engine's own error hides it. */
+  reason: unknown
   /** Runs `migrate reset`: drops everything. */
   reset(): Promise<void>
   close(): Promise<void>

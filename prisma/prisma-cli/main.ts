@@ -71,15 +71,14 @@ async function serveJsonRpc(open: (method: string) => Promise<EngineDatabase>, d
     try {
       const database = opened ?? (await open(request.method))
       opened = database
-      const result = await database.run(async () => {
-        engine ??= await createSchemaEngine(database, datamodels)
-        return runMethod(engine, database, request)
-      })
+      database.reason = undefined
+      engine ??= await createSchemaEngine(database, datamodels)
+      const result = await runMethod(engine, database, request)
       const text = (result as { stdout?: string } | undefined)?.stdout
       if (text) send({ id: request.id, method: 'print', params: { content: text } })
       send({ id: request.id, result: result ?? {} })
     } catch (error) {
-      send({ id: request.id, error: toRpcError(error) })
+      send({ id: request.id, error: toRpcError(opened?.reason ?? error) })
     }
   }
   await opened?.close()

@@ -70,24 +70,23 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
   }
   const address = method === 'diff' ? await findAny(wanted) : wanted
   const connection = await connect(address)
-  let shadowFailure: unknown
-  return {
+  const engineDatabase: EngineDatabase = {
     provider: 'postgres',
     adapterName: connection.adapterName,
     connect: async () => connection,
     connectToShadowDb: () =>
       createShadowDatabase(address).catch((error: unknown) => {
-        shadowFailure = error
+        engineDatabase.reason = error
         throw error
       }),
-    // The engine's own error does not say why there is no shadow database.
-    run: (operation) => operation().catch((error) => Promise.reject(shadowFailure ?? error)),
+    reason: undefined,
     async reset() {
       const statements = await select(connection, DROP_STATEMENTS)
       await connection.executeScript(statements.map(({ statement }) => statement).join('; '))
     },
     close: () => connection.dispose(),
   }
+  return engineDatabase
 }
 
 /** Returns the database if it exists, otherwise the one that every server has. */

@@ -36,26 +36,17 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
   const file = databaseFile(url)
   const exists = existsSync(file)
   if (!exists && method !== 'diff') throw new Error(`The database at ${url} does not exist`)
-  let isLocked = false
-  const connection = open(exists ? file : ':memory:', () => {
-    isLocked = true
+  // The engine needs the file for itself, and hides in a stack of its own that another process has it open.
+  const connection = open(exists ? file : ':memory:', (cause) => {
+    const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
+    engineDatabase.reason = prismaError('P1008', what, cause)
   })
-  return {
+  const engineDatabase: EngineDatabase = {
     provider: 'sqlite',
     adapterName: '@plant-store/prisma',
     connect: async () => connection,
     connectToShadowDb: async () => open(':memory:'),
-    // The engine needs the file for itself, and hides in a stack of its own that another process has it open.
-    async run(operation) {
-      isLocked = false
-      try {
-        return await operation()
-      } catch (error) {
-        if (!isLocked) throw error
-        const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
-        throw prismaError('P1008', what, error)
-      }
-    },
+    reason: undefined,
     // The engine's own only empties the tables, and then fails to create them.
     async reset() {
       const statements = (await select(connection, DROP_STATEMENTS)).map(({ statement }) => `${statement};`)
@@ -66,14 +57,15 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
     // The end of the process closes the file.
     close: async () => {},
   }
+  return engineDatabase
 }
 
 /** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */
-function open(file: string, onLocked = () => {}): SqlDriverAdapter {
+function open(file: string, onLocked = (_cause: unknown) => {}): SqlDriverAdapter {
   const connection = createDriverAdapter(new BetterSqlite3(file))
   const { queryRaw, executeRaw, executeScript } = connection
   const watch = (error: unknown): never => {
-    if (isBusy(error)) onLocked()
+    if (isBusy(error)) onLocked(error)
     throw error
   }
   return Object.assign(connection, {
