@@ -11,7 +11,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -78,22 +77,16 @@ function removePaths(file) {
   writeFileSync(file, `${JSON.stringify(manifest, undefined, 2)}\n`)
 }
 
-/** Removes the unused files of a deployed tree, and the folders that are empty then. */
+/** Removes the unused files of a deployed tree. */
 function prune(root) {
   const pathInPackage = (file) => {
     const segments = path.relative(root, file).split(path.sep)
     const start = segments.lastIndexOf('node_modules')
     return (start < 0 ? ['@plant-store', 'server', ...segments] : segments.slice(start + 1)).join('/')
   }
-  const entries = readdirSync(root, { withFileTypes: true, recursive: true })
-  const paths = entries.map((entry) => ({
-    isFolder: entry.isDirectory(),
-    name: path.join(entry.parentPath, entry.name),
-  }))
-  // What is in a folder comes before it.
-  for (const { isFolder, name } of paths.sort((one, other) => other.name.length - one.name.length)) {
-    if (isFolder && readdirSync(name).length === 0) rmdirSync(name)
-    if (!isFolder && unused.some(({ files }) => files.test(pathInPackage(name)))) rmSync(name)
+  for (const entry of readdirSync(root, { withFileTypes: true, recursive: true })) {
+    const name = path.join(entry.parentPath, entry.name)
+    if (!entry.isDirectory() && unused.some(({ files }) => files.test(pathInPackage(name)))) rmSync(name)
   }
 }
 

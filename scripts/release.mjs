@@ -59,9 +59,8 @@ function checkRepository() {
   const changed = run('git', ['status', '--porcelain'])
   if (changed) fail(`Commit or remove these changes first:\n${changed}`)
   run('git', ['fetch', '--quiet', '--tags', '--force', 'origin', 'main'])
-  if (run('git', ['rev-list', 'HEAD', '^FETCH_HEAD'])) {
-    fail('This commit is not on main of origin: merge or push it first.')
-  }
+  const unmerged = run('git', ['rev-list', 'HEAD', '^FETCH_HEAD'])
+  if (unmerged) fail('This commit is not on main of origin: merge or push it first.')
   const changesets = readdirSync(`${root}.changeset`).filter((name) => name.endsWith('.md'))
   if (changesets.length === 0) return
   fail(`Run \`npm run release -- --version\` and commit first: ${changesets.join(', ')} waits.`)
@@ -69,9 +68,7 @@ function checkRepository() {
 
 /** Builds, packs and verifies the public packages. Returns the tarballs. */
 function packPackages(folder) {
-  if (existsSync(folder) && readdirSync(folder).length > 0) {
-    fail(`${folder} is not empty. Name a new folder.`)
-  }
+  if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
   mkdirSync(folder, { recursive: true })
   run('npm', ['run', '--silent', 'setup'], 'inherit')
   const filters = publicPackages.flatMap((name) => ['--filter', `@plant-store/${name}`])
@@ -92,10 +89,7 @@ function readPackage(parent, folder) {
   if (!existsSync(tarball)) fail(`${tarball} is missing: pack all packages first.`)
   const read = (file) => run('tar', ['-xzOf', tarball, `package/${file}`])
   const { name, version } = JSON.parse(read('package.json'))
-  const notes =
-    read('CHANGELOG.md')
-      .split(/^## /m)[1]
-      ?.replace(/^.*\n+/, '') ?? ''
+  const [, notes = ''] = read('CHANGELOG.md').split(/^## .*\n+/m)
   return { tarball, folder, name, version, tag: `${name}@${version}`, notes }
 }
 
