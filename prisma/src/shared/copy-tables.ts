@@ -52,8 +52,8 @@ export interface Side {
   close(): Promise<void>
 }
 
-/** A batch has at most this many rows: larger ones are not faster. */
-const MAX_BATCH_ROWS = 2_048
+/** A batch has at most this many rows: larger ones take more memory, and are not faster. */
+const MAX_BATCH_ROWS = 1_024
 /** A batch of more than one row has at most this many bytes of text. */
 const MAX_BATCH_BYTES = 2 ** 21
 
