@@ -1,5 +1,5 @@
 /** Builds the image and runs the commands of docs/production/container, with Debian's programs and no registry of images. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { buildBaseImage } from '../helpers/container/base-image.ts'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { createEngine, type Engine, missingPrograms } from '../helpers/container/engine.ts'
-import { startPostgresql } from '../helpers/database/postgresql.ts'
+import { demandPasswords, startPostgresql } from '../helpers/database/postgresql.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
@@ -154,7 +154,7 @@ describe.runIf(missing.length === 0)('the image', () => {
 
   test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
     const { services } = readComposeFile()
-    const postgresql = await startPostgresql({ prepare: requirePasswords })
+    const postgresql = await startPostgresql({ prepare: demandPasswords })
     onTestFinished(postgresql.remove)
     const client = new pg.Client(postgresql.url('postgres'))
     await client.connect()
@@ -178,11 +178,3 @@ describe.runIf(missing.length === 0)('the image', () => {
     await engine.podman(['kill', 'server-1'])
   })
 })
-
-/** Lets only the superuser of the test in without a password. */
-function requirePasswords(folder: string): void {
-  writeFileSync(
-    path.join(folder, 'pg_hba.conf'),
-    'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
-  )
-}

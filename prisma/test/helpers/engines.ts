@@ -1,11 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import pg from 'pg'
-import { afterAll, vi } from 'vitest'
-import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { afterAll, expect, vi } from 'vitest'
+import { openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
+import { demandPasswords, type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { contentsOf } from './contents.ts'
+import { DatabaseError, migrateDatabase } from '../../src/index.ts'
 
 /** A database that does not exist yet, to test what both engines do alike. */
 export interface TestDatabase {
@@ -14,12 +13,6 @@ export interface TestDatabase {
   readonly name: string
   /** Creates it without any table. */
   createEmpty(): Promise<void>
-  /** Runs statements that return nothing. */
-  run(sql: string): Promise<void>
-  /** Runs one statement and returns its rows. */
-  query(sql: string): Promise<unknown[]>
-  /** Returns how its tables, indexes, triggers and functions are defined. */
-  definitions(): Promise<unknown>
   /** Keeps migrations out, until what it returns runs a statement and ends that. */
   lock(): Promise<Unlock>
   /** Returns all that is stored, to check that nothing has changed. */
@@ -29,33 +22,28 @@ export interface TestDatabase {
 type Unlock = (sql?: string) => Promise<void>
 
 /** Names a SQLite file in a folder of its own. */
-function newSqliteDatabase(): Promise<TestDatabase> {
+export async function newSqliteDatabase(): Promise<TestDatabase> {
   const { file, url } = temporaryDatabase()
-  return Promise.resolve({
+  return {
     url,
     name: file,
-    createEmpty: async () => writeFileSync(file, ''),
-    run: async (sql) => runSql(file, sql),
-    query: async (sql) => query(file, sql),
-    definitions: async () => query(file, 'SELECT name, sql FROM sqlite_schema ORDER BY name'),
-    async lock() {
-      const connection = connect(file)
-      connection.exec('BEGIN IMMEDIATE')
-      return async (sql = '') => void connection.exec(`${sql}; COMMIT`)
-    },
+    createEmpty: async () => writeFileSync(file, '', { mode: 0o600 }),
+    lock: () => lock(url, 'BEGIN IMMEDIATE', 'COMMIT'),
     contents: async () => contentsOf(path.dirname(file)),
-  })
+  }
 }
 
-const DEFINITIONS = `
-  SELECT 'column' AS kind, concat_ws(' ', table_name, column_name, data_type, datetime_precision, is_nullable, column_default,
-    collation_name, identity_generation) AS definition
-  FROM information_schema.columns WHERE table_schema = 'public'
-  UNION ALL SELECT 'constraint', pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-  UNION ALL SELECT 'index', indexdef FROM pg_indexes WHERE schemaname = 'public'
-  UNION ALL SELECT 'trigger', pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
-  UNION ALL SELECT 'function', pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-  ORDER BY kind, definition`
+/** Returns every path below `folder` with its mode and content. */
+export function contentsOf(folder: string): Record<string, string> {
+  if (!existsSync(folder)) return {}
+  const paths = statSync(folder).isFile() ? ['.'] : readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
+  const describe = (location: string) => {
+    const stats = statSync(location)
+    return `${stats.mode.toString(8)} ${stats.isFile() ? readFileSync(location, 'base64') : 'folder'}`
+  }
+  return Object.fromEntries(paths.map((each) => [each, describe(path.join(folder, each))]))
+}
+
 const CONTENTS = `
   SELECT tablename, query_to_xml(format('SELECT * FROM %I', tablename), true, false, '')::text AS rows
   FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`
@@ -75,48 +63,27 @@ function testServer(): Promise<PostgresqlServer> {
   return server
 }
 
-/** Demands a password from every user but postgres. */
-function demandPasswords(folder: string): void {
-  const lines = ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256']
-  writeFileSync(path.join(folder, 'pg_hba.conf'), `${lines.join('\n')}\n`)
-}
-
 /** Names a PostgreSQL database. */
 export async function newPostgresqlDatabase(): Promise<TestDatabase> {
   const { port, url: urlOf } = await testServer()
   const name = `plants_${databases++}`
   const url = urlOf(name)
-  const rows = (sql: string) => queryPostgresql(url, sql)
   return {
     url,
     name: `the database "${name}" at 127.0.0.1:${port}`,
-    createEmpty: async () => void (await queryPostgresql(urlOf('postgres'), `CREATE DATABASE ${name}`)),
-    run: async (sql) => void (await rows(sql)),
-    query: rows,
-    definitions: () => rows(DEFINITIONS),
-    lock: () => lockMigrations(url),
+    createEmpty: () => runSql(urlOf('postgres'), `CREATE DATABASE ${name}`),
+    lock: () => lock(url, 'SELECT pg_advisory_lock(72707369)', 'SELECT pg_advisory_unlock_all()'),
     contents: async () => {
-      const existing = await queryPostgresql(urlOf('postgres'), `SELECT FROM pg_database WHERE datname = '${name}'`)
-      return existing.length > 0 ? rows(CONTENTS) : []
+      const existing = await query(urlOf('postgres'), `SELECT FROM pg_database WHERE datname = '${name}'`)
+      return existing.length > 0 ? query(url, CONTENTS) : {}
     },
-  }
-}
-
-/** Runs one statement on a connection of its own and returns its rows. */
-async function queryPostgresql(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
   }
 }
 
 /** Returns the temporary databases that `migrate dev` and `migrate diff` have left. */
 export async function shadowDatabases(): Promise<unknown[]> {
   const { url } = await testServer()
-  return queryPostgresql(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
+  return query(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
 }
 
 /** A user that proves who it is with a password. */
@@ -130,20 +97,25 @@ export interface TestRole {
 export async function newRole(name: string, attributes = ''): Promise<TestRole> {
   const { url } = await testServer()
   const password = `${name}'s p@ss/w#rd "100 %"`
-  await queryPostgresql(
-    url('postgres'),
-    `CREATE ROLE ${name} LOGIN ${attributes} PASSWORD '${password.replaceAll("'", "''")}'`,
-  )
+  await runSql(url('postgres'), `CREATE ROLE ${name} LOGIN ${attributes} PASSWORD '${password.replaceAll("'", "''")}'`)
   return { password, as: (each) => each.replace('postgres@', () => `${name}:${encodeURIComponent(password)}@`) }
 }
 
-async function lockMigrations(url: string): Promise<Unlock> {
-  const client = new pg.Client(url)
-  await client.connect()
-  await client.query('SELECT pg_advisory_lock(72707369)')
-  return async (sql = 'SELECT 1') => {
-    await client.query(sql).finally(() => client.end())
-  }
+async function lock(url: string, begin: string, end: string): Promise<Unlock> {
+  const { run, close } = await openConnection(url)
+  await run(begin)
+  return (sql = 'SELECT 1') => run(`${sql}; ${end}`).finally(close)
+}
+
+/** Expects that migrating fails with this one line, which names the database, and changes nothing. */
+export async function expectRejection(database: TestDatabase, message: RegExp, folder?: string): Promise<void> {
+  const before = await database.contents()
+  const error = (await migrateDatabase(database.url, folder).catch((reason) => reason)) as Error
+  expect(error).toBeInstanceOf(DatabaseError)
+  expect(error).toMatchObject({ name: 'DatabaseError', message: expect.stringMatching(message) })
+  expect(error.message).toContain(database.name)
+  expect(error.message).not.toContain('\n')
+  expect(await database.contents()).toEqual(before)
 }
 
 /** What both engines do alike is tested with `describe.each(engines)`. */

@@ -1,7 +1,8 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process'
+import { cpSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
@@ -16,13 +17,13 @@ export interface Finished {
 }
 
 /** Runs a program in the package's folder until it ends. */
-export function run(command: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
-  return finish(spawn(command, args, { cwd: packageFolder, ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
-}
-
-/** Runs one of the TypeScript files next to this one in a process of its own. */
-export function runScript(name: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
-  return run(process.execPath, [fileURLToPath(new URL(name, import.meta.url)), ...args], options)
+export async function run(command: string, args: string[], options: ExecFileOptions = {}): Promise<Finished> {
+  const running = promisify(execFile)(command, args, { cwd: packageFolder, ...options, encoding: 'utf8' })
+  running.child.stdin?.end()
+  return running.then(
+    (output) => ({ code: 0, ...output }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
+  )
 }
 
 /** Runs the Prisma command line on a database. */
@@ -31,33 +32,9 @@ export function runPrisma(args: string[], url: string, cwd: string = packageFold
   return run(process.execPath, [prismaCommand, ...args], { cwd, env })
 }
 
-function finish(child: ChildProcess): Promise<Finished> {
-  child.stdin?.end()
-  const text = { stdout: '', stderr: '' }
-  child.stdout?.on('data', (chunk) => {
-    text.stdout += chunk
-  })
-  child.stderr?.on('data', (chunk) => {
-    text.stderr += chunk
-  })
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, ...text }))
-  })
-}
-
 /** Returns the arguments of all processes, as `ps` shows them. Linux only. */
 export function commandLines(): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((id) => {
-      try {
-        return readFileSync(`/proc/${id}/cmdline`, 'utf8')
-      } catch {
-        // It has ended.
-        return ''
-      }
-    })
+  return execFileSync('ps', ['-A', '-ww', '-o', 'args='], { encoding: 'utf8' }).split('\n')
 }
 
 /** Creates a repository with only this package, which a test may change, and returns the folder of the package. */

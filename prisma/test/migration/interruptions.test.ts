@@ -30,16 +30,6 @@ test('an aborted first migration, whose process is killed, leaves a file that th
   expect(list()).toEqual(['plants.db'])
 })
 
-test('a signal ends the wait for a database that another process has locked', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
-  connect(file).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  const ending = new AbortController()
-  const migrating = migrateDatabase(url, undefined, { onPending: () => {}, signal: ending.signal })
-  setTimeout(() => ending.abort(new Error('the end')), 100)
-  await expect(migrating).rejects.toThrow('the end')
-})
-
 test('an aborted backup leaves nothing, and what a killed one has left is named', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)

@@ -1,32 +1,38 @@
-import { readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
-import { checkMigrated, DatabaseError, migrateDatabase } from '../../src/index.ts'
-import { engines, type TestDatabase } from '../helpers/engines.ts'
-import { runScript } from '../helpers/run.ts'
+import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
+import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { checkMigrated, migrateDatabase } from '../../src/index.ts'
+import { engines, expectRejection, newPostgresqlDatabase, newRole, newSqliteDatabase } from '../helpers/engines.ts'
+import { packageFolder, run } from '../helpers/run.ts'
 
 // Each process compiles the sources, for seconds on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
-/** Expects that migrating fails with this one line and changes nothing. */
-async function expectRejection(database: TestDatabase, message: RegExp, folder?: string): Promise<void> {
-  const before = await database.contents()
-  const error = await migrateDatabase(database.url, folder).catch((error: unknown) => error)
-  expect(error).toBeInstanceOf(DatabaseError)
-  expect(error).toMatchObject({ name: 'DatabaseError', message: expect.stringMatching(message) })
-  expect((error as Error).message).toContain(database.name)
-  expect((error as Error).message).not.toContain('\n')
-  expect(await database.contents()).toEqual(before)
+const MIGRATE = `
+  const { migrateDatabase } = await import('@plant-store/prisma')
+  const result = await migrateDatabase(...process.argv.slice(1)).catch(({ name, message }) => ({ error: name + message }))
+  console.log(JSON.stringify({ ...result, loaded: 'PRISMA_WASM_PANIC_REGISTRY' in globalThis }))`
+
+/** Migrates in a process of its own. Returns also whether that loaded the schema engine, which sets a global. */
+async function migrateInProcess(
+  args: string[],
+  user = {},
+): Promise<{ applied: string[]; error?: string; loaded: boolean }> {
+  const flags = ['--conditions=@plant-store/source', '--input-type=module', '--eval', MIGRATE]
+  const { stdout, stderr } = await run(process.execPath, [...flags, ...args], user)
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
 }
 
-async function migrateInProcesses(count: number, url: string, ...folder: string[]): Promise<string[][]> {
-  const finished = await Promise.all(Array.from({ length: count }, () => runScript('migrate.ts', [url, ...folder])))
-  return finished.map(({ stdout, stderr }) => {
-    expect(stderr).toBe('')
-    return (JSON.parse(stdout) as { applied: string[] }).applied
-  })
+async function migrateInProcesses(...args: string[]): Promise<string[][]> {
+  return (await Promise.all([1, 2, 3].map(() => migrateInProcess(args)))).map(({ applied }) => applied)
 }
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
@@ -36,28 +42,15 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     migrationsWith({ '90000101000000_pots': `CREATE TABLE "Pot" (${columns});` }, engine)
 
   const POTS = 'size INTEGER'
-  test.each<[what: string, change: string | undefined, message: RegExp, columns?: string]>([
-    [
-      'of a newer version',
-      undefined,
-      /written by a newer version, which added the migration 90000101000000_pots: start/,
-    ],
-    [
-      'with another text',
-      undefined,
-      /migrated with a different version of 90000101000000_pots: restore/,
-      'height TEXT',
-    ],
-    [
-      'whose migration was interrupted',
-      `UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name <> '90000101000000_pots'`,
-      /incomplete because the migration \d+_initial was interrupted: restore a backup/,
-      POTS,
-    ],
+  const INTERRUPT = `UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name <> '90000101000000_pots'`
+  test.each<[what: string, change: string, message: RegExp, columns?: string]>([
+    ['of a newer version', '', /written by a newer version, which added the migration 90000101000000_pots: start/],
+    ['with another text', '', /migrated with a different version of 90000101000000_pots: restore/, 'height TEXT'],
+    ['that is half migrated', INTERRUPT, /incomplete because the migration \d+_initial was interrupted: restore/, POTS],
   ])('a database %s is rejected', async (_what, change, message, columns) => {
     const database = await newDatabase()
     await migrateDatabase(database.url, withPots(POTS))
-    if (change) await database.run(change)
+    if (change) await runSql(database.url, change)
     await expectRejection(database, message, columns && withPots(columns))
   })
 
@@ -65,15 +58,15 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     const database = await newDatabase()
     const folder = onlyMigrations({ '1_pots': 'CREATE TABLE "Pot" (size INTEGER);' })
     await migrateDatabase(database.url, folder)
-    await database.run('UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = started_at')
-    await database.run('DROP TABLE "Pot"')
+    await runSql(database.url, 'UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = started_at')
+    await runSql(database.url, 'DROP TABLE "Pot"')
     expect(await migrateDatabase(database.url, folder)).toEqual({ applied: ['1_pots'] })
   })
 
   test('the database of another program is rejected', async () => {
     const database = await newDatabase()
     await database.createEmpty()
-    await database.run('CREATE TABLE bookmarks (url TEXT)')
+    await runSql(database.url, 'CREATE TABLE bookmarks (url TEXT)')
     await expectRejection(database, /belongs to another program.*point DATABASE_URL at another database/)
   })
 
@@ -94,7 +87,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   test('a failing migration of a database with plants undoes the ones before it', async () => {
     const database = await newDatabase()
     await migrateDatabase(database.url)
-    await database.run(INSERT)
+    await runSql(database.url, INSERT)
     const scripts = { '9_good': 'DELETE FROM "Plant";', '9_worse': 'INSERT INTO "Nowhere" VALUES (1);' }
     await expectRejection(database, /the migration 9_worse failed with: .*Nowhere/, migrationsWith(scripts, engine))
   })
@@ -103,10 +96,10 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     const database = await newDatabase()
     expect(await migrateDatabase(database.url)).toEqual({ applied: [expect.stringMatching(/_initial$/)] })
     expect(await migrateDatabase(database.url)).toEqual({ applied: [] })
-    await database.run(INSERT)
+    await runSql(database.url, INSERT)
     expect(await migrateDatabase(database.url, withPots('size INTEGER'))).toEqual({ applied: ['90000101000000_pots'] })
-    expect(await database.query('SELECT "name" FROM "Plant"')).toEqual([{ name: 'Monstera' }])
-    expect(await database.query('SELECT * FROM "Pot"')).toEqual([])
+    expect(await query(database.url, 'SELECT "name" FROM "Plant"')).toEqual([{ name: 'Monstera' }])
+    expect(await query(database.url, 'SELECT * FROM "Pot"')).toEqual([])
   })
 
   test('a check changes nothing', async () => {
@@ -129,7 +122,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   })
 
   test('migrating waits for another process, and a newer version that migrates first wins', async () => {
-    const { url, query, lock } = await newDatabase()
+    const { url, lock } = await newDatabase()
     await migrateDatabase(url)
     const unlock = await lock()
     const migrating = migrateDatabase(url, withPots('size INTEGER'))
@@ -139,17 +132,158 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', CURRENT_TIMESTAMP)`,
     )
     await expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
-    await expect(query('SELECT * FROM "Pot"')).rejects.toThrow()
+    await expect(query(url, 'SELECT * FROM "Pot"')).rejects.toThrow()
   })
 
   test('of processes that create a database, and of those that migrate it, at the same time, one does', async () => {
-    const { url, name, query } = await newDatabase()
-    const created = await migrateInProcesses(3, url)
+    const { url, name } = await newDatabase()
+    const created = await migrateInProcesses(url)
     expect(created.filter((names) => names.length > 0)).toHaveLength(1)
-    expect(await query('SELECT migration_name FROM _prisma_migrations')).toHaveLength(created.flat().length)
-    expect((await migrateInProcesses(3, url, withPots('size INTEGER'))).flat()).toEqual(['90000101000000_pots'])
+    expect(await query(url, 'SELECT migration_name FROM _prisma_migrations')).toHaveLength(created.flat().length)
+    expect((await migrateInProcesses(url, withPots('size INTEGER'))).flat()).toEqual(['90000101000000_pots'])
+    expect(await migrateInProcess([url, withPots('size INTEGER')])).toEqual({ applied: [], loaded: false })
     if (engine !== 'sqlite') return
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
-    expect(await query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+    if (process.platform !== 'win32') expect((statSync(name).mode & 0o777).toString(8)).toBe('600')
+    expect(await query(url, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  })
+})
+
+describe('a SQLite file', () => {
+  test('that is empty becomes a database that its folder has alone', async () => {
+    const { url, name, createEmpty } = await newSqliteDatabase()
+    await createEmpty()
+    await migrateDatabase(url)
+    expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
+  })
+
+  test('keeps the rows that refer to a table that a migration replaces', async () => {
+    const { url } = await newSqliteDatabase()
+    await migrateDatabase(url)
+    await runSql(
+      url,
+      `${INSERT}; CREATE TABLE Leaf (plant INTEGER REFERENCES Plant (seq) ON DELETE CASCADE); INSERT INTO Leaf VALUES (1)`,
+    )
+    const folder = migrationsWith({
+      '90000101000000_colour': `
+        PRAGMA foreign_keys=OFF;
+        CREATE TABLE new_Plant (seq INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, account TEXT, id TEXT, name TEXT, colour TEXT);
+        INSERT INTO new_Plant (seq, account, id, name) SELECT seq, account, id, name FROM Plant;
+        DROP TABLE Plant;
+        ALTER TABLE new_Plant RENAME TO Plant;
+        PRAGMA foreign_keys=ON;`,
+    })
+    await migrateDatabase(url, folder)
+    expect(await query(url, 'SELECT plant FROM Leaf')).toEqual([{ plant: 1 }])
+  })
+
+  test('is the same with the line endings of Windows in its migrations', async () => {
+    const { url } = await newSqliteDatabase()
+    await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\n(size INTEGER);\n' }))
+    const windows = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\r\n(size INTEGER);\r\n' })
+    expect(await migrateDatabase(url, windows)).toEqual({ applied: [] })
+  })
+
+  test('is rejected if a migration leaves rows that refer to nothing', async () => {
+    const database = await newSqliteDatabase()
+    await migrateDatabase(database.url)
+    const leaf = 'CREATE TABLE Leaf (plant INTEGER REFERENCES Plant (seq)); INSERT INTO Leaf VALUES (7);'
+    await expectRejection(database, /rows of Leaf would refer to missing rows/, migrationsWith({ '9_leaf': leaf }))
+  })
+
+  const OTHER = /is not a SQLite database: point DATABASE_URL at another file/
+  const FOLDER = /cannot be opened: it must be a file/
+  test.each<[what: string, message: RegExp, create: (file: string) => void, whyNotMigrated?: RegExp]>([
+    [
+      'with other content',
+      OTHER,
+      (file) => writeFileSync(file, 'Dear diary, today I watered the Monstera. '.repeat(100)),
+    ],
+    ['that is a folder', FOLDER, (file) => mkdirSync(file)],
+    ['in a folder that is a file', FOLDER, replaceFolder, /plants\.db does not exist/],
+  ])('%s is rejected', async (_what, message, create, whyNotMigrated = message) => {
+    const database = await newSqliteDatabase()
+    create(database.name)
+    await expectRejection(database, message)
+    await expect(checkMigrated(database.url)).rejects.toThrow(whyNotMigrated)
+  })
+
+  function replaceFolder(file: string): void {
+    rmSync(path.dirname(file), { recursive: true })
+    writeFileSync(path.dirname(file), '')
+  }
+
+  // Root may do anything, so another user has to try, who may not be able to read this repository.
+  const whyNoUser = whyImpossible(() =>
+    execFileSync(process.execPath, ['--version'], { ...postgresqlUser, cwd: packageFolder }),
+  )
+  test.skipIf(whyNoUser).each([
+    ['that may not be read', 0o200, 0o700],
+    ['that may not be written', 0o400, 0o700],
+    ['in a folder that may not be written', 0o600, 0o500],
+    ['in a folder that may not be entered', 0o600, 0o000],
+  ])('%s is rejected', async (_what, fileMode, folderMode) => {
+    const { url, name, contents } = await newSqliteDatabase()
+    const folder = path.dirname(name)
+    await migrateDatabase(url)
+    chmodSync(name, fileMode)
+    const { uid, gid } = postgresqlUser
+    if (uid) for (const each of [name, folder]) chownSync(each, uid, gid)
+    chmodSync(folder, folderMode)
+    const before = await contents().catch(String)
+    expect(await migrateInProcess([url], postgresqlUser)).toMatchObject({
+      error: `DatabaseError${name} cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to`,
+    })
+    expect(await contents().catch(String)).toEqual(before)
+    chmodSync(folder, 0o700)
+  })
+})
+
+describe('a PostgreSQL database', () => {
+  /** How many connections to this database wait for a lock, or sleep. */
+  const WAITING = `
+    SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND (wait_event_type = 'Lock' OR wait_event = 'PgSleep')`
+  const END_OTHERS = `
+    SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()`
+
+  test('does not change if its migration is aborted, which does not wait for the statement', async () => {
+    const { url, contents, lock } = await newPostgresqlDatabase()
+    await migrateDatabase(url)
+    const before = await contents()
+    const folder = migrationsWith({ '9_slow': 'CREATE TABLE "Pot" (x TEXT); SELECT pg_sleep(600);' }, 'postgresql')
+    const unlock = await lock()
+    // While it waits for another migration, and while its own statement runs.
+    for (const end of [unlock, () => query(url, END_OTHERS)]) {
+      const abort = new AbortController()
+      const migrating = migrateDatabase(url, folder, { signal: abort.signal })
+      await until(async () => (await query(url, WAITING)).length === 1)
+      abort.abort(new Error('SIGTERM'))
+      await expect(migrating).rejects.toThrow('SIGTERM')
+      await end()
+      await query(url, END_OTHERS)
+      expect(await contents()).toEqual(before)
+    }
+  })
+
+  test('is not created once a signal was aborted', async () => {
+    const { url } = await newPostgresqlDatabase()
+    const aborted = AbortSignal.abort(new Error('SIGTERM'))
+    await expect(migrateDatabase(url, undefined, { signal: aborted })).rejects.toThrow('SIGTERM')
+    await expect(checkMigrated(url)).rejects.toThrow('does not exist: run "plant-store migrate" to create it')
+  })
+
+  test('and its tables are created by a user that may do so, or there is a sentence', async () => {
+    const { url, name, createEmpty } = await newPostgresqlDatabase()
+    const role = await newRole('gardener')
+    await expect(migrateDatabase(role.as(url))).rejects.toThrow(
+      `${name} does not exist, and this user cannot create it: run CREATE DATABASE "plants_`,
+    )
+    await createEmpty()
+    const denied = 'permission denied for schema public\\. This user must be'
+    await expect(migrateDatabase(role.as(url))).rejects.toThrow(
+      new RegExp(`^${name} was not migrated and is unchanged: ${denied} .*$`),
+    )
   })
 })

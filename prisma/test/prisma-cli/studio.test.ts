@@ -66,7 +66,7 @@ test.each(engines)('studio reports a missing database in one line on $engine', {
   expect(stderr.startsWith(`${database.name} does not exist`)).toBe(true)
   expect(stderr.trim()).not.toContain('\n')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(await database.contents()).toEqual(each.engine === 'sqlite' ? {} : [])
+  expect(await database.contents()).toEqual({})
 })
 
 test.each([

@@ -12,7 +12,7 @@ import {
   migrateDatabase,
   openDatabase,
 } from '../../src/index.ts'
-import { contentsOf } from '../helpers/contents.ts'
+import { contentsOf } from '../helpers/engines.ts'
 
 async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   const database = temporaryDatabase()

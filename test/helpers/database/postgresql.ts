@@ -11,6 +11,7 @@ import {
   readdirSync,
   rmSync,
   statfsSync,
+  writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -134,6 +135,12 @@ export async function startPostgresql({
       rmSync(path.dirname(folder), { recursive: true, force: true })
     },
   }
+}
+
+/** Demands a password from every user but postgres. For {@link PostgresqlOptions.prepare}. */
+export function demandPasswords(folder: string): void {
+  const lines = ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256']
+  writeFileSync(path.join(folder, 'pg_hba.conf'), `${lines.join('\n')}\n`)
 }
 
 /**

@@ -1,0 +1,236 @@
+/** The Prisma command line, which reaches databases of both engines through our schema engine. */
+import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
+import { migrateDatabase, openDatabase } from '../../src/index.ts'
+import { engines, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
+import { commandLines, copyPackage, type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
+
+// A command takes a second or two, and several on a busy machine.
+vi.setConfig({ testTimeout: 180_000 })
+
+/** Those that wait for the lock on migrations. */
+const WAITING = `
+  SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`
+
+describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
+  const folder = engine === 'sqlite' ? '.' : 'postgresql'
+  const [schema, migrations] = [path.join(folder, 'schema.prisma'), path.join(folder, 'migrations')]
+
+  test('validate and generate in a fresh clone need no database and compile nothing', async () => {
+    const url = engine === 'sqlite' ? temporaryDatabase().url : 'postgresql://127.0.0.1:1/plants'
+    const validated = { code: 0, stdout: expect.stringContaining(`The schema at ${schema} is valid`) }
+    expect(await runPrisma(['validate'], url)).toMatchObject(validated)
+    const cwd = copyPackage()
+    const generated = { code: 0, stdout: expect.stringContaining('Generated Prisma Client') }
+    expect(await runPrisma(['generate', '--no-hints'], url, cwd)).toMatchObject(generated)
+    expect(readdirSync(path.join(cwd, 'src/generated'))).toEqual([engine])
+    expect(existsSync(path.join(cwd, '../data'))).toBe(false)
+  })
+
+  test('migrate status distinguishes a missing, a new and a migrated database, as migrate deploy makes it', async () => {
+    const { url, name, createEmpty } = await newDatabase()
+    const status = async () => {
+      const { code, stdout, stderr } = await runPrisma(['migrate', 'status'], url)
+      return [code, stdout + stderr]
+    }
+    expect(await status()).toEqual([1, expect.stringMatching(/P1003: .* does not exist/)])
+    expect(await status()).toEqual([1, expect.stringContaining(name)])
+    await createEmpty()
+    expect(await status()).toEqual([1, expect.stringContaining('have not yet been applied')])
+    expect(await runPrisma(['migrate', 'deploy'], url)).toMatchObject({ code: 0 })
+    expect(await migrateDatabase(url)).toEqual({ applied: [] })
+    expect(await status()).toEqual([0, expect.stringContaining('Database schema is up to date!')])
+    await expectToWork(url)
+  })
+
+  test('migrate deploy notes a migration that fails, until it is resolved', async () => {
+    const { url } = await newDatabase()
+    const cwd = copyPackage()
+    const prisma = (...args: string[]) => runPrisma(args, url, cwd)
+    const broken = path.join(cwd, migrations, '90000101000000_broken')
+    mkdirSync(broken)
+    const script = path.join(broken, 'migration.sql')
+    writeFileSync(script, 'CREATE TABEL "Pot" (size INTEGER);')
+
+    expect(await prisma('migrate', 'deploy')).toMatchObject({ code: 1, stderr: expect.stringContaining('TABEL') })
+    await expect(migrateDatabase(url, path.join(cwd, migrations))).rejects.toThrow(
+      /incomplete because the migration 90000101000000_broken was interrupted: .*migrate resolve/,
+    )
+
+    expect(await prisma('migrate', 'resolve', '--rolled-back', '90000101000000_broken')).toMatchObject({ code: 0 })
+    writeFileSync(script, 'CREATE TABLE "Pot" (size INTEGER);')
+    expect(await prisma('migrate', 'deploy')).toMatchObject({ code: 0 })
+    expect(await query(url, 'SELECT * FROM "Pot"')).toEqual([])
+  })
+
+  test('migrate reset empties a database that the server created', async () => {
+    const { url } = await newDatabase()
+    await migrateDatabase(url)
+    await runSql(url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
+    await runSql(url, 'CREATE VIEW "Names" AS SELECT "name" FROM "Plant"')
+
+    expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ code: 0 })
+    await expect(query(url, 'SELECT * FROM "Names"')).rejects.toThrow('Names')
+    expect(await query(url, 'SELECT * FROM "Plant"')).toEqual([])
+    expect(await migrateDatabase(url)).toEqual({ applied: [] })
+    await expectToWork(url)
+  })
+
+  test('the migrations match the schema', async () => {
+    const { url } = await newDatabase()
+    const compare = (...to: string[]) =>
+      runPrisma(['migrate', 'diff', '--from-migrations', migrations, ...to, '--exit-code'], url)
+    const { code, stdout } = await compare('--to-schema', schema)
+    expect(stdout).toContain('No difference detected')
+    expect(code).toBe(0)
+    // The comparison would find one.
+    expect(await compare('--to-empty')).toMatchObject({ code: 2, stdout: expect.stringContaining('Plant') })
+    if (engine === 'postgresql') expect(await shadowDatabases()).toEqual([])
+  })
+
+  // `migrate dev` needs a terminal; script(1) of util-linux provides one.
+  test.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))(
+    'migrate dev writes and applies a migration for a change of the schema, once',
+    async () => {
+      const { url } = await newDatabase()
+      const cwd = copyPackage()
+      appendFileSync(path.join(cwd, schema), '\nmodel Pot {\n  id Int @id\n  size Int\n}\n')
+      const before = readdirSync(path.join(cwd, migrations))
+
+      const first = await runDev(url, cwd)
+      expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('Your database is now in sync') })
+      expect(await query(url, 'SELECT * FROM "Pot"')).toEqual([])
+      const added = readdirSync(path.join(cwd, migrations)).filter((name) => !before.includes(name))
+      expect(added).toEqual([expect.stringMatching(/^\d{14}_pots$/)])
+      expect(await runDev(url, cwd)).toMatchObject({ code: 0, stdout: expect.stringContaining('Already in sync') })
+      await expectToWork(url)
+      if (engine === 'postgresql') expect(await shadowDatabases()).toEqual([])
+    },
+  )
+})
+
+/** Runs `migrate dev` in a terminal. */
+function runDev(url: string, cwd: string): Promise<Finished> {
+  const command = `'${process.execPath}' '${prismaCommand}' migrate dev --name pots`
+  const env = { ...process.env, DATABASE_URL: url }
+  return run('/usr/bin/script', ['-qec', command, '/dev/null'], { cwd, env })
+}
+
+/** Expects that a server can open the database and insert. */
+async function expectToWork(url: string): Promise<void> {
+  const { plants, close } = await openDatabase(url)
+  onTestFinished(close)
+  expect(await plants.insert([{ account: 'bob', id: '1', name: 'Ficus', tag: null }])).toBe(1)
+}
+
+test('a migration of a SQLite file beside a running server says to stop it, and works once it has', async () => {
+  const { url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const cwd = copyPackage()
+  mkdirSync(`${cwd}/migrations/90000101000000_pots`)
+  writeFileSync(`${cwd}/migrations/90000101000000_pots/migration.sql`, 'CREATE TABLE "Pot" (size INTEGER);')
+  const deploy = () => runPrisma(['migrate', 'deploy'], url, cwd)
+
+  const { close } = await openDatabase(url)
+  const { code, stderr } = await deploy()
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is in use: stop the server') })
+  expect(stderr).not.toMatch(/wasm/i)
+  await close()
+  expect(await deploy()).toMatchObject({ code: 0 })
+})
+
+test('DATABASE_URL is read from .env at the root of the repository, the environment wins, and an invalid one is named', async () => {
+  const cwd = copyPackage()
+  const root = path.dirname(cwd)
+  const inFile = temporaryDatabase()
+  // A folder with this file is a repository.
+  writeFileSync(path.join(root, 'pnpm-workspace.yaml'), '')
+  writeFileSync(path.join(root, '.env'), `DATABASE_URL=file:./data/from-dotenv.db\n`)
+  const { DATABASE_URL: _, ...environment } = process.env
+  const status = (env: NodeJS.ProcessEnv) => run(process.execPath, [prismaCommand, 'migrate', 'status'], { cwd, env })
+
+  expect((await status(environment)).stderr).toContain(`does not exist at ${root}/data/from-dotenv.db`)
+  expect((await status({ ...environment, DATABASE_URL: inFile.url })).stderr).toContain(`not exist at ${inFile.file}`)
+  const invalid = await status({ ...environment, DATABASE_URL: 'mysql://localhost/plants' })
+  const stderr = expect.stringContaining('DATABASE_URL does not start with "file:" or "postgresql:"')
+  expect(invalid).toMatchObject({ code: 1, stderr })
+  expect(await runPrisma(['validate'], 'mysql://localhost/plants')).toMatchObject({ code: 0 })
+})
+
+const DIFF = [
+  ...['migrate', 'diff', '--from-migrations', 'postgresql/migrations'],
+  ...['--to-schema', 'postgresql/schema.prisma', '--exit-code'],
+]
+
+test('migrate diff drops the database that it creates, also if a migration fails', async () => {
+  const { url, contents } = await newPostgresqlDatabase()
+  // The migrations of SQLite fail there.
+  expect(await runPrisma(DIFF.with(3, 'migrations'), url)).toMatchObject({ code: 1 })
+  expect([await contents(), await shadowDatabases()]).toEqual([{}, []])
+})
+
+test('what PostgreSQL does not allow, and a pooler, which would keep locks, get a sentence', async () => {
+  const { url, createEmpty } = await newPostgresqlDatabase()
+  const denied = expect.stringMatching(/this user may not create databases.*run ALTER ROLE gardener CREATEDB/s)
+  expect(await runPrisma(DIFF, (await newRole('gardener')).as(url))).toMatchObject({ code: 1, stderr: denied })
+  await createEmpty()
+  const stderr = expect.stringContaining('cannot go through a pooler: name')
+  expect(await runPrisma(['migrate', 'status'], `${url}?pgbouncer=true`)).toMatchObject({ code: 1, stderr })
+})
+
+test('migrate reset drops functions and types, but not extensions and who may use the schema', async () => {
+  const { url } = await newPostgresqlDatabase()
+  await migrateDatabase(url)
+  await newRole('reader')
+  await runSql(
+    url,
+    `CREATE EXTENSION citext;
+     GRANT USAGE ON SCHEMA public TO reader;
+     CREATE TYPE "Light" AS ENUM ('sun', 'shade');
+     CREATE TYPE "Size" AS (height INTEGER);
+     CREATE DOMAIN "Name" AS citext;
+     CREATE SEQUENCE "Pots";
+     CREATE FUNCTION "Light"() RETURNS "Light" LANGUAGE sql RETURN 'sun'::"Light";
+     CREATE MATERIALIZED VIEW "Lights" AS SELECT "Light"() AS light;
+     CREATE TABLE "pg_class" (light "Light" DEFAULT "Light"())`,
+  )
+  const acl = `SELECT nspacl::text FROM pg_namespace WHERE nspname = 'public'`
+  const before = await query(url, acl)
+
+  expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ code: 0 })
+  const [left] = await query(
+    url,
+    `SELECT to_regtype('"Light"') AS light, to_regtype('"Size"') AS size, to_regtype('"Name"') AS name,
+       to_regclass('"Pots"') AS pots, to_regclass('public.pg_class') AS class, to_regtype('citext')::text AS extension`,
+  )
+  expect(left).toEqual({ light: null, size: null, name: null, pots: null, class: null, extension: 'citext' })
+  expect(await query(url, acl)).toEqual(before)
+  expect(await migrateDatabase(url)).toEqual({ applied: [] })
+})
+
+test('migrate deploy and a starting server wait for each other, and no argument or output has a password', async () => {
+  const { url, createEmpty, lock } = await newPostgresqlDatabase()
+  await createEmpty()
+  const { password, as } = await newRole('keeper', 'SUPERUSER')
+  const unlock = await lock()
+  const both = Promise.all([runPrisma(['migrate', 'deploy'], as(url)), migrateDatabase(as(url))])
+  await until(async () => (await query(url, WAITING)).length === 2, 120_000)
+  const running = process.platform === 'linux' ? commandLines() : []
+  await unlock()
+
+  const [{ code, stdout, stderr }] = await both
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('rror') })
+  const history = 'SELECT count(*) - count(DISTINCT migration_name) AS twice FROM _prisma_migrations'
+  expect(await query(url, history)).toEqual([{ twice: '0' }])
+  expect(await runPrisma(['migrate', 'status'], url)).toMatchObject({ code: 0 })
+  const engine = running.filter((line) => line.includes('schema-engine.js') && line.includes(new URL(url).pathname))
+  expect(engine).toHaveLength(process.platform === 'linux' ? 1 : 0)
+  for (const secret of [password, encodeURIComponent(password)]) {
+    expect(running.filter((line) => line.includes(secret))).toEqual([])
+    expect(stdout + stderr).not.toContain(secret)
+  }
+})
