@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { buildBaseImage } from '../helpers/container/base-image.ts'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
-import { createEngine, type Engine, missingPrograms } from '../helpers/container/engine.ts'
+import { installDocker, missingPrograms, removeDocker } from '../helpers/container/docker.ts'
+import { runSql } from '../helpers/database/databases.ts'
 import { demandPasswords, startPostgresql } from '../helpers/database/postgresql.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { run } from '../helpers/packed-package.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 import { until } from '../helpers/until.ts'
@@ -22,27 +22,25 @@ describe.runIf(missing.length === 0)('the image', () => {
   const folder = temporaryFolder()
   const backups = path.join(folder, 'backups')
   const nodeVersion = readFileSync(`${root}.node-version`, 'utf8').trim()
-  let engine: Engine
   let port: number
   let adminPort: number
-  let bin: string
   let token: string
 
   beforeAll(async () => {
-    engine = await createEngine(folder)
-    await buildBaseImage(engine, temporaryFolder(), nodeVersion)
     ;[port, adminPort] = [await freePort(), await freePort()]
-    bin = engine.installDocker({ PORT: String(port), ADMIN_PORT: String(adminPort) })
+    await installDocker(folder, nodeVersion, { PORT: String(port), ADMIN_PORT: String(adminPort) })
     await runBlock('Build', 0)
   }, 900_000)
-  afterAll(() => engine?.remove(), 120_000)
+  afterAll(() => removeDocker(folder), 120_000)
+
+  const docker = (...parameters: string[]) => run(path.join(folder, 'docker'), parameters, folder)
 
   /** Runs a code block of the guide. */
   function runBlock(section: string, block: number): Promise<string> {
     const text = codeBlock(guide, section, block)
       .replaceAll('/var/backups/plant-store', backups)
       .replaceAll('plants-2026-11-21-000000.db', '$(ls /backups | tail -1)')
-    return shell(text, { env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` } })
+    return shell(text, { env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` } })
   }
 
   /** Waits until the server is ready, and returns how long that takes, in milliseconds. */
@@ -59,7 +57,7 @@ describe.runIf(missing.length === 0)('the image', () => {
   }
 
   function inspect(format: string, name = 'plant-store'): Promise<string> {
-    return engine.podman(['inspect', '--format', format, name]).then((text) => text.trim())
+    return docker('inspect', '--format', format, name).then((text) => text.trim())
   }
 
   async function create(id: number): Promise<number> {
@@ -92,7 +90,7 @@ describe.runIf(missing.length === 0)('the image', () => {
 
   test('has neither sources nor what npm and pnpm have cached, nor the secret of the build', async () => {
     const find = `find / -xdev \\( -name .npmrc -o -name _cacache -o -name .pnpm-store -o -name '*.tsbuildinfo' -o -path /source -o -path /root/.local \\) 2>/dev/null || true`
-    expect(await engine.podman(['run', '--rm', '--user=0', '--entrypoint=sh', 'plant-store', '-c', find])).toBe('')
+    expect(await docker('run', '--rm', '--user=0', '--entrypoint=sh', 'plant-store', '-c', find)).toBe('')
   })
 
   test('serves on a new volume, and the commands of the guide create and list tokens', async () => {
@@ -108,16 +106,16 @@ describe.runIf(missing.length === 0)('the image', () => {
 
   test('Node.js is the first process, without capabilities, and can write to its volume only', async () => {
     const script = `tr '\\0' ' ' </proc/1/cmdline; grep -h CapEff /proc/1/status; touch /data/x /app/x 2>&1 || rm /data/x`
-    const lines = (await engine.podman(['exec', 'plant-store', 'sh', '-c', script])).split('\n')
+    const lines = (await docker('exec', 'plant-store', 'sh', '-c', script)).split('\n')
     expect(lines[0]).toBe('node /usr/local/bin/plant-store serve CapEff:\t0000000000000000')
     expect(lines.slice(1)).toEqual(["touch: cannot touch '/app/x': Read-only file system", ''])
   })
 
   test('the health check passes, and fails with a reason', async () => {
     expect(await runBlock('Watch', 0)).toMatch(/^ready\n/)
-    await engine.podman(['healthcheck', 'run', 'plant-store'])
-    const unreachable = ['exec', '--env=ADMIN_PORT=1', 'plant-store', 'node', '/app/dist/health-check.js']
-    await expect(engine.podman(unreachable)).rejects.toThrow('The server on 127.0.0.1, port 1, is not ready')
+    await docker('healthcheck', 'run', 'plant-store')
+    const unreachable = docker('exec', '--env=ADMIN_PORT=1', 'plant-store', 'node', '/app/dist/health-check.js')
+    await expect(unreachable).rejects.toThrow('The server on 127.0.0.1, port 1, is not ready')
   })
 
   test('a backup is taken while the server runs, and restored', async () => {
@@ -136,31 +134,31 @@ describe.runIf(missing.length === 0)('the image', () => {
     await runBlock('Restore', 0)
     await waitUntilReady()
     expect(await names()).toEqual(['plant 1'])
-    const kept = await engine.podman(['exec', 'plant-store', 'sh', '-c', 'ls -d /data/before*/plant-store.db'])
+    const kept = await docker('exec', 'plant-store', 'sh', '-c', 'ls -d /data/before*/plant-store.db')
     expect(kept.trim().split('\n')).toHaveLength(2)
   })
 
   test('SIGTERM ends it with exit code 0, and a new container continues with the volume', async () => {
     const begin = performance.now()
-    await engine.podman(['stop', 'plant-store'])
+    await docker('stop', 'plant-store')
     console.log(`Stopped in ${Math.round(performance.now() - begin)} ms.`)
     // Killed after ten seconds, it would be 137.
     expect(await inspect('{{.State.ExitCode}}')).toBe('0')
     await runBlock('Upgrade', 0)
     await start()
     expect([await create(3), await names()]).toEqual([200, ['plant 1', 'plant 3']])
-    await engine.podman(['stop', 'plant-store'])
+    await docker('stop', 'plant-store')
   })
 
   test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
     const { services } = readComposeFile()
     const postgresql = await startPostgresql({ prepare: demandPasswords })
     onTestFinished(postgresql.remove)
-    const client = new pg.Client(postgresql.url('postgres'))
-    await client.connect()
-    await client.query("CREATE ROLE plant_store LOGIN PASSWORD 'secret'")
-    await client.query("CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'")
-    await client.end()
+    await runSql(postgresql.url('postgres'), "CREATE ROLE plant_store LOGIN PASSWORD 'secret'")
+    await runSql(
+      postgresql.url('postgres'),
+      "CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'",
+    )
     /** Runs a service of compose.yaml, without its network. */
     const runService = (name: string, ...options: string[]) => {
       const { environment, command = [] } = services[name] ?? {}
@@ -168,13 +166,13 @@ describe.runIf(missing.length === 0)('the image', () => {
       const settings = { ...environment, PGPASSWORD: 'secret', DATABASE_URL: String(url) }
       const variables = Object.entries(settings).map(([variable, value]) => `--env=${variable}=${value}`)
       const hardened = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']
-      return engine.podman(['run', `--name=${name}`, ...hardened, ...variables, ...options, 'plant-store', ...command])
+      return docker('run', `--name=${name}`, ...hardened, ...variables, ...options, 'plant-store', ...command)
     }
     await runService('migrate')
     await runService('server-1', '--detach', `--env=PORT=${port}`, `--env=ADMIN_PORT=${adminPort}`)
     await waitUntilReady()
-    token = (await engine.podman(['exec', 'server-1', 'plant-store', 'token', 'create', '--account', 'me'])).trim()
+    token = (await docker('exec', 'server-1', 'plant-store', 'token', 'create', '--account', 'me')).trim()
     expect([await create(1), await names()]).toEqual([200, ['plant 1']])
-    await engine.podman(['kill', 'server-1'])
+    await docker('kill', 'server-1')
   })
 })
