@@ -1,17 +1,15 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
-import path from 'node:path'
 import { DatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runSql } from './helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
 import { startSlowNetwork } from './helpers/network/slow-network.ts'
-import { codeBlock, isInstalled, isSetting, readGuide, settingsIn, shell } from './helpers/production/guide.ts'
+import { codeBlock, isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { plantOf, startWriting } from './helpers/server/start-writing.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { until } from './helpers/until.ts'
 
 const guide = readGuide('several-machines/README.md')
@@ -23,12 +21,6 @@ beforeAll(async () => {
   await runSql(postgresql.url('postgres'), 'CREATE ROLE plant_store_owner LOGIN; CREATE ROLE plant_store LOGIN')
 })
 afterAll(() => postgresql.remove())
-
-async function runSql(url: string, sql: string): Promise<void> {
-  const client = new pg.Client(url)
-  await client.connect()
-  await client.query(sql).finally(() => client.end())
-}
 
 /** Returns the URLs of a new database for its owner and for the servers. */
 async function createDatabase(name: string): Promise<{ owner: string; server: string }> {
@@ -99,27 +91,6 @@ describe('the role of the servers', () => {
     await expect(started).rejects.toThrow(DatabaseError)
     await expect(started).rejects.toThrow(/"empty".*(permission denied|does not allow this user)/)
   })
-})
-
-test('the commands that move from SQLite bring its plants and tokens', { timeout: 120_000 }, async () => {
-  const file = path.join(temporaryFolder(), 'plants.db')
-  const { owner, server } = await createDatabase('moved')
-  const commands = codeBlock(guide, 'Move from SQLite', 0)
-    .replaceAll('/var/lib/plant-store/plants.db', file)
-    .replaceAll(/postgresql:\/\/\S+/g, owner)
-    .replaceAll('sudo -u plant-store env ', '')
-    .replaceAll('/opt/plant-store/current/', 'server/')
-    .split(/^systemctl stop .*\n/m)
-  expect(commands).toEqual(['', expect.stringContaining(' copy --from ')])
-  const old = await startTestServer({ databaseUrl: `file:${file}` })
-  expect((await old.post('{"id":1,"name":"plant 1"}')).status).toBe(200)
-  await old.close()
-  await shell(commands.at(-1) ?? '')
-  await runSql(owner, rights)
-
-  await using moved = await startTestServer({ databaseUrl: server })
-  const plants = await moved.call('/plants', { token: old.token })
-  expect(await plants.json()).toEqual([{ name: 'plant 1' }])
 })
 
 test('behind nginx, no request fails while servers are updated, killed and lost', {

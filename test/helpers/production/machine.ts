@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createReadStream, readFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startProgram } from '../start-program.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
 import { isInstalled } from './guide.ts'
@@ -13,8 +14,6 @@ const repository = fileURLToPath(new URL('../../../', import.meta.url))
 export interface Machine {
   /** Runs commands as root until one fails, and returns what they print. */
   run(script: string): Promise<string>
-  /** Copies a file of this machine to the other one. */
-  copy(file: string, target: string): Promise<void>
   /** Ends all its processes; nothing that they have written remains. */
   remove(): Promise<void>
 }
@@ -22,10 +21,11 @@ export interface Machine {
 /**
  * Boots systemd as the first process of an overlay over this machine's files. Changes go to memory, and the settings of the
  * kernel cannot be changed. Only what is in basic.target starts: the services that this machine has enabled do not. The
- * repository is hidden, and the network has only a loopback device, so that nothing but what a test copies can run.
+ * repository is hidden, and the network has only a loopback device, so that only the archives of a folder, which are copied to
+ * /root, can run.
  */
 const BOOT = `
-folder=$1 node=$2 repository=$3
+folder=$1 node=$2 repository=$3 files=$4
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$folder"
 machine=$folder/machine
@@ -52,6 +52,7 @@ ln -s /dev/null "$machine/etc/systemd/system/systemd-modules-load.service"
 touch -a "$machine/usr/bin/node"
 mount --bind "$node" "$machine/usr/bin/node"
 mkdir "$machine/run/outside"
+cp "$files"/*.tar.gz "$machine/root"
 cd "$machine"
 pivot_root . run/outside
 umount --lazy run/outside
@@ -60,6 +61,7 @@ own="/sys/fs/cgroup$(sed --quiet s/^0:://p /proc/self/cgroup)/$(basename "$folde
 mkdir "$own"
 echo 0 >"$own/cgroup.procs"
 umount /sys/fs/cgroup
+echo booting
 exec unshare --cgroup env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c '
   mount -t cgroup2 cgroup2 /sys/fs/cgroup
   exec /lib/systemd/systemd --system --unit=basic.target --log-target=journal'
@@ -73,69 +75,48 @@ if [ -d "$groups" ]; then find "$groups" -depth -type d -delete; fi
 `
 
 const NAMESPACES = ['--mount', '--pid', '--net', '--uts', '--ipc']
-/** Parameters of `setpriv` that run a command in namespaces of its own, until this process ends. */
-const ISOLATED = ['--pdeathsig', 'KILL', 'unshare', ...NAMESPACES, '--fork', '--kill-child']
+const ISOLATED = ['unshare', ...NAMESPACES, '--fork', '--kill-child']
 
 /** Returns why no machine can be started here; undefined if one can. */
 export function whyNoMachine(programs: readonly string[]): string | undefined {
-  const missing = ['setpriv', 'unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
+  const missing = ['unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
   if (missing.length > 0) return `${missing.join(', ')}: not installed`
   try {
-    execFileSync('setpriv', [...ISOLATED, 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup'], { stdio: 'pipe' })
+    execFileSync('unshare', [...ISOLATED.slice(1), 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup'], {
+      stdio: 'pipe',
+    })
     return undefined
   } catch (error) {
     return (error as Error).message.trim()
   }
 }
 
-/** Starts a machine and waits until systemd has started. */
-export async function startMachine(): Promise<Machine> {
+/** Starts a machine with the archives of a folder, and waits until systemd has started. */
+export async function startMachine(files: string): Promise<Machine> {
   const folder = temporaryFolder()
-  const parameters = [...ISOLATED, 'bash', '-euc', BOOT, 'boot', folder, process.execPath, repository]
-  const outside = spawn('setpriv', parameters, { stdio: ['ignore', 'ignore', 'pipe'] })
-  const closed = once(outside, 'close')
-  let errors = ''
-  outside.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text
-  })
-  const firstProcess = () => readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
-  const execute = async (script: string, input?: string) => {
-    const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
-    const inside = ['--target', firstProcess(), ...NAMESPACES, '--cgroup', '--root', '--wd']
-    const child = spawn('nsenter', [...inside, 'bash', '--norc', '-euc', script], { env: environment })
-    if (input === undefined) child.stdin.end()
-    else createReadStream(input).pipe(child.stdin)
-    const output = { stdout: '', stderr: '' }
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (text: string) => {
-        output[name] += text
-      })
-    }
-    const [exitCode] = await once(child, 'close')
-    if (exitCode !== 0) throw new Error(`exit code ${exitCode} of:\n${script}\n${output.stdout}${output.stderr}`)
-    return output.stdout
+  const boot = ['bash', '-euc', BOOT, 'boot', folder, process.execPath, repository, files]
+  const outside = await startProgram([...ISOLATED, ...boot], /^booting$/m)
+  const firstProcess = readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
+  const run = async (script: string) => {
+    const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
+    const inside = ['--target', firstProcess, ...NAMESPACES, '--cgroup', '--root', '--wd']
+    const parameters = [...inside, 'bash', '--norc', '-euc', script]
+    const running = promisify(execFile)('nsenter', parameters, { env, maxBuffer: 2 ** 26 })
+    running.child.stdin?.end()
+    return (await running).stdout
   }
-  const isRunning = () =>
-    execute('systemctl is-system-running --wait || test "$(systemctl is-system-running)" = degraded').then(
-      () => true,
-      () => false,
-    )
   const remove = async () => {
     // The kernel kills all others with the first one, and waits for their end.
-    if (outside.exitCode === null) process.kill(Number(firstProcess()), 'SIGKILL')
-    await closed
+    process.kill(Number(firstProcess), 'SIGKILL')
+    await outside.closed
     execFileSync('unshare', ['--mount', 'bash', '-euc', REMOVE_GROUPS, 'remove', path.basename(folder)])
   }
+  const isRunning = 'systemctl is-system-running --wait || test "$(systemctl is-system-running)" = degraded'
   try {
-    await until(async () => outside.exitCode !== null || (await isRunning()), 60_000)
-    if (outside.exitCode !== null) throw new Error(`the machine ended:\n${errors}`)
+    await until(() => run(isRunning).then(Boolean, () => false), 60_000)
   } catch (error) {
     await remove()
     throw error
   }
-  return {
-    run: (script) => execute(script),
-    copy: async (file, target) => void (await execute(`cat >'${target}'`, file)),
-    remove,
-  }
+  return { run, remove }
 }

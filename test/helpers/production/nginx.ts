@@ -5,22 +5,17 @@ import { temporaryFolder } from '../temporary-folder.ts'
 
 /** Starts nginx with a configuration for its http block, and waits until it passes requests on. */
 export function startNginx(configuration: string, port: number): Promise<Program> {
+  const folder = temporaryFolder()
+  const [file, errors] = [path.join(folder, 'nginx.conf'), path.join(folder, 'error.log')]
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path /tmp/${name};`,
+    (name) => `${name}_temp_path ${folder}/${name};`,
   )
   const http = configuration.replace('listen 80;', `listen 127.0.0.1:${port};`)
-  return startWholeNginx(
-    `pid /tmp/nginx.pid; events {} http { access_log off; ${temporary.join(' ')}\n${http}\n}`,
-    port,
+  writeFileSync(
+    file,
+    `daemon off; error_log ${errors}; pid ${folder}/nginx.pid; events {}
+     http { access_log off; ${temporary.join(' ')}\n${http}\n}`,
   )
-}
-
-/** Like {@link startNginx}, with a whole configuration, whose files in `/tmp` are put in a folder of its own. */
-function startWholeNginx(configuration: string, port: number): Promise<Program> {
-  const folder = temporaryFolder()
-  const file = path.join(folder, 'nginx.conf')
-  const errors = path.join(folder, 'error.log')
-  writeFileSync(file, `daemon off; error_log ${errors};\n${configuration.replaceAll('/tmp/', `${folder}/`)}`)
   const isUp = responds(`http://127.0.0.1:${port}/nothing`, (status) => status === 404)
   return startProgram(['nginx', '-c', file, '-e', errors], isUp)
 }
