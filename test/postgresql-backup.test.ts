@@ -2,8 +2,8 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query, runSql } from './helpers/database/databases.ts'
 import {
   debianPrograms,
   type PostgresqlServer,
@@ -67,17 +67,7 @@ describe.runIf(debianPrograms)('the commands of the guide', { timeout: 120_000 }
     })
   }
 
-  async function runSql(sql: string): Promise<pg.QueryResult> {
-    const client = new pg.Client(postgresql.url('plants'))
-    await client.connect()
-    return client.query(sql).finally(() => client.end())
-  }
-
   const serverUrl = () => postgresql.url('plants').replace('postgres@', 'plant_store@')
-
-  async function startServer() {
-    return startTestServer({ databaseUrl: serverUrl() })
-  }
 
   /** Reads what the metrics of a server show, as the role of the servers. */
   async function readLastBackup(): Promise<number | undefined> {
@@ -87,7 +77,7 @@ describe.runIf(debianPrograms)('the commands of the guide', { timeout: 120_000 }
 
   /** Starts a server, creates plants with a token that the guide creates, and returns what it lists. */
   async function createAndList(token: string, names: readonly string[]): Promise<string[]> {
-    await using server = await startServer()
+    await using server = await startTestServer({ databaseUrl: serverUrl() })
     for (const name of names) {
       const body = JSON.stringify({ id: Math.floor(Math.random() * 2 ** 50), name })
       expect((await server.post(body, { token })).status).toBe(200)
@@ -102,7 +92,7 @@ describe.runIf(debianPrograms)('the commands of the guide', { timeout: 120_000 }
   }
 
   test('a restored dump has what was dumped, and takes new plants', async () => {
-    await runSql('TRUNCATE "Plant"')
+    await runSql(postgresql.url('plants'), 'TRUNCATE "Plant"')
     const token = await createToken()
     expect(await createAndList(token, ['first', 'second'])).toEqual(['first', 'second'])
     expect(await readLastBackup()).toBe(0)
@@ -121,21 +111,27 @@ describe.runIf(debianPrograms)('the commands of the guide', { timeout: 120_000 }
   })
 
   test('a restored point in time has the plants from before a mistake', async () => {
-    await runSql('TRUNCATE "Plant"')
+    await runSql(postgresql.url('plants'), 'TRUNCATE "Plant"')
     const token = await createToken()
     expect(await createAndList(token, ['in the base backup'])).toHaveLength(1)
     await asPostgres(codeBlock(guide, 'Back up', 1))
     expect(await createAndList(token, ['in the archive'])).toHaveLength(2)
-    const { rows } = await runSql('SELECT clock_timestamp()::text AS time, pg_sleep(0.1)')
-    await runSql('DELETE FROM "Plant"')
-    await runSql('SELECT pg_switch_wal()')
+    const [moment] = await query<{ time: string }>(
+      postgresql.url('plants'),
+      'SELECT clock_timestamp()::text AS time, pg_sleep(0.1)',
+    )
+    await runSql(postgresql.url('plants'), 'DELETE FROM "Plant"')
+    await runSql(postgresql.url('plants'), 'SELECT pg_switch_wal()')
     const archived = () =>
-      runSql('SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) AS is FROM pg_stat_archiver')
-    await until(async () => (await archived()).rows[0].is === true, 60_000)
+      query<{ is: boolean }>(
+        postgresql.url('plants'),
+        'SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1) AS is FROM pg_stat_archiver',
+      )
+    await until(async () => (await archived())[0]?.is === true, 60_000)
 
     await postgresql.stop()
     await asPostgres(
-      codeBlock(guide, 'Restore a point in time', 0).replace(/(recovery_target_time = )'.*'/, `$1'${rows[0].time}'`),
+      codeBlock(guide, 'Restore a point in time', 0).replace(/(recovery_target_time = )'.*'/, `$1'${moment?.time}'`),
     )
     await postgresql.start()
     expect(await createAndList(token, ['after'])).toEqual(['in the base backup', 'in the archive', 'after'])

@@ -62,22 +62,12 @@ function importsOf(file: string): string[] {
   return specifiers.map((specifier) => path.join(path.dirname(file), specifier))
 }
 
-/** Returns the first circle found, from a node back to itself; empty if there is none. */
+/** Returns the nodes of circles, and those that lead to one: the others are removed, last ones first. */
 function findCircle(graph: ReadonlyMap<string, readonly string[]>): string[] {
-  const done = new Set<string>()
-  function visit(node: string, trail: readonly string[]): string[] {
-    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node]
-    if (done.has(node)) return []
-    for (const next of graph.get(node) ?? []) {
-      const circle = visit(next, [...trail, node])
-      if (circle.length > 0) return circle
-    }
-    done.add(node)
-    return []
+  const left = new Map(graph)
+  for (let before = 0; before !== left.size; ) {
+    before = left.size
+    for (const [node, targets] of left) if (!targets.some((target) => left.has(target))) left.delete(node)
   }
-  for (const node of graph.keys()) {
-    const circle = visit(node, [])
-    if (circle.length > 0) return circle
-  }
-  return []
+  return [...left.keys()]
 }

@@ -1,8 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
-import { expect, onTestFinished, test } from 'vitest'
-import { query } from '../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
+import { expect, test } from 'vitest'
 import { oncePerTurn } from '../src/shared/once-per-turn.ts'
 
 /** Reads that end when the test says so. */
@@ -55,24 +52,4 @@ test('a read that fails alone fails only those who asked for it', async () => {
   )
   const [bad, good] = await Promise.allSettled(['bad', 'good'].map(read))
   expect([bad?.status, good]).toEqual(['rejected', { status: 'fulfilled', value: 'of good' }])
-})
-
-test('looking a token up for many requests at the same time takes one connection', async () => {
-  const server = await startPostgresql()
-  onTestFinished(() => server.remove())
-  const url = server.url('tokens')
-  await migrateDatabase(url)
-  const { tokens, close } = await openDatabase(`${url}?application_name=lookups`)
-  onTestFinished(() => close())
-  const hash = 'a'.repeat(64)
-  await tokens.create({ id: '1', hash, account: 'alice', scopes: ['read'], label: null, expiresAt: null })
-  const lookups = Array.from({ length: 64 }, async (_, request) => {
-    // One after the other, as requests arrive within a turn: Prisma Client would combine those of one tick.
-    for (let tick = 0; tick < request; tick++) await new Promise<void>((resolve) => process.nextTick(resolve))
-    return tokens.find(request % 2 ? hash : 'none')
-  })
-  const found = await Promise.all(lookups)
-  expect(new Set(found.map((token) => token?.account))).toEqual(new Set(['alice', undefined]))
-  const connections = `SELECT FROM pg_stat_activity WHERE application_name = 'lookups'`
-  expect(await query(url, connections)).toHaveLength(1)
 })

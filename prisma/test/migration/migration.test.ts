@@ -157,6 +157,33 @@ describe('a SQLite file', () => {
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
   })
 
+  test('stays empty if its first migration is aborted, in a process that is killed, and the next one migrates it', async () => {
+    const { url, name } = await newSqliteDatabase()
+    const endless = `CREATE TABLE Pot (x); WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SELECT count(*) FROM c;`
+    const list = () => readdirSync(path.dirname(name))
+    const ending = new AbortController()
+    const options = { onPending: () => {}, signal: ending.signal }
+    const migrating = migrateDatabase(url, onlyMigrations({ '1_endless': endless }), options)
+    const ended = expect(migrating).rejects.toThrow('the end')
+    await until(() => list().includes('plants.db-journal'), 60_000)
+    ending.abort(new Error('the end'))
+    await ended
+    expect((await migrateDatabase(url)).applied.length).toBeGreaterThan(0)
+    expect(list()).toEqual(['plants.db'])
+  })
+
+  test('is unchanged if a migration fails in a process, with the same message as in this one', async () => {
+    const { url, name } = await newSqliteDatabase()
+    const folder = onlyMigrations({ '1_pots': 'CREATE TABLE Pot (x);', '2_broken': 'INSERT INTO Nothing VALUES (1);' })
+    const failure = await migrateDatabase(url, folder).catch((error) => error)
+    expect(failure.message).toContain(`${name} was not migrated and is unchanged: the migration 2_broken failed`)
+    const names: string[] = []
+    const separate = migrateDatabase(url, folder, { onPending: (pending) => names.push(...pending) })
+    await expect(separate).rejects.toMatchObject({ name: failure.name, message: failure.message })
+    expect(names).toEqual(['1_pots', '2_broken'])
+    expect(statSync(name).size).toBe(0)
+  })
+
   test('keeps the rows that refer to a table that a migration replaces', async () => {
     const { url } = await newSqliteDatabase()
     await migrateDatabase(url)

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, sym
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import {
   type BackupProgress,
@@ -21,22 +21,6 @@ async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   return database
 }
 
-test('a backup of an open database contains what was committed, and opens as a database', async () => {
-  const { url } = await databaseWithOnePlant()
-  const { plants, close } = await openDatabase(url)
-  onTestFinished(close)
-  // This plant is only in the write-ahead log: a copy of the file alone would lose it.
-  await plants.insert([{ account: 'alice', id: '2', name: 'Ficus', tag: null }])
-
-  const copy = path.join(temporaryFolder(), 'copy.db')
-  await backupDatabase(url, copy)
-  expect(contentsOf(path.dirname(copy))).toHaveProperty(['copy.db'])
-  expect(Object.keys(contentsOf(path.dirname(copy)))).toHaveLength(1)
-  expect(query(copy, 'SELECT id FROM Plant ORDER BY seq')).toEqual([{ id: '9223372036854775807' }, { id: '2' }])
-  expect(await migrateDatabase(`file:${copy}`)).toEqual({ applied: [] })
-  if (process.platform !== 'win32') expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
-})
-
 test('a backup reports how much of the copy is written, then that it is checked', async () => {
   const { file, url } = await databaseWithOnePlant()
   runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
@@ -51,6 +35,8 @@ test('a backup reports how much of the copy is written, then that it is checked'
   for (const each of progress) {
     if (each.phase === 'copying') expect(each.fraction * size).toBeCloseTo(each.bytes, -5)
   }
+  expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
+  if (process.platform !== 'win32') expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
 })
 
 test.skipIf(process.platform === 'win32')(
@@ -92,6 +78,16 @@ test('a file that is not a database leaves nothing in place of its backup', asyn
   const folder = temporaryFolder()
   await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(`${file} is not a SQLite database`)
   expect(contentsOf(folder)).toEqual({})
+})
+
+test('what a killed backup has left is named', async () => {
+  const { url } = await databaseWithOnePlant()
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  writeFileSync(`${copy}.incomplete`, 'half')
+  await expect(backupDatabase(url, copy)).rejects.toThrow(
+    `${copy}.incomplete is left of a backup that was killed, or in use by one that runs: remove it once none runs`,
+  )
+  expect(readdirSync(path.dirname(copy))).toEqual(['copy.db.incomplete'])
 })
 
 test('a missing folder is not created, since its disk may not be mounted', async () => {

@@ -1,7 +1,7 @@
 /** Prisma Client on our driver adapter of SQLite. */
 import BetterSqlite3 from 'better-sqlite3'
 import { expect, test, vi } from 'vitest'
-import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { DatabaseError, explainDatabaseError } from '../../src/index.ts'
 import { createSql } from '../../src/shared/sql.ts'
 import { createDriverAdapter } from '../../src/sqlite/connection/driver-adapter.ts'
@@ -44,19 +44,7 @@ test('a failing query quotes no source code', async () => {
   expect((error as Error).message).not.toContain('driver-adapter.test')
 })
 
-const token = { id: 'a', hash: 'b', account: 'alice', scopes: 'read' }
-
-test('an error of Prisma on a locked database is one sentence that names the file', async () => {
-  const { file, url, prisma } = await openNewClient()
-  connect(file).exec('BEGIN IMMEDIATE')
-  const sentence = `${file} is locked by another process: stop that one, or wait for it, and retry`
-  for (const failing of [prisma.token.create({ data: token }), prisma.$executeRaw`DELETE FROM "Token"`]) {
-    const error = await failing.catch((thrown: unknown) => thrown)
-    expect(await explainDatabaseError(error, url)).toEqual(new DatabaseError(sentence))
-  }
-})
-
-test('any other error of Prisma is one line, without the call', async () => {
+test('an error of Prisma is one line, without the call', async () => {
   const { file, url, prisma } = await openNewClient()
   runSql(file, 'DROP TABLE "Token"')
   const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)

@@ -30,6 +30,7 @@ export function startEngines() {
   let databases = 0
   beforeAll(async () => {
     server = await startPostgresql()
+    await migrateDatabase(server.url('migrated'))
   })
   afterAll(() => server?.remove())
   return { SQLite: () => temporaryDatabase().url, PostgreSQL: () => server.url(`copy${++databases}`) }
@@ -55,27 +56,12 @@ export async function addPlants(url: string, count: number, first = 1): Promise<
   )
 }
 
-/** The migrated databases of PostgreSQL servers that others are made from, by the address of the server. */
-const templates = new Map<string, Promise<string>>()
-
 /** Creates an empty, migrated database: much faster than migrating one for every test. */
 export async function createMigrated(url: string): Promise<string> {
+  const name = new URL(url).pathname.slice(1)
   if (url.startsWith('file:')) await writeNewDatabase(fileURLToPath(url))
-  else await clonePostgresql(await templateFor(url), url)
+  else await runSql(new URL('/postgres', url).href, `CREATE DATABASE "${name}" TEMPLATE migrated`)
   return url
-}
-
-/** Creates a PostgreSQL database like another one that is not in use. */
-async function clonePostgresql(template: string, url: string): Promise<void> {
-  const name = (each: string) => `"${new URL(each).pathname.slice(1)}"`
-  await runSql(new URL('/postgres', url).href, `CREATE DATABASE ${name(url)} TEMPLATE ${name(template)}`)
-}
-
-function templateFor(url: string): Promise<string> {
-  const { href: template, host } = new URL('/migrated', url)
-  const creating = templates.get(host) ?? migrateDatabase(template).then(() => template)
-  templates.set(host, creating)
-  return creating
 }
 
 /** Creates a database with some plants. */

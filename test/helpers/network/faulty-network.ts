@@ -27,21 +27,16 @@ export async function startFaultyNetwork(port: number): Promise<FaultyNetwork> {
   const silent = new WeakSet<Link>()
   const answerless = new WeakSet<Link>()
 
-  function takeFault(): Moment | undefined {
-    const moment = fault?.moment
-    fault?.done()
-    fault = undefined
-    return moment
-  }
-
   const proxy = await startProxy({
-    target: () => (stalled ? undefined : target),
+    target: () => target,
 
     request(bytes, link) {
       if (stalled) silent.add(link)
       if (silent.has(link)) return false
       if (!fault || !bytes.includes(fault.text)) return true
-      const moment = takeFault()
+      const { moment, done } = fault
+      fault = undefined
+      done()
       if (moment === 'after') answerless.add(link)
       else if (moment === 'before') link.cut()
       else link.server.write(bytes, () => link.cut())

@@ -12,8 +12,8 @@ export interface Link {
 
 /** What a proxy does with what passes. */
 export interface ProxyOptions {
-  /** Returns the port that a new connection leads to; undefined: it stays open and gets no response. */
-  target(): number | undefined
+  /** Returns the port that a new connection leads to. */
+  target(): number
   /** Decides whether bytes of the client are forwarded. Default: all. */
   request?: (bytes: Buffer, link: Link) => boolean
   /** Decides whether bytes of the server are forwarded. Default: all. */
@@ -30,17 +30,10 @@ export interface TcpProxy extends AsyncDisposable {
 /** Starts a proxy. */
 export async function startProxy({ target, request, response }: ProxyOptions): Promise<TcpProxy> {
   const links = new Set<Link>()
-  const silent = new Set<Socket>()
 
   const server: Server = createServer({ noDelay: true }, (client) => {
     client.on('error', () => {})
-    const port = target()
-    if (port === undefined) {
-      silent.add(client)
-      client.once('close', () => silent.delete(client))
-      return
-    }
-    const upstream = tcpConnect({ port, host: '127.0.0.1', noDelay: true }).on('error', () => {})
+    const upstream = tcpConnect({ port: target(), host: '127.0.0.1', noDelay: true }).on('error', () => {})
     const link: Link = {
       client,
       server: upstream,
@@ -65,7 +58,6 @@ export async function startProxy({ target, request, response }: ProxyOptions): P
 
   const cutAll = () => {
     for (const link of links) link.cut()
-    for (const socket of silent) socket.resetAndDestroy()
   }
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {

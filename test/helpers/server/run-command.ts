@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { startServer } from '@plant-store/server'
 import { afterAll } from 'vitest'
@@ -48,15 +50,10 @@ export async function runCommand(
   environment?: Record<string, string>,
 ): Promise<CommandResult> {
   const child = spawnCommand(args, environment)
-  const output = { stdout: '', stderr: '' }
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text
-  })
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text
-  })
+  const output = [child.stdout, child.stderr].map((stream) => text(stream as Readable))
   const [exitCode] = (await once(child, 'close')) as [number | null]
-  return { exitCode, ...output }
+  const [stdout = '', stderr = ''] = await Promise.all(output)
+  return { exitCode, stdout, stderr }
 }
 
 /** A server in another process. */
@@ -84,8 +81,8 @@ export async function startServerProcess(
   let output = ''
   let isReady = false
   const ready = new Promise<string>((resolve, reject) => {
-    const collect = (text: string) => {
-      output += text
+    const collect = (printed: string) => {
+      output += printed
       if (isReady) return
       const [, url] = /"url":"([^"]+)",.*"msg":"ready"/.exec(output) ?? []
       isReady = url !== undefined
