@@ -3,7 +3,7 @@
  * moves it to PostgreSQL by those of several-machines. What is not real: the build machine is this one, the network is a loopback device, and limits of
  * memory hold only if the control groups of this machine have a controller for it.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeBlock, codeBlocks, readGuide, shell } from './helpers/production/guide.ts'
 import { type Machine, startMachine, whyNoMachine } from './helpers/production/machine.ts'
@@ -13,8 +13,10 @@ const guide = readGuide('README.md')
 const MINUTES = 60_000
 const [NAME, NEXT] = ['plant-store-1.0.0', 'plant-store-1.1.0']
 const releases = temporaryFolder()
+/** What systemd computes, from 0, safe, to 10. Debian 12's, with room for the checks of newer versions: 1.1 and 0.2. */
+const MAX_EXPOSURE = { 'plant-store.service': 1.3, 'plant-store-backup.service': 0.4 }
 
-const why = whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl', 'ip', 'pg_createcluster'])
+const why = whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl', 'ip', 'pg_createcluster', 'systemd-analyze'])
 if (why) console.log(`The guides for machines are not run: ${why}.`)
 
 describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and sudo', { timeout: 2 * MINUTES }, () => {
@@ -55,6 +57,13 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   async function plants(): Promise<string[]> {
     const output = await machine.run(`curl -sSf -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`)
     return (JSON.parse(output) as { name: string }[]).map(({ name }) => name)
+  }
+
+  /** Returns when the last backup was made, in seconds, as the metrics have it. */
+  async function lastBackup(address: string): Promise<number> {
+    const metrics = await machine.run(`curl -sSf http://${address}:3001/metrics`)
+    const [, last] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
+    return Number(last)
   }
 
   const create = (id: number) =>
@@ -143,9 +152,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(list).toMatch(/^-rw-------\S* \d+ plant-store plant-store .* plants-\d{4}-\d\d-\d\d-\d{6}\.db$/m)
     expect(list).toContain('plants-recent.db')
     expect(list).not.toContain('plants-old.db')
-    const metrics = await machine.run('curl -sSf http://127.0.0.1:3001/metrics')
-    const [, last] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
-    expect(Number(last)).toBeGreaterThan(Date.now() / 1_000 - 60 * 60)
+    expect(await lastBackup('127.0.0.1')).toBeGreaterThan(Date.now() / 1_000 - 60 * 60)
   })
 
   test('an upgrade changes the version, and no request fails', async () => {
@@ -215,28 +222,38 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   describe('with the addresses of several machines', () => {
     const servers = readGuide('several-machines/README.md')
     const runHere = (section: string, index = 0) => machine.run(`cd /root\n${codeBlock(servers, section, index)}`)
+    const START = 'systemctl start plant-store.socket plant-store.service'
+    const STOP = START.replace('start', 'stop')
+    /** Runs commands as the user postgres. */
+    const asPostgres = (script: string) => {
+      const bash = 'sudo -u postgres env "PATH=$PATH:/usr/lib/postgresql/15/bin" bash'
+      return machine.run(`cd /; ${bash} -euc '${script.replaceAll("'", `'\\''`)}'`)
+    }
+    const runAsPostgres = (section: string, index = 0) =>
+      asPostgres(codeBlock(servers, section, index).replaceAll('2026-11-21', '$(date +%F)'))
     let stored: string[]
 
     test('the database is created, the role of the servers gets its rights, and the plants move there', async () => {
-      const [version] = readdirSync('/usr/lib/postgresql').reverse()
+      const folders = /`(install -d -o postgres .*)`/.exec(servers)?.[1]
+      const archive = codeBlock(servers, 'Back up', 0, 'ini')
+      stored = await plants()
       await machine.run(`
         for last in 10 11 20; do ip address add 10.0.0.$last/24 dev lo; done
-        pg_createcluster --port=5432 ${version} guide
-        echo "listen_addresses = '10.0.0.20'" >>/etc/postgresql/${version}/guide/postgresql.conf
-        echo 'host all all 10.0.0.0/24 scram-sha-256' >>/etc/postgresql/${version}/guide/pg_hba.conf
-        systemctl start postgresql@${version}-guide
+        test ! -d /etc/postgresql/15/main || pg_dropcluster 15 main
+        pg_createcluster --port=5432 15 main
+        ${folders}
+        cat >>/etc/postgresql/15/main/postgresql.conf <<'END'\nlisten_addresses = '10.0.0.20'\n${archive}END
+        echo 'host all all 10.0.0.0/24 scram-sha-256' >>/etc/postgresql/15/main/pg_hba.conf
+        systemctl start postgresql@15-main
+        umask 077
         echo '10.0.0.20:*:*:plant_store_owner:owned' >/root/.pgpass
-        install -m 600 /root/.pgpass -o plant-store /var/lib/plant-store/.pgpass
-        chmod 600 /root/.pgpass
+        install -m 600 -o plant-store /root/.pgpass /var/lib/plant-store
         tar --extract --directory=/root --file=/root/plant-store-1.0.0.tar.gz`)
       // createuser asks for the passwords.
-      const commands = codeBlock(servers, 'Create the database', 0)
-        .replaceAll('--pwprompt ', '')
-        .concat(`psql --command="ALTER ROLE plant_store_owner PASSWORD 'owned'"\n`)
-        .concat(`psql --command="ALTER ROLE plant_store PASSWORD 'served'"\n`)
-      await machine.run(`cd /; sudo -u postgres bash -euc '${commands.replaceAll("'", `'\\''`)}'`)
+      await asPostgres(codeBlock(servers, 'Create the database', 0).replaceAll('--pwprompt ', ''))
+      await asPostgres(`psql --command="ALTER ROLE plant_store_owner PASSWORD 'owned'" \\
+        --command="ALTER ROLE plant_store PASSWORD 'served'"`)
       await runHere('Create the database', 1)
-      stored = await plants()
       await runHere('Move from SQLite')
     })
 
@@ -261,6 +278,63 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       expect(await plants()).toEqual([...stored, 'plant 4'])
     })
 
+    test('systemd knows every directive, and rates the exposure of the services as low', async () => {
+      const units = ['.service', '.socket', '-backup.service', '-backup.timer']
+      const files = units.map((unit) => `/etc/systemd/system/plant-store${unit}`)
+      expect(await machine.run(`systemd-analyze verify --man=no ${files.join(' ')} 2>&1`)).toBe('')
+      for (const [name, max] of Object.entries(MAX_EXPOSURE)) {
+        const rating = await machine.run(`systemd-analyze security --offline=true /etc/systemd/system/${name}`)
+        const [, exposure] = /exposure level for \S+ ([\d.]+)/.exec(rating) ?? []
+        expect(Number(exposure)).toBeLessThanOrEqual(max)
+      }
+    })
+
+    test('a server is updated after the database', async () => {
+      await machine.run('tar --extract --directory=/root --file=/root/plant-store-1.1.0.tar.gz')
+      await runHere('Update', 0)
+      await runHere('Update', 1)
+      expect(await machine.run('plant-store --version')).toBe('next\n')
+      expect(await plants()).toEqual([...stored, 'plant 4'])
+    })
+
+    test('a restored dump has what was dumped, and takes new plants', async () => {
+      const dumped = await plants()
+      const before = Math.floor(Date.now() / 1_000)
+      expect(await lastBackup('10.0.0.11')).toBe(0)
+      await runAsPostgres('Back up', 0)
+      await expect.poll(() => lastBackup('10.0.0.11'), { timeout: MINUTES }).toBeGreaterThanOrEqual(before)
+      // Twice: the second restore must not stop at the database that the first has put away, named by the second.
+      for (const id of [10, 11]) {
+        await create(id)
+        await runAsPostgres('Restore a dump', 0)
+        await machine.run(`${STOP}; sleep 1`)
+        await runAsPostgres('Restore a dump', 1)
+        await machine.run(START)
+        await expect.poll(plants, { timeout: MINUTES }).toEqual(dumped)
+        expect(await lastBackup('10.0.0.11')).toBe(0)
+      }
+    })
+
+    test('a restored point in time has the plants from before a mistake', async () => {
+      await runAsPostgres('Back up', 1)
+      await create(12)
+      const before = await plants()
+      const sql = (text: string) => asPostgres(`psql --tuples-only --no-align --dbname=plants --command='${text}'`)
+      const time = (await sql('SELECT clock_timestamp() FROM pg_sleep(0.1)')).trim()
+      await sql('DELETE FROM "Plant"')
+      await sql('SELECT pg_switch_wal()')
+      const archived = 'last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1)'
+      await expect.poll(() => sql(`SELECT ${archived} FROM pg_stat_archiver`), { timeout: MINUTES }).toBe('t\n')
+      await machine.run(`${STOP}; systemctl stop postgresql@15-main`)
+      await asPostgres(
+        codeBlock(servers, 'Restore a point in time')
+          .replaceAll('base-2026-11-21', 'base-$(date +%F)')
+          .replace('2026-11-21 12:00:00+00', time),
+      )
+      await machine.run(`systemctl start postgresql@15-main; ${START}`)
+      await expect.poll(plants, { timeout: MINUTES }).toEqual(before)
+    })
+
     test('without the addresses that the drop-in allows, the server reaches no database', async () => {
       const file = '/etc/systemd/system/plant-store.service.d/several-machines.conf'
       await machine.run(`mv ${file} /root; systemctl daemon-reload; systemctl restart --no-block plant-store`)
@@ -270,15 +344,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await machine.run(
         `mv /root/several-machines.conf ${file}; systemctl daemon-reload; systemctl restart plant-store`,
       )
-      expect(await plants()).toEqual([...stored, 'plant 4'])
-    })
-
-    test('a server is updated after the database', async () => {
-      await machine.run('tar --extract --directory=/root --file=/root/plant-store-1.1.0.tar.gz')
-      await runHere('Update', 0)
-      await runHere('Update', 1)
-      expect(await machine.run('plant-store --version')).toBe('next\n')
-      expect(await plants()).toEqual([...stored, 'plant 4'])
+      await expect.poll(plants, { timeout: MINUTES }).toContain('plant 4')
     })
   })
 })

@@ -74,10 +74,3 @@ test('the probes ask for what a server responds, and a shutdown ends readiness a
   await expect.poll(probe).toEqual([200, 200, 503])
   await server.end('SIGKILL')
 })
-
-test('pm2 waits longer for the end of a server than a shutdown takes', () => {
-  const [, kill] = /pm2 start .*--kill-timeout (\d+)/.exec(readGuide('README.md')) ?? []
-  const [, timeout] =
-    /^SHUTDOWN_TIMEOUT=(\d+)s$/m.exec(readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')) ?? []
-  expect(Number(kill)).toBeGreaterThan(Number(timeout) * 1_000)
-})

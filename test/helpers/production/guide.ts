@@ -14,7 +14,7 @@ export function readGuide(name: string): string {
 }
 
 /** Finds the text of a code block of a section. */
-export function codeBlock(guide: string, section: string, block: number, language = 'sh'): string {
+export function codeBlock(guide: string, section: string, block = 0, language = 'sh'): string {
   const [, text = ''] = guide.split(`\n## ${section}\n`)
   const found = codeBlocks(text.split('\n## ')[0] ?? '', language)[block]
   if (found === undefined) throw new Error(`no block ${block} of ${language} under ${section}`)
