@@ -1,14 +1,15 @@
 /** The alert rules and every query of the dashboard, in a real Prometheus that scrapes loaded servers. */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { backupDatabase } from '@plant-store/prisma'
 import { expect, test, vi } from 'vitest'
 import { startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
 import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
-import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
+import { startTestServer } from './helpers/server/start-test-server.ts'
 import { startWriting } from './helpers/server/start-writing.ts'
 import { responds, startProgram } from './helpers/start-program.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
 
 const isMissing = !isInstalled('prometheus')
 if (isMissing) console.log('The alert rules and the dashboard are not run: prometheus is not installed.')
@@ -44,30 +45,26 @@ test.skipIf(isMissing)('promtool accepts the configuration and the rules by the 
   await shell(codeBlock(readme, 'Set up', 1), { cwd: monitoring })
 })
 
-/** Starts a server with load of every kind: new plants, lists, rejected requests and a backup. */
-async function startLoaded(databaseUrl: string, backup?: string) {
-  const environment = { DATABASE_URL: databaseUrl, ADMIN_PORT: '0' }
-  const server = await startServerProcess(environment)
-  const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
-  if (backup !== undefined) expect((await runCommand(['backup', backup], environment)).exitCode).toBe(0)
-  const token = stdout.trim()
-  const writing = startWriting({ url: server.url, token, writers: 2 })
+/** Starts a server with load of every kind: new plants, lists, rejected requests. */
+async function startLoaded(databaseUrl: string) {
+  const server = await startTestServer({ databaseUrl, adminPort: 0 })
+  const writing = startWriting({ url: server.url, token: server.token, writers: 2 })
   let stopped = false
   async function read(): Promise<void> {
     while (!stopped) {
-      await (await fetch(`${server.url}/plants?limit=10`, { headers: { authorization: `Bearer ${token}` } })).text()
-      await (await fetch(`${server.url}/plants`, { headers: { authorization: 'Bearer unknown' } })).text()
-      await (await fetch(`${server.url}/nothing`)).text()
+      await (await server.call('/plants?limit=10')).text()
+      await (await server.call('/plants', { token: 'unknown' })).text()
+      await (await server.call('/nothing')).text()
     }
   }
   const reading = read()
   return {
     target: new URL(String(server.adminUrl)).host,
-    server,
-    async stop() {
+    async close() {
       stopped = true
       await reading
       await writing.stop()
+      await server.close()
     },
   }
 }
@@ -110,12 +107,10 @@ async function startPrometheus(targets: readonly string[]) {
 test.skipIf(isMissing)(
   'every query of the dashboard has data, no rule fails, and a lost server is an alert',
   async () => {
-    const folder = temporaryFolder()
     const database = await startPostgresql()
-    const loaded = [
-      await startLoaded(`file:${path.join(folder, 'plants.db')}`, path.join(folder, 'copy.db')),
-      await startLoaded(database.url('plants')),
-    ]
+    const { url } = temporaryDatabase()
+    const loaded = [await startLoaded(url), await startLoaded(database.url('plants'))]
+    await backupDatabase(url, path.join(temporaryFolder(), 'copy.db'))
     const { get, values, stop } = await startPrometheus(loaded.map(({ target }) => target))
     /** Returns whether each server could be scraped, with the error. */
     async function stateOfTargets(): Promise<string[]> {
@@ -159,12 +154,10 @@ test.skipIf(isMissing)(
       expect(rules.filter(({ health }) => health !== 'ok')).toEqual([])
       // Nothing is wrong with these servers but their load.
       expect(await values('ALERTS{severity="critical", alertstate="firing"}')).toEqual([])
-      await loaded[0]?.stop()
-      await loaded[0]?.server.end()
+      await loaded[0]?.close()
       await expect.poll(() => values('ALERTS{alertname="PlantStoreDown"}'), PATIENCE).toEqual([1])
     } finally {
-      for (const each of loaded) await each.stop()
-      for (const { server } of loaded) await server.end('SIGKILL')
+      for (const { close } of loaded) await close()
       await stop()
       await database.remove()
     }

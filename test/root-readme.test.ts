@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
+import { codeBlocks } from './helpers/production/guide.ts'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
@@ -13,10 +14,7 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))
 const readme = readFileSync(`${root}README.md`, 'utf8')
 
-/** Lists the code blocks in a language. */
-function blocks(language: string): string[] {
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, code = '']) => code)
-}
+const blocks = (language: string) => codeBlocks(readme, language)
 
 let server: TestServer
 beforeAll(async () => {

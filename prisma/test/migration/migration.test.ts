@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { migrationsWith, onlyMigrations } from '../../../test/helpers/database/migrations.ts'
+import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { until } from '../../../test/helpers/until.ts'
@@ -56,7 +56,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
 
   test('a migration that was rolled back is applied again', async () => {
     const database = await newDatabase()
-    const folder = onlyMigrations({ '1_pots': 'CREATE TABLE "Pot" (size INTEGER);' })
+    const folder = migrationsWith({ '1_pots': 'CREATE TABLE "Pot" (size INTEGER);' }, 'none')
     await migrateDatabase(database.url, folder)
     await runSql(database.url, 'UPDATE _prisma_migrations SET finished_at = NULL, rolled_back_at = started_at')
     await runSql(database.url, 'DROP TABLE "Pot"')
@@ -73,15 +73,10 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   test('a failing migration of an empty database leaves no table', async () => {
     const database = await newDatabase()
     await database.createEmpty()
-    const failing = onlyMigrations({
-      '1_good': 'CREATE TABLE "Good" (size INTEGER);',
-      '2_bad': 'CREATE TABLE "B" (size INTEGER); CREATE TABEL "C";',
-    })
-    await expectRejection(
-      database,
-      /was not migrated and is unchanged: the migration 2_bad failed with: .*syntax error/,
-      failing,
-    )
+    const bad = 'CREATE TABLE "B" (size INTEGER); CREATE TABEL "C";'
+    const scripts = { '1_good': 'CREATE TABLE "Good" (size INTEGER);', '2_bad': bad }
+    const message = /was not migrated and is unchanged: the migration 2_bad failed with: .*syntax error/
+    await expectRejection(database, message, migrationsWith(scripts, 'none'))
   })
 
   test('a failing migration of a database with plants undoes the ones before it', async () => {
@@ -163,7 +158,7 @@ describe('a SQLite file', () => {
     const list = () => readdirSync(path.dirname(name))
     const ending = new AbortController()
     const options = { onPending: () => {}, signal: ending.signal }
-    const migrating = migrateDatabase(url, onlyMigrations({ '1_endless': endless }), options)
+    const migrating = migrateDatabase(url, migrationsWith({ '1_endless': endless }, 'none'), options)
     const ended = expect(migrating).rejects.toThrow('the end')
     await until(() => list().includes('plants.db-journal'), 60_000)
     ending.abort(new Error('the end'))
@@ -174,7 +169,8 @@ describe('a SQLite file', () => {
 
   test('is unchanged if a migration fails in a process, with the same message as in this one', async () => {
     const { url, name } = await newSqliteDatabase()
-    const folder = onlyMigrations({ '1_pots': 'CREATE TABLE Pot (x);', '2_broken': 'INSERT INTO Nothing VALUES (1);' })
+    const scripts = { '1_pots': 'CREATE TABLE Pot (x);', '2_broken': 'INSERT INTO Nothing VALUES (1);' }
+    const folder = migrationsWith(scripts, 'none')
     const failure = await migrateDatabase(url, folder).catch((error) => error)
     expect(failure.message).toContain(`${name} was not migrated and is unchanged: the migration 2_broken failed`)
     const names: string[] = []

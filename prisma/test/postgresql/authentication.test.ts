@@ -1,11 +1,12 @@
 /** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords, rights. */
+import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { createAuthority, hasOpenssl } from '../../../test/helpers/network/certificates.ts'
+import { isInstalled } from '../../../test/helpers/production/guide.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
 /** Has every character that means something in a URL, in SQL, in a password file, or to a shell. */
@@ -25,22 +26,27 @@ const DISCONNECT = `
 const REJECTED = /rejects this user or password: check DATABASE_URL, PGPASSWORD or ~\/\.pgpass/
 
 const files = temporaryFolder()
-const authority = hasOpenssl ? createAuthority(files, 'ca') : undefined
+// Node.js itself can only read certificates.
+const hasOpenssl = isInstalled('openssl')
+if (!hasOpenssl) console.log('TLS to PostgreSQL is not tested: openssl is not installed.')
 let server: PostgresqlServer
 let socketFolder: string
 beforeAll(async () => {
-  if (authority) createAuthority(files, 'other-ca')
-  authority?.issue('host', 'localhost', true)
-  authority?.issue('elsewhere', 'elsewhere.example')
-  authority?.issue('client', 'gardener')
+  if (hasOpenssl) {
+    createAuthority('other-ca')
+    const issue = createAuthority('ca')
+    issue('host', 'localhost', true)
+    issue('elsewhere', 'elsewhere.example')
+    issue('client', 'gardener')
+  }
   writeFileSync(path.join(files, 'empty.pem'), 'nothing')
   socketFolder = temporaryFolder()
   chmodSync(socketFolder, 0o777)
   server = await startPostgresql({
-    settings: { unix_socket_directories: socketFolder, ...(authority && TLS) },
+    settings: { unix_socket_directories: socketFolder, ...(hasOpenssl && TLS) },
     prepare(folder) {
-      giveFile(folder, 'pg_hba.conf', authority ? RULES : RULES.replace(/.*hostssl.*/, ''))
-      if (authority) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name, readFile(name))
+      giveFile(folder, 'pg_hba.conf', hasOpenssl ? RULES : RULES.replace(/.*hostssl.*/, ''))
+      if (hasOpenssl) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name, readFile(name))
     },
   })
   const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
@@ -55,6 +61,22 @@ afterAll(() => server?.remove())
 afterEach(() => {
   vi.unstubAllEnvs()
 })
+
+/**
+ * Creates a certificate authority in the folder: `NAME.pem`, which only those trust who get it. Returns what issues the
+ * certificate `FILE.pem` with the key `FILE-key.pem`, for the name of a host or a user, and for the address 127.0.0.1.
+ */
+function createAuthority(authority: string): (file: string, name: string, hasAddress?: boolean) => void {
+  const key = '-nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -keyout'
+  const run = (command: string) => execFileSync('openssl', command.split(' '), { cwd: files, stdio: 'pipe' })
+  run(`req -x509 ${key} ${authority}-key.pem -subj /CN=${authority} -days 2 -out ${authority}.pem`)
+  return (file, name, hasAddress = false) => {
+    writeFileSync(path.join(files, 'names'), `subjectAltName=DNS:${name}${hasAddress ? ',IP:127.0.0.1' : ''}`)
+    run(`req ${key} ${file}-key.pem -subj /CN=${name} -out request`)
+    const signer = `-CA ${authority}.pem -CAkey ${authority}-key.pem -CAcreateserial`
+    run(`x509 -req -in request ${signer} -days 2 -extfile names -out ${file}.pem`)
+  }
+}
 
 const readFile = (name: string) => readFileSync(path.join(files, name), 'utf8')
 const administrate = (sql: string) => runSql(server.url('postgres'), sql)
@@ -86,7 +108,7 @@ async function open(text: string): Promise<string> {
   }
 }
 
-describe.runIf(authority)('TLS', () => {
+describe.runIf(hasOpenssl)('TLS', () => {
   const UNTRUSTED = /cannot be reached over TLS: check sslmode and the certificates \(.*certificate/
   const CLIENT = 'gardener@localhost?sslmode=verify-full&sslrootcert=ca.pem'
 
