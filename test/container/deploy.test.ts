@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { type Dirent, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -12,51 +12,47 @@ function deploy(folder: string): { status: number | null; stderr: string } {
   return spawnSync('npm', ['run', '--silent', 'deploy', '--', folder], { cwd: root, encoding: 'utf8' })
 }
 
-test('a folder that is not empty is rejected and stays as it is', () => {
+test('without a folder, or with one that is not empty, it says what to do', () => {
+  const usage = spawnSync(process.execPath, ['scripts/deploy.mjs'], { cwd: root, encoding: 'utf8' })
+  expect(usage).toMatchObject({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
   const folder = temporaryFolder()
   writeFileSync(path.join(folder, 'mine'), '')
   expect(deploy(folder)).toMatchObject({ status: 1, stderr: `${folder} is not empty. Name a new folder.\n` })
   expect(readdirSync(folder)).toEqual(['mine'])
 })
 
-test('without a folder, it says how to call it', () => {
-  const { status, stderr } = spawnSync(process.execPath, ['scripts/deploy.mjs'], { cwd: root, encoding: 'utf8' })
-  expect({ status, stderr }).toEqual({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
-})
+test('what is deployed is small, and has every module that the server can load', { timeout: 300_000 }, () => {
+  const parent = temporaryFolder()
+  const folder = path.join(parent, 'plant-store')
+  mkdirSync(`${folder}.new`)
+  writeFileSync(`${folder}.new/mine`, '')
+  expect(deploy(folder)).toMatchObject({ status: 0 })
+  expect(readdirSync(parent).sort()).toEqual(['plant-store', 'plant-store.new'])
+  expect(readdirSync(`${folder}.new`)).toEqual(['mine'])
+  expect(statSync(folder).mode & 0o777).toBe(0o755)
+  expect(readdirSync(folder).sort()).toEqual(['LICENSE', 'dist', 'node_modules', 'package.json'])
+  expect(statSync(path.join(folder, 'dist/main.js')).mode & 0o777).toBe(0o755)
 
-describe('what is deployed', () => {
-  test('is small, and has every module that the server can load', { timeout: 300_000 }, () => {
-    const parent = temporaryFolder()
-    const folder = path.join(parent, 'plant-store')
-    mkdirSync(`${folder}.new`)
-    writeFileSync(`${folder}.new/mine`, '')
-    expect(deploy(folder)).toMatchObject({ status: 0 })
-    expect(readdirSync(parent).sort()).toEqual(['plant-store', 'plant-store.new'])
-    expect(readdirSync(`${folder}.new`)).toEqual(['mine'])
-    expect(statSync(folder).mode & 0o777).toBe(0o755)
-    expect(readdirSync(folder).sort()).toEqual(['LICENSE', 'dist', 'node_modules', 'package.json'])
-    expect(statSync(path.join(folder, 'dist/main.js')).mode & 0o777).toBe(0o755)
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const bytes = files.reduce((sum, { name, parentPath }) => sum + statSync(path.join(parentPath, name)).size, 0)
+  console.log(`What is deployed has ${(bytes / 1e6).toFixed(1)} MB.`)
+  expect(bytes).toBeLessThan(80e6)
+  expect(files.filter(({ name }) => /\.(?:map|ts)$|mysql|sqlserver|cockroach|^sqlite3\.c$/.test(name))).toEqual([])
 
-    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-    const bytes = files.reduce((sum, { name, parentPath }) => sum + statSync(path.join(parentPath, name)).size, 0)
-    console.log(`What is deployed has ${(bytes / 1e6).toFixed(1)} MB.`)
-    expect(bytes).toBeLessThan(80e6)
-    expect(files.filter(({ name }) => /\.(?:map|ts)$|mysql|sqlserver|cockroach|^sqlite3\.c$/.test(name))).toEqual([])
+  // Neither a name nor a text has the path of this repository, also not as pnpm writes it in names: with + for /.
+  const paths = [root, root.slice(0, -1).replaceAll('/', '+')]
+  const all = readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => ({
+    file: path.join(entry.parentPath, entry.name).slice(folder.length),
+    content: contentOf(entry),
+  }))
+  const withPath = all.filter(({ file, content }) =>
+    paths.some((text) => file.includes(text) || content.includes(text)),
+  )
+  expect(withPath.map(({ file }) => file)).toEqual([])
 
-    // Neither a name nor a text has the path of this repository, also not as pnpm writes it in names: with + for /.
-    const paths = [root, root.slice(0, -1).replaceAll('/', '+')]
-    const all = readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => ({
-      file: path.join(entry.parentPath, entry.name).slice(folder.length),
-      content: contentOf(entry),
-    }))
-    const withPath = all.filter(({ file, content }) =>
-      paths.some((text) => file.includes(text) || content.includes(text)),
-    )
-    expect(withPath.map(({ file }) => file)).toEqual([])
-
-    // Imports every module of our packages, and what they import only when a setting asks for it.
-    const flags = ['--experimental-import-meta-resolve', '--no-warnings', '--input-type=module', '--eval']
-    const script = `
+  // Imports every module of our packages, and what they import only when a setting asks for it.
+  const flags = ['--experimental-import-meta-resolve', '--no-warnings', '--input-type=module', '--eval']
+  const script = `
       import { readdirSync, readFileSync, realpathSync } from 'node:fs'
       import { pathToFileURL } from 'node:url'
       const modules = new Set()
@@ -77,11 +73,10 @@ describe('what is deployed', () => {
       console.log([...modules].join(' '))
       process.exit()
     `
-    const { stdout, stderr } = spawnSync(process.execPath, [...flags, script], { cwd: folder, encoding: 'utf8' })
-    expect(stderr).toBe('')
-    const found = ['pino-pretty', 'postgresql.wasm'].filter((name) => stdout.includes(name))
-    expect(found).toHaveLength(2)
-  })
+  const { stdout, stderr } = spawnSync(process.execPath, [...flags, script], { cwd: folder, encoding: 'utf8' })
+  expect(stderr).toBe('')
+  const found = ['pino-pretty', 'postgresql.wasm'].filter((name) => stdout.includes(name))
+  expect(found).toHaveLength(2)
 })
 
 /** Returns what a file has, or where a link leads; nothing for a folder. */

@@ -88,6 +88,15 @@ test('lists and pages that are requested at the same time are each what was aske
   expect(lists.map(({ more }) => more)).toEqual([false, true, true, false, true, false])
 })
 
+test('a list of several pieces is whole, and ends at its last plant', async () => {
+  const account = newAccount()
+  const rows = rowsOf(account, ...Array.from({ length: 5_000 }, (_, index) => `plant ${index}`))
+  await database.plants.insert(rows)
+  const { pieces, last, more } = await database.plants.list(account)
+  expect([last, more]).toEqual([(await changeOf(account, 0)).last, false])
+  expect((await textOf(pieces)) === toJson(rows)).toBe(true)
+})
+
 test('an empty list ends at 0, whole and page by page, so that plants after it are a change', async () => {
   const account = newAccount()
   for (const range of [{}, { limit: 5 }, { limit: 5, after: 7 }]) {

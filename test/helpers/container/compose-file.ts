@@ -2,18 +2,15 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 
-/** A service of compose.yaml. */
-export interface ComposeService {
-  image: string
-  profiles?: string[]
+/** What the tests need of a service of compose.yaml. */
+interface ComposeService extends Record<string, unknown> {
   command?: string[]
   environment?: Record<string, string>
   ports?: string[]
   volumes?: string[]
   networks?: Record<string, { ipv4_address: string }> | string[]
   depends_on?: Record<string, { condition: string }>
-  healthcheck?: { test?: string[]; disable?: boolean }
-  [name: string]: unknown
+  healthcheck?: { test?: string[] }
 }
 
 /** Reads compose.yaml. */
