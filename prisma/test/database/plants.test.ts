@@ -144,6 +144,9 @@ test('a change has the new plants, in order, and not those of others', async () 
     { account, last: change.last },
   ]
   expect((await database.plants.changes(known)).map(({ json }) => json)).toEqual(['{"name":"x"}', '', ''])
+  // More than one statement reads.
+  const many = Array.from({ length: 40 }, (_, index) => ({ account: index === 39 ? other : newAccount(), last: 0 }))
+  expect((await database.plants.changes(many)).map(({ json }) => json)).toEqual([...Array(39).fill(''), '{"name":"x"}'])
 })
 
 test('too many and too long new plants are not part of a change', async () => {

@@ -6,7 +6,7 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { connect as connectDriver } from '../../src/sqlite/connection/connect.ts'
 import { checkSettings } from '../../src/sqlite/connection/connection-settings.ts'
-import { withProcess } from '../../src/sqlite/process/start-process.ts'
+import { startProcess, withProcess } from '../../src/sqlite/process/start-process.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
@@ -79,4 +79,19 @@ test('a database without one of the triggers of its migrations is rejected', asy
     runSql(file, trigger?.sql ?? '')
   }
   await (await openDatabase(url)).close()
+})
+
+test('an operation that is late fails with those behind it, not those before it, until it has ended', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const { run, kill } = startProcess()
+  onTestFinished(kill)
+  // No process starts in a millisecond.
+  const opening = run('open', [file])
+  const late = run('executeScript', ['SELECT 1'], { patience: 1 })
+  const behind = run('executeScript', ['SELECT 1'])
+  const outcomes = await Promise.allSettled([opening, late, behind])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+  const again = () => run('executeScript', ['SELECT 1']).then(() => 'runs', String)
+  await expect.poll(again, { timeout: 10_000 }).toBe('runs')
 })
