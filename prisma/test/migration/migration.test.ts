@@ -200,13 +200,6 @@ describe('a SQLite file', () => {
     expect(await query(url, 'SELECT plant FROM Leaf')).toEqual([{ plant: 1 }])
   })
 
-  test('is the same with the line endings of Windows in its migrations', async () => {
-    const { url } = await newSqliteDatabase()
-    await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\n(size INTEGER);\n' }))
-    const windows = migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot\r\n(size INTEGER);\r\n' })
-    expect(await migrateDatabase(url, windows)).toEqual({ applied: [] })
-  })
-
   test('is rejected if a migration leaves rows that refer to nothing', async () => {
     const database = await newSqliteDatabase()
     await migrateDatabase(database.url)
