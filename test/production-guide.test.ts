@@ -1,7 +1,7 @@
 /**
  * Runs every command of docs/production/README.md, in order, on a machine of its own with a real systemd, nginx and sudo, then
- * moves it to PostgreSQL by those of several-machines. What is not real: the build machine is this one, the network is a loopback device, and limits of
- * memory hold only if the control groups of this machine have a controller for it.
+ * moves it to PostgreSQL by those of several-machines. What is not real: the build machine is this one, the network is a
+ * loopback device, and limits of memory hold only if the control groups of this machine have a controller for it.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

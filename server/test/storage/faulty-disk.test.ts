@@ -42,7 +42,7 @@ test
   const before = readdirSync(folder)
   const target = path.join(temporaryFolder(), 'copy.db')
   const args = each.command === 'backup' ? ['backup', target] : each.command.split(' ')
-  const result = await runCommand(args, { DATABASE_URL: url, PORT: '0', ...onFaultyDisk('LOCK_ERRNO', each.errno) })
+  const result = await runCommand(args, { DATABASE_URL: url, PORT: '0', ...onFaultyDisk(each.errno) })
   const named = each.command === 'backup' ? target : file
   expect(result).toMatchObject({
     exitCode: 1,

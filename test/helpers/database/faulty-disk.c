@@ -1,5 +1,5 @@
-// Fails what a disk may not support: locks with the errno LOCK_ERRNO, hard links with LINK_ERRNO. Delays what waits for a disk
-// by the milliseconds in the file SYNC_DELAY_FILE.
+// Fails locks, which a disk may not support, with the errno LOCK_ERRNO. Delays what waits for a disk by the milliseconds in the
+// file SYNC_DELAY_FILE.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int fails(const char *variable) {
-  const char *code = getenv(variable);
-  if (code) errno = atoi(code);
-  return code != NULL;
-}
-
 static int control(const char *name, int descriptor, int command, void *argument) {
-  if ((command == F_SETLK || command == F_SETLKW) && fails("LOCK_ERRNO")) return -1;
+  const char *code = getenv("LOCK_ERRNO");
+  if (code && (command == F_SETLK || command == F_SETLKW)) {
+    errno = atoi(code);
+    return -1;
+  }
   int (*real)(int, int, ...) = dlsym(RTLD_NEXT, name);
   return real(descriptor, command, argument);
 }
@@ -31,11 +29,6 @@ static int control(const char *name, int descriptor, int command, void *argument
   }
 CONTROL(fcntl)
 CONTROL(fcntl64)
-
-int link(const char *from, const char *to) {
-  int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
-  return fails("LINK_ERRNO") ? -1 : real(from, to);
-}
 
 static int sync_delay(void) {
   const char *name = getenv("SYNC_DELAY_FILE");

@@ -15,9 +15,9 @@ export const whyNoFaultyDisk = whyImpossible(() =>
 )
 requireInCi('a C compiler', !whyNoFaultyDisk)
 
-/** Returns the environment of a process for which locks, or hard links, fail with an errno, as on some network disks. */
-export function onFaultyDisk(failure: 'LOCK_ERRNO' | 'LINK_ERRNO', errno: number): Record<string, string> {
-  return { LD_PRELOAD: library, [failure]: String(errno) }
+/** Returns the environment of a process for which locks fail with an errno, as on some network disks. */
+export function onFaultyDisk(errno: number): Record<string, string> {
+  return { LD_PRELOAD: library, LOCK_ERRNO: String(errno) }
 }
 
 /** A disk that takes its time, as a network disk does. */
