@@ -97,13 +97,19 @@ export async function startMachine(files: string): Promise<Machine> {
   const boot = ['bash', '-euc', BOOT, 'boot', folder, process.execPath, repository, files]
   const outside = await startProgram([...ISOLATED, ...boot], /^booting$/m)
   const firstProcess = readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
-  const run = async (script: string) => {
+  const run = async (script: string): Promise<string> => {
     const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
     const inside = ['--target', firstProcess, ...NAMESPACES, '--cgroup', '--root', '--wd']
     const parameters = [...inside, 'bash', '--norc', '-euc', script]
     const running = promisify(execFile)('nsenter', parameters, { env, maxBuffer: 2 ** 26 })
     running.child.stdin?.end()
-    return (await running).stdout
+    try {
+      return (await running).stdout
+    } catch (error) {
+      // What systemd says of a unit is in its journal only.
+      if (script.includes('systemctl')) (error as Error).message += await run('journalctl --no-pager --lines=40')
+      throw error
+    }
   }
   const remove = async () => {
     // The kernel kills all others with the first one, and waits for their end.
