@@ -8,7 +8,7 @@ import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, postHead, withToken
 /** The longest time until a client replaces its connection, in milliseconds. */
 const MAX_LIFETIME = 20_000
 /** The time before a client opens another connection, in milliseconds. */
-const PAUSE = 100
+const PAUSE = 50
 /** Sends no token and keeps the connection open. */
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
 const PLANT = '{"id":1000,"name":"plant 1000"}'

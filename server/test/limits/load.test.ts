@@ -92,7 +92,7 @@ const SOAK = isLong ? 180_000 : 2_000
 const CLIENTS = 20
 /** The time between two requests of a well-behaved client, in milliseconds. */
 const PAUSE = 50
-const HOSTILE_CONNECTIONS = isLong ? 100 : 40
+const HOSTILE_CONNECTIONS = isLong ? 140 : 40
 /** The heap is limited to 256 MB; buffers, code and stacks need memory, too. */
 const MAX_RESIDENT = 512 * MEBIBYTE
 const hostileClients = fileURLToPath(new URL('../helpers/hostile-clients.ts', import.meta.url))
