@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs'
 import { socketError } from '../http/listen/ports.ts'
 
 /** File descriptors of sockets that another program has opened and keeps open during a restart. */
@@ -34,5 +35,17 @@ export function takeInheritedSockets(environment: NodeJS.ProcessEnv, processId: 
     if (sockets[role] !== undefined) throw socketError('LISTEN_FDNAMES must name one of two sockets admin')
     sockets[role] = FIRST_DESCRIPTOR + index
   }
+  const other = Object.values(sockets).find((descriptor) => descriptor !== undefined && !isSocket(descriptor))
+  if (other !== undefined) throw socketError(`LISTEN_FDS is ${count}, but descriptor ${other} is not a socket`)
   return sockets
+}
+
+function isSocket(descriptor: number): boolean {
+  try {
+    // With numbers instead of bigints, Node.js (20, at least) does not resolve the symbolic links of packages that are imported later:
+    // its realpathSync looks at the type of the file whose status was read last.
+    return fstatSync(descriptor, { bigint: true }).isSocket()
+  } catch {
+    return false
+  }
 }

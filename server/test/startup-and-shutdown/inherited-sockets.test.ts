@@ -89,5 +89,5 @@ test('a descriptor that is not a socket stops the startup with one message', asy
     errors += text
   })
   expect(await once(server, 'close')).toEqual([1, null])
-  expect(errors).toMatch(/^plant-store: LISTEN_FDS passes a socket that the server cannot listen on: .*\. Start .*\n$/)
+  expect(errors).toMatch(/^plant-store: LISTEN_FDS is 1, but descriptor 3 is not a socket\. .*\n$/)
 })
