@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { query } from '../../../test/helpers/database/sqlite.ts'
+import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/connection/file-guard.ts'
@@ -47,8 +47,12 @@ test.each(['', '-wal', '-shm'])(
 
 test('a write during which the file is deleted fails', async () => {
   const { file, write } = await openNewDatabase()
+  // The write waits for the lock: otherwise it may end before the file is deleted.
+  const other = connect(file)
+  other.exec('BEGIN IMMEDIATE')
   const writing = write('1')
   rmSync(file)
+  other.exec('ROLLBACK')
   await expect(writing).rejects.toMatchObject(moved)
 })
 
