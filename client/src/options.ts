@@ -169,7 +169,8 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
 }
 
 function mergeOptions(options: ClientOptions, client: object, known: readonly string[]): Settings {
-  requireKnown(options, known, 'options')
+  const hintOf = (name: string): string => (/^idem/i.test(name) ? '; every call is already safe to repeat' : '')
+  requireKnown(options, known, 'options', '', hintOf)
   const settings: Record<string, unknown> = { ...client }
   for (const name of known) {
     const value = options[name]

@@ -75,7 +75,7 @@ export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
   return (value, field, areParameters) => {
     const prefix = field && !areParameters ? `${field}.` : ''
     const hint = areParameters ? `; options are the argument after the ${field}` : ''
-    requireKnown(value, names, field, prefix, hint)
+    requireKnown(value, names, field, prefix, () => hint)
     return writers.flatMap(([name, write]): [string, FieldText][] => {
       if (value[name] !== undefined) return [[name, write(value[name], prefix + name)]]
       return Object.hasOwn(optional, name) ? [] : reject(prefix + name, 'is required')
@@ -93,7 +93,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * every name with a value is known. The names of an instance are its fields and the getters of its classes.
  *
  * @param prefix what precedes a name in an error
- * @param hint what is added to the error of an unknown name
+ * @param hintOf returns what is added to the error of an unknown name
  * @throws UsageError if a name is unknown
  */
 export function requireKnown<T>(
@@ -101,7 +101,7 @@ export function requireKnown<T>(
   known: readonly string[],
   field: string,
   prefix = '',
-  hint = '',
+  hintOf: (name: string) => string = () => '',
 ): asserts value is T & Readonly<Record<string, unknown>> {
   if (!isObject(value)) return reject(field, 'must be an object')
   const names = Object.keys(value)
@@ -114,7 +114,7 @@ export function requireKnown<T>(
     names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
   }
   const unknown = names.find((name) => value[name] !== undefined && !known.includes(name))
-  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${hint}`)
+  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${hintOf(unknown)}`)
 }
 
 /** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
