@@ -11,20 +11,30 @@ export const ScopeSchema = z.enum(['read', 'write'], { error: "must be 'read' or
 /** A scope of a token. */
 export type Scope = z.output<typeof ScopeSchema>
 
+const SWITCH = { error: 'must be true or false' }
+const TAG = { error: 'must have a name and a description only' }
+
 /** What ts-rest has no field for. */
-export const OperationMetadataSchema = z.strictObject({
-  /** The scope that the token must have. */
-  scope: ScopeSchema,
-  /** The group of the operation in the OpenAPI document. */
-  tag: z.strictObject({ name: z.string(), description: z.string() }).optional(),
-  /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
-  paged: z.boolean().optional(),
-  /**
-   * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
-   * processed. Default: `true`.
-   */
-  idempotent: z.boolean().optional(),
-})
+export const OperationMetadataSchema = z.strictObject(
+  {
+    /** The scope that the token must have. */
+    scope: ScopeSchema,
+    /** The group of the operation in the OpenAPI document. */
+    tag: z.strictObject({ name: z.string(), description: z.string() }, TAG).optional(),
+    /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
+    paged: z.boolean(SWITCH).optional(),
+    /**
+     * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
+     * processed. Default: `true`.
+     */
+    idempotent: z.boolean(SWITCH).optional(),
+  },
+  {
+    error: (issue) =>
+      'must be an object with scope, tag, paged and idempotent only; ' +
+      (issue.code === 'unrecognized_keys' ? `remove ${issue.keys.join(', ')}` : 'add the scope'),
+  },
+)
 
 /** What ts-rest has no field for. */
 export type OperationMetadata = z.output<typeof OperationMetadataSchema>

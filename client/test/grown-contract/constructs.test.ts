@@ -412,6 +412,7 @@ describe('rejected', () => {
   const response = (status: number, schema: unknown) => ({ responses: { ...responses, [status]: schema } })
   const paged = { metadata: { scope: 'read', paged: true } }
   const method = 'is not supported; use GET, POST, PUT, PATCH, DELETE'
+  const metadata = 'metadata: must be an object with scope, tag, paged and idempotent only'
   const segments = 'must consist of segments that are text or :name; use query parameters'
   const id = z.object({ id: TextSchema })
   const zod = 'is not a schema of zod 4, which c.type() and c.otherResponse() do not have; use z, or c.noBody()'
@@ -443,11 +444,10 @@ describe('rejected', () => {
     ['response 404: an error must have the body ErrorSchema', response(404, c.noBody()), response(404, z.object({}))],
     ['only a list can be paged; return a list, or remove', paged],
     ['query: a paged operation has an optional `limit`', { ...paged, responses: { 200: z.array(Thing) } }],
-    ['metadata: Invalid input: expected object', { metadata: undefined }],
-    ['metadata: Unrecognized key: "idempotant"', { metadata: { scope: 'read', idempotant: false } }],
+    [metadata, { metadata: undefined }, { metadata: { scope: 'read', idempotant: false } }],
     ["metadata.scope: must be 'read' or 'write'", { metadata: {} }, { metadata: { scope: 'admin' } }],
-    ['metadata.idempotent: Invalid input: expected boolean', { metadata: { scope: 'read', idempotent: 'false' } }],
-    ['metadata.tag: Invalid input: expected object', { metadata: { scope: 'read', tag: 'beds' } }],
+    ['metadata.idempotent: must be true or false', { metadata: { scope: 'read', idempotent: 'false' } }],
+    ['metadata.tag: must have a name and a description only', { metadata: { scope: 'read', tag: 'beds' } }],
   ])('in an operation: %s', (reason, ...changes) => {
     for (const change of changes) expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
   })
