@@ -19,10 +19,18 @@ const calledFrom = process.env['INIT_CWD'] ?? '.'
 const hasOrigin = process.env['ACTIONS_ID_TOKEN_REQUEST_URL'] !== undefined
 
 const flags = { version: { type: 'boolean' }, tested: { type: 'boolean' }, 'dry-run': { type: 'boolean' } }
-const { values } = parseArgs({ options: { ...flags, pack: { type: 'string' }, from: { type: 'string' } } })
+const values = readOptions()
 if (values.version) setVersions()
 else if (values.pack !== undefined) console.log(packPackages(path.resolve(calledFrom, values.pack)).join('\n'))
 else release(values)
+
+function readOptions() {
+  try {
+    return parseArgs({ options: { ...flags, pack: { type: 'string' }, from: { type: 'string' } } }).values
+  } catch (error) {
+    return fail(error.message)
+  }
+}
 
 /** Each package has its own version, in its package.json, CHANGELOG.md and, of the SDK, in its code. */
 function setVersions() {
