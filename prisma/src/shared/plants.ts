@@ -27,7 +27,7 @@ export interface PlantStatements {
 const MAX_PIECE_BYTES = 2 ** 20
 /**
  * The first piece of a page has only plants of at most this many bytes of text, so that a page needs little memory until it
- * is known to need more. A list without such a piece begins with the bracket alone.
+ * is known to need more. A page without such a piece begins with the bracket alone.
  */
 const MAX_SHORT_BYTES = 2 ** 10
 /** A piece has at most this many plants. */
@@ -141,7 +141,8 @@ async function* readPieces(
 ): AsyncGenerator<string, undefined> {
   let position = after
   let opening = '['
-  if (piece.last > 0 && piece.json === null) {
+  // There was room for short plants only.
+  if (piece.json === null && piece.last > 0 && maxPageBytes(limit) < MAX_PIECE_BYTES) {
     yield opening
     opening = ''
     piece = await read(position, limit)
