@@ -42,8 +42,8 @@ export function takeInheritedSockets(environment: NodeJS.ProcessEnv, processId: 
 
 function isSocket(descriptor: number): boolean {
   try {
-    // With numbers instead of bigints, Node.js (20, at least) does not resolve the symbolic links of packages that are imported later:
-    // its realpathSync looks at the type of the file whose status was read last.
+    // With numbers instead of bigints, Node.js may not resolve the symbolic links of packages that are imported later: its
+    // realpathSync looks at the type of the file whose status was read last.
     return fstatSync(descriptor, { bigint: true }).isSocket()
   } catch {
     return false
