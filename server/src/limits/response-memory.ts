@@ -52,8 +52,19 @@ const MIN_READS = 4
 const UNREAD_TIMEOUT = 2_000
 /** How long to wait for room that reads hold, in milliseconds: longer than any statement of the database takes. */
 const READ_TIMEOUT = 12_000
-/** How long to wait at most before checking for room again, in milliseconds. */
-const PAUSE = 10
+/** How often those who wait are checked for a timeout, or a client that has disconnected, in milliseconds. */
+const CHECK_INTERVAL = 50
+
+/** Who waits for room. */
+interface Waiter {
+  readonly reader: Reader
+  readonly bytes: number
+  /** Whether a response waits to begin: one that has begun waits as long as its client is connected. */
+  readonly isFirst: boolean
+  readonly begin: number
+  resolve(): void
+  reject(error: Failure): void
+}
 
 /**
  * Creates the memory. Room is reserved for what a read can bring, so that nothing is in memory before it is counted: a plant
@@ -69,44 +80,53 @@ export function createResponseMemory({
   const piece = Math.max(MAX_CHARACTERS, bodyLimit)
   /** The buffers that responses are sending. */
   const buffers = new Map<Buffer, { responses: number; release(): void }>()
-  /** Continues those who wait for room, in their order. */
-  const waiting = new Set<() => void>()
-
-  /** Waits until room is released: reads of one turn of the event loop leave each other none for a moment only. */
-  function untilReleased(): Promise<void> {
-    return new Promise((resolve) => {
-      const proceed = () => {
-        clearTimeout(timer)
-        waiting.delete(proceed)
-        resolve()
-      }
-      const timer = setTimeout(proceed, PAUSE)
-      waiting.add(proceed)
-    })
-  }
+  /** In the order in which they came. */
+  const waiting = new Set<Waiter>()
+  let timer: NodeJS.Timeout | undefined
 
   function release(account: string, bytes: number): void {
     share.release(account, bytes)
-    const [next] = waiting
-    next?.()
+    for (const waiter of waiting) {
+      if (!share.hasRoom(waiter.reader.account, waiter.bytes)) continue
+      // Taken here, so that nothing else finds it free before the waiter goes on.
+      share.take(waiter.reader.account, waiter.bytes)
+      waiting.delete(waiter)
+      waiter.resolve()
+    }
+  }
+
+  function check(): void {
+    for (const waiter of waiting) {
+      const failure = whyNotLonger(waiter)
+      if (failure && waiting.delete(waiter)) waiter.reject(failure)
+    }
+    if (waiting.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  function whyNotLonger({ reader, bytes, isFirst, begin }: Waiter): Failure | undefined {
+    if (!reader.isConnected()) return new Failure('badRequest', 'The client has disconnected.')
+    const reason = unread.hasRoom(reader.account, bytes) ? 'slow-database' : 'response-memory'
+    const timeout = reason === 'slow-database' ? READ_TIMEOUT : UNREAD_TIMEOUT
+    return isFirst && performance.now() > begin + timeout ? shed(reason, MESSAGES[reason]) : undefined
   }
 
   function sizeOf(characters: number): number {
     return Math.min(BYTES_PER_CHARACTER * characters, capacity / MIN_READS)
   }
 
-  /** Takes room once there is enough, in the same turn, so that no other read finds it free, and returns what releases it. */
-  async function reserve({ account, isConnected }: Reader, bytes: number, isFirst = true): Promise<() => void> {
-    const begin = performance.now()
-    while (!share.hasRoom(account, bytes)) {
-      const reason = unread.hasRoom(account, bytes) ? 'slow-database' : 'response-memory'
-      const timeout = reason === 'slow-database' ? READ_TIMEOUT : UNREAD_TIMEOUT
-      if (isFirst && performance.now() > begin + timeout) throw shed(reason, MESSAGES[reason])
-      await untilReleased()
-      if (!isConnected()) throw new Failure('badRequest', 'The client has disconnected.')
+  /** Takes room once there is enough, and returns what releases it. */
+  async function reserve(reader: Reader, bytes: number, isFirst = true): Promise<() => void> {
+    if (share.hasRoom(reader.account, bytes)) {
+      share.take(reader.account, bytes)
+    } else {
+      await new Promise<void>((resolve, reject) => {
+        waiting.add({ reader, bytes, isFirst, begin: performance.now(), resolve, reject })
+        timer ??= setInterval(check, CHECK_INTERVAL)
+      })
     }
-    share.take(account, bytes)
-    return () => release(account, bytes)
+    return () => release(reader.account, bytes)
   }
 
   async function read<T>(reader: Reader, bytes: number, isFirst: boolean, task: () => Promise<T>): Promise<T> {
@@ -114,7 +134,8 @@ export function createResponseMemory({
     try {
       return await task()
     } finally {
-      releaseRoom()
+      // By the next turn of the event loop, the response has counted what it keeps of it.
+      setImmediate(releaseRoom)
     }
   }
 

@@ -35,7 +35,7 @@ test('pages that wait for a slow database get their turn, and what does not fit 
   await rejected
   database.emit('response')
   await Promise.all(slow)
-  expect(memory.used()).toBe(0)
+  await expect.poll(memory.used).toBe(0)
 })
 
 test('room that unread responses hold is waited for shortly, and a response that has begun waits on', async () => {
