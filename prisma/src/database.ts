@@ -99,29 +99,35 @@ export interface TemporaryFailure {
 export interface Plants {
   /** Inserts, in order, the plants whose account does not have their id yet: all or none, durably. Returns how many. */
   insert(plants: readonly PlantRow[]): Promise<number>
-  /** Returns the stored plants that have the account and id of one of these. */
-  find(keys: readonly Pick<PlantRow, 'account' | 'id'>[]): Promise<PlantRow[]>
+  /** Returns for each plant whether its account has its id with the same content; undefined: its account lacks the id. */
+  compare(plants: readonly PlantRow[]): Promise<(boolean | undefined)[]>
   /** Reads an account's plants in order of creation. */
   list(account: string, range?: ListRange): Promise<PlantList>
-  /** Reads, for each list as it was read before, what has changed: for all of them in one short statement. */
-  changes(lists: readonly KnownList[]): Promise<ListChange[]>
+  /** Reads, for each list as it was read before, how it is now: for all of them in one short statement. */
+  states(lists: readonly KnownList[]): Promise<ListState[]>
+}
+
+/** The end of a list as it was read before. */
+export interface ListEnd {
+  /** The `seq` of its last plant; 0 if it is empty. */
+  readonly last: number
+  /** When that plant was created, in milliseconds since 1970: a database that has lost plants gives their `seq` to others. */
+  readonly lastCreatedAt: number | null
 }
 
 /** A list as it was read before. */
-export interface KnownList {
+export interface KnownList extends ListEnd {
   readonly account: string
-  /** The `seq` of its last plant; 0 if it is empty. */
-  readonly last: number
 }
 
-/** What has changed in a list, as it is in the database at one moment. */
-export interface ListChange {
-  /** How often plants of the account were changed or deleted, by anyone. */
+/** A list as it is in the database at one moment. */
+export interface ListState extends ListEnd {
+  /** Another number after each change or deletion of a plant of the account, by anyone. */
   readonly edits: number
-  /** The plants after the known ones, as JSON objects separated by commas; undefined: too many or too long for this. */
-  readonly json: string | undefined
-  /** The `seq` of the list's last plant; 0 if it is empty. */
-  readonly last: number
+  /** Whether the last plant of the known list is still stored. */
+  readonly hasKnown: boolean
+  /** The plants after that one, as JSON objects separated by commas; undefined: they take more than a few kilobytes. */
+  readonly news: string | undefined
 }
 
 /** A plant as it is stored. */
@@ -139,15 +145,17 @@ export interface ListRange {
   limit?: number | undefined
   /** Only plants created after the one with this `seq`. Default: from the first. */
   after?: number | undefined
+  /** Only plants up to the one with this `seq`. Default: to the last. */
+  until?: number | undefined
 }
 
 /** A part of an account's list, as it was when it was requested. */
 export interface PlantList {
   /** The plants as the text of a JSON array, a short one in one piece. Each piece is read when it is requested. */
-  readonly pieces: AsyncGenerator<string, undefined>
-  /** The `seq` of the last plant; 0 if there is none. */
+  readonly pieces: AsyncIterableIterator<string, undefined>
+  /** The `seq` of the last plant of a page; 0 if there is none. */
   readonly last: number
-  /** Whether plants follow it. */
+  /** Whether plants follow that one. */
   readonly more: boolean
 }
 

@@ -1,4 +1,4 @@
-import { MAX_CHANGED_BYTES, MAX_CHANGED_LISTS, MAX_CHANGED_PLANTS, type PlantStatements } from '../shared/plants.ts'
+import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, MAX_STATES, type PlantStatements } from '../shared/plants.ts'
 import type { Dialect, Sql, SqlValue } from '../shared/sql.ts'
 import { standbyError } from './connection/promises.ts'
 
@@ -18,16 +18,15 @@ const plantsAfter = (account: string, seq: string, filter = `"account" <= ${acco
   FROM "Plant" WHERE ("account", "seq") > (${account}, ${seq}) AND ${filter} ORDER BY "account", "seq"`
 /** The plants of a part of a list. */
 const partAfter = (seq: string) => plantsAfter('$1', seq, '("account", "seq") <= ($1, $3)')
-/** The `seq` of an account's last plant. */
-const lastOf = (account: string) => `
-  coalesce((SELECT "seq" FROM "Plant" WHERE "account" >= ${account} AND "account" <= ${account}
-            ORDER BY "account" DESC, "seq" DESC LIMIT 1), 0)`
 
-/** The plants that "piece" selects, as `JSON.stringify` writes them, byte for byte. `json_build_object` writes spaces. */
+/** A plant as `JSON.stringify` writes it, byte for byte; NULL if its text is longer. `json_build_object` writes spaces. */
 const asJson = (maxBytes: string | number) => `
-  string_agg('{"name":' || to_json("name")::text || coalesce(',"tag":' || to_json("tag")::text, '') || '}', ','
-             ORDER BY "seq") FILTER (WHERE "bytes" <= ${maxBytes})`
-const COLUMNS = `"seq", "name", "tag", octet_length("name") + coalesce(octet_length("tag"), 0) AS "bytes"`
+  CASE WHEN octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes}
+    THEN '{"name":' || to_json("name")::text || coalesce(',"tag":' || to_json("tag")::text, '') || '}' END`
+/** The selected plants as JSON, in order; NULL if one is not, or all of them take more than a number of bytes. */
+const joinJson = (maxBytes: string | number) => `
+  CASE WHEN count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}
+    THEN string_agg("json", ',' ORDER BY "seq") END`
 
 /** Selects on the primary, see {@link onPrimary}. */
 const SELECT = 'SELECT pg_is_in_recovery(),'
@@ -40,33 +39,34 @@ export const plantStatements: PlantStatements = {
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position
     ${UNLESS_STORED}`,
 
-  selectStored: `
-    ${SELECT} "account", "id", "name", "tag" FROM "Plant"
-    WHERE ("account", "id") IN (SELECT value ->> 0, value ->> 1 FROM json_array_elements($1::json) AS keys(value))`,
-
-  selectLast: `${SELECT} ${lastOf('$1')}`,
+  compareStored: `
+    ${SELECT} (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
+               FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)
+    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position`,
 
   selectPiece: `
     ${SELECT} "json", coalesce("last", 0), (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL
-    FROM (SELECT CASE WHEN max("bytes") <= $5::bigint THEN ${asJson('$5::bigint')} END AS "json", max("seq") AS "last"
-          FROM (SELECT ${COLUMNS} ${partAfter('$2')} LIMIT $4) AS "plants") AS "piece"`,
+    FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
+          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2')} LIMIT $4) AS "plants") AS "piece"`,
 
   // The row of the empty account counts what has changed in all of them.
-  selectChanges: `
+  selectStates: `
     ${SELECT}
       coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."name", '')), 0)::bigint,
-      ${lastOf('"known"."name"')},
+      coalesce("newest"."seq", 0), ${dialect.readTime('"newest"."createdAt"')},
+      (SELECT true FROM "Plant" WHERE ("account", "seq") = ("known"."name", "known"."last")
+         AND ${dialect.readTime('"createdAt"')} = "known"."createdAt") IS NOT NULL,
       "new"."json"
-    FROM (SELECT value ->> 0 AS "name", (value ->> 1)::bigint AS "last", position
+    FROM (SELECT value ->> 0 AS "name", (value ->> 1)::bigint AS "last", (value ->> 2)::float8 AS "createdAt", position
           FROM json_array_elements($1::json) WITH ORDINALITY AS lists(value, position)
-          LIMIT ${MAX_CHANGED_LISTS}) AS "known"
+          LIMIT ${MAX_STATES}) AS "known"
+    LEFT JOIN LATERAL (
+      SELECT "seq", "createdAt" FROM "Plant" WHERE "account" >= "known"."name" AND "account" <= "known"."name"
+      ORDER BY "account" DESC, "seq" DESC LIMIT 1) AS "newest" ON true
     CROSS JOIN LATERAL (
-      SELECT CASE
-        WHEN count(*) = 0 THEN ''
-        WHEN count(*) <= ${MAX_CHANGED_PLANTS} AND max("bytes") <= ${MAX_CHANGED_BYTES} THEN ${asJson(MAX_CHANGED_BYTES)}
-      END AS "json"
-      FROM (SELECT ${COLUMNS} ${plantsAfter('"known"."name"', '"known"."last"')}
-            LIMIT ${MAX_CHANGED_PLANTS + 1}) AS "piece") AS "new"
+      SELECT CASE WHEN count(*) = 0 THEN '' WHEN count(*) <= ${MAX_NEWS_PLANTS} THEN ${joinJson(MAX_NEWS_BYTES)} END AS "json"
+      FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES)} AS "json" ${plantsAfter('"known"."name"', '"known"."last"')}
+            LIMIT ${MAX_NEWS_PLANTS + 1}) AS "plants") AS "new"
     ORDER BY position`,
 }
 

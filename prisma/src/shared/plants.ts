@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { KnownList, ListChange, Plants, Retry } from '../database.ts'
+import type { KnownList, ListState, PlantRow, Plants, Retry } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
 import type { Sql } from './sql.ts'
 
@@ -9,42 +9,46 @@ export interface PlantStatements {
   readonly insertOne: string
   /** Inserts plants in order, each unless its account has the id: a JSON array of [account, id, name, tag]. */
   readonly insertMany: string
-  /** Selects account, id, name and tag of those that are stored: a JSON array of [account, id]. */
-  readonly selectStored: string
-  /** Selects the `seq` of the last plant: account. */
-  readonly selectLast: string
+  /**
+   * Selects for each plant, in order, whether the stored one has its name and tag, NULL if its account lacks its id: as
+   * `insertMany`. Of a text with another length, no more than the length is read.
+   */
+  readonly compareStored: string
   /**
    * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
-   * of bytes of text of each. One row: the plants as JSON objects separated by commas, NULL if one is too long; the `seq` of
-   * the last, 0 if there is none; whether more follow in this part.
+   * of bytes of each, as text and on average as JSON. One row: the plants as JSON objects separated by commas, NULL if one is
+   * too long; the `seq` of the last, 0 if there is none; whether more follow in this part.
    */
   readonly selectPiece: string
-  /** Selects what has changed in lists, a row for each as {@link ListChange}: a JSON array of [account, last]. */
-  readonly selectChanges: string
+  /** Selects lists, a row for each as {@link ListState}: a JSON array of [account, last, lastCreatedAt]. */
+  readonly selectStates: string
 }
 
-/** A piece of more than one plant has at most this many bytes of text. */
+/** A piece of more than one plant has at most this many bytes of JSON. */
 const MAX_PIECE_BYTES = 2 ** 20
 /**
- * The first piece of a page has only plants of at most this many bytes of text, so that a page needs little memory until it
- * is known to need more. A page without such a piece begins with the bracket alone.
+ * The first piece of a page has only plants of at most this many bytes, so that a page needs little memory until it is known
+ * to need more. A page without such a piece begins with the bracket alone.
  */
 const MAX_SHORT_BYTES = 2 ** 10
 /** A piece has at most this many plants. */
 const MAX_PIECE_PLANTS = 4_096
-/** Up to this many new plants are read together with what else has changed in a list. */
-export const MAX_CHANGED_PLANTS = 512
-/** Each of them has at most this many bytes of text. */
-export const MAX_CHANGED_BYTES = 512
-/** The changes of so many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
-export const MAX_CHANGED_LISTS = 32
+/** The states of so many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
+export const MAX_STATES = 32
+/**
+ * The news of a state are at most so many plants, and so many bytes of JSON. Nothing is reserved for them: a thousand lists of
+ * one turn of the event loop bring 8 MB.
+ */
+export const MAX_NEWS_PLANTS = 64
+export const MAX_NEWS_BYTES = 2 ** 13
 /** Of a list whose end is not known. */
 const NO_END = Number.MAX_SAFE_INTEGER
 
 type StoredPlant = [account: string, id: string, name: string, tag: string | null]
 type Integer = number | string
-type PieceRow = [json: string | null, last: Integer, more: boolean | number]
-type ChangeRow = [edits: Integer, last: Integer, json: string | null]
+type Flag = boolean | number
+type PieceRow = [json: string | null, last: Integer, more: Flag]
+type StateRow = [edits: Integer, last: Integer, lastCreatedAt: number | null, hasKnown: Flag, news: string | null]
 
 /** A piece of a list; `json` is null if there is none, or its plants are too long. */
 interface Piece {
@@ -53,7 +57,7 @@ interface Piece {
   readonly more: boolean
 }
 
-/** Returns how many bytes of text the first piece of a page has at most, without what JSON adds. */
+/** Returns how many bytes of JSON the first piece of a page has at most. */
 export function maxPageBytes(limit: number): number {
   return limit * Math.min(MAX_SHORT_BYTES, Math.floor(MAX_PIECE_BYTES / limit))
 }
@@ -77,90 +81,115 @@ export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry
   /** Selects the beginning of a list or a page: once for all requests of a turn that ask for the same. */
   const selectFirst = oncePerTurn<Piece>(async (keys) =>
     keys.map((key) => {
-      const [account, after, limit] = JSON.parse(key) as [string, number, number]
-      return selectPiece(account, after, NO_END, limit, maxPageBytes(limit) / limit)
+      const [account, after, end, limit] = JSON.parse(key) as [string, number, number, number]
+      return selectPiece(account, after, end, limit, maxPageBytes(limit) / limit)
     }),
   )
 
-  async function selectLast(account: string): Promise<number> {
-    const [row] = await retry(() => sql.query<[Integer]>(statements.selectLast, account))
-    return Number(row?.[0])
-  }
-
-  async function selectChanges(lists: readonly KnownList[]): Promise<ListChange[]> {
-    const json = JSON.stringify(lists.map(({ account, last }) => [account, last]))
-    const rows = await retry(() => sql.query<ChangeRow>(statements.selectChanges, json))
-    return rows.map(([edits, last, text]) => ({ edits: Number(edits), last: Number(last), json: text ?? undefined }))
+  async function selectStates(lists: readonly KnownList[]): Promise<ListState[]> {
+    const json = JSON.stringify(lists.map(({ account, last, lastCreatedAt }) => [account, last, lastCreatedAt]))
+    const rows = await retry(() => sql.query<StateRow>(statements.selectStates, json))
+    return rows.map(([edits, last, lastCreatedAt, hasKnown, news]) => ({
+      edits: Number(edits),
+      last: Number(last),
+      lastCreatedAt,
+      hasKnown: Boolean(hasKnown),
+      news: news ?? undefined,
+    }))
   }
 
   return {
     insert(plants) {
-      const rows = plants.map(({ account, id, name, tag }): StoredPlant => [account, id, name, tag])
+      const rows = plants.map(toStoredPlant)
       const [row] = rows
       // A lone client waits for every microsecond.
       if (row && rows.length === 1) return retry(() => sql.execute(statements.insertOne, ...row))
       return retry(() => sql.execute(statements.insertMany, JSON.stringify(rows)))
     },
 
-    async find(keys) {
-      const json = JSON.stringify(keys.map(({ account, id }) => [account, id]))
-      const rows = await retry(() => sql.query<StoredPlant>(statements.selectStored, json))
-      return rows.map(([account, id, name, tag]) => ({ account, id, name, tag }))
+    async compare(plants) {
+      const json = JSON.stringify(plants.map(toStoredPlant))
+      const rows = await retry(() => sql.query<[isSame: Flag | null]>(statements.compareStored, json))
+      return rows.map(([isSame]) => (isSame === null ? undefined : Boolean(isSame)))
     },
 
-    async list(account, { limit, after = 0 } = {}) {
-      const first = await selectFirst(JSON.stringify([account, after, limit ?? MAX_PIECE_PLANTS]))
+    async list(account, { after = 0, until = NO_END, limit } = {}) {
+      const count = limit ?? MAX_PIECE_PLANTS
+      const first = await selectFirst(JSON.stringify([account, after, until, count]))
       const isPage = limit !== undefined
-      const last = isPage || !first.more ? first.last : await selectLast(account)
-      const read = (from: number, plants: number) => selectPiece(account, from, last, plants)
-      const pieces = readPieces({ ...first, more: first.last < last }, after, limit ?? MAX_PIECE_PLANTS, read)
-      return { pieces, last, more: isPage && first.more }
+      const end = isPage ? first.last : until
+      const read = (from: number, plants: number) => selectPiece(account, from, end, plants)
+      const pieces = readPieces({ ...first, more: first.more && !isPage }, after, count, read)
+      return { pieces, last: first.last, more: first.more }
     },
 
-    async changes(lists) {
-      const parts: Promise<ListChange[]>[] = []
-      for (let first = 0; first < lists.length; first += MAX_CHANGED_LISTS) {
-        parts.push(selectChanges(lists.slice(first, first + MAX_CHANGED_LISTS)))
+    async states(lists) {
+      const parts: Promise<ListState[]>[] = []
+      for (let first = 0; first < lists.length; first += MAX_STATES) {
+        parts.push(selectStates(lists.slice(first, first + MAX_STATES)))
       }
       return (await Promise.all(parts)).flat()
     },
   }
 }
 
+function toStoredPlant({ account, id, name, tag }: PlantRow): StoredPlant {
+  return [account, id, name, tag]
+}
+
 /**
  * Reads a part of a list as pieces of a JSON array. Each is one short statement, so no long transaction holds back a
- * checkpoint; where plants are long, a piece has fewer of them.
+ * checkpoint; one whose plants are too long is read again with fewer of them. Whoever reads needs room for the first piece
+ * as it was requested, and for `MAX_PIECE_BYTES` then. Not a generator, which would keep the last piece until the next one.
  *
- * @param piece the first one, which was read with `limit`
+ * @param first the first piece, which was read with `limit`
+ * @param read reads a piece of at most so many plants after a `seq`
  */
-async function* readPieces(
-  piece: Piece,
+function readPieces(
+  first: Piece,
   after: number,
   limit: number,
   read: (after: number, limit: number) => Promise<Piece>,
-): AsyncGenerator<string, undefined> {
+): AsyncIterableIterator<string, undefined> {
+  let known: Piece | undefined = first
   let position = after
+  let count = limit
   let opening = '['
-  // There was room for short plants only.
-  if (piece.json === null && piece.last > 0 && maxPageBytes(limit) < MAX_PIECE_BYTES) {
-    yield opening
-    opening = ''
-    piece = await read(position, limit)
-  }
-  while (piece.last > 0) {
-    if (piece.json === null) {
-      limit = Math.ceil(limit / 8)
-    } else {
-      // The bracket belongs to the last piece, so that a list of one piece can be sent with its length.
-      yield opening + piece.json + (piece.more ? '' : ']')
-      if (!piece.more) return
-      opening = ','
-      position = piece.last
-      limit = Math.min(limit * 2, MAX_PIECE_PLANTS)
-      // Other requests get their turn, however fast this list is read.
-      await nextTurn()
+  let ended = false
+
+  async function readNext(): Promise<Piece> {
+    // Other requests get their turn, however fast this list is read.
+    if (!known) await nextTurn()
+    let piece = known ?? (await read(position, count))
+    known = undefined
+    while (piece.json === null && piece.last > 0) {
+      count = Math.ceil(count / 8)
+      piece = await read(position, count)
     }
-    piece = await read(position, limit)
+    return piece
   }
-  yield opening === '[' ? '[]' : ']'
+
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+
+    async next() {
+      if (ended) return { value: undefined, done: true }
+      const begin = opening
+      if (known?.json === null && known.last > 0 && maxPageBytes(limit) < MAX_PIECE_BYTES) {
+        known = undefined
+        opening = ''
+        return { value: begin, done: false }
+      }
+      const { json, last, more } = await readNext()
+      opening = ','
+      position = last
+      count = Math.min(count * 2, MAX_PIECE_PLANTS)
+      ended = !more
+      // The bracket belongs to the last piece, so that a list of one piece can be sent with its length.
+      if (json === null) return { value: begin === '[' ? '[]' : ']', done: false }
+      return { value: begin + json + (more ? '' : ']'), done: false }
+    },
+  }
 }

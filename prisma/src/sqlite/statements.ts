@@ -1,4 +1,4 @@
-import { MAX_CHANGED_BYTES, MAX_CHANGED_PLANTS, type PlantStatements } from '../shared/plants.ts'
+import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements } from '../shared/plants.ts'
 import type { Dialect } from '../shared/sql.ts'
 
 /** Prisma reads only this format as a time in UTC. */
@@ -13,15 +13,14 @@ export const dialect: Dialect = {
 
 const INSERT = 'INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")'
 const NOW = `strftime('${TIME_FORMAT}', 'now')`
+const CREATED_AT = dialect.readTime('"createdAt"')
 const UNLESS_STORED = 'ON CONFLICT ("account", "id") DO NOTHING'
 
-/** The plants of an account after a `seq`. */
-const plantsAfter = (account: string, seq: string) => `FROM "Plant" WHERE "account" = ${account} AND "seq" > ${seq}`
 /**
  * The plants of a part of a list. With the parameter alone, SQLite would prepare the statement again for each value, which
  * takes ten times as long as the rest of it.
  */
-const partAfter = (seq: string) => `${plantsAfter('+$1', seq)} AND "seq" <= $3`
+const partAfter = (seq: string) => `FROM "Plant" WHERE "account" = +$1 AND "seq" > ${seq} AND "seq" <= $3`
 
 /**
  * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text is longer.
@@ -30,8 +29,21 @@ const partAfter = (seq: string) => `${plantsAfter('+$1', seq)} AND "seq" <= $3`
 const asJson = (maxBytes: string | number) => `
   iif(octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes},
       '{"name":' || json_quote("name") || iif("tag" IS NULL, '', ',"tag":' || json_quote("tag")) || '}', NULL)`
-/** Of the selected plants, whether each is as JSON. */
-const ALL_AS_JSON = 'count("json") = count(*)'
+
+/** The selected plants as JSON, in order; NULL if one is not, or all of them take more than a number of bytes. */
+const joinJson = (maxBytes: string | number) => `
+  iif(count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}, group_concat("json", ',' ORDER BY "seq"), NULL)`
+
+/** A value of the stored plant that has an account and id of the JSON array `value`; NULL if there is none. */
+const ofStored = (value: string) =>
+  `(SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)`
+/** Whether a text is another one: `iif` reads it only if it has the same length, which is stored next to it. */
+const hasText = (column: string, text: string) =>
+  `iif(octet_length(${column}) IS octet_length(${text}), ${column} IS ${text}, 0)`
+
+/** A value of the last plant of the account of the JSON array `value`. */
+const ofLast = (value: string) => `
+  (SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 ORDER BY "seq" DESC LIMIT 1)`
 
 export const plantStatements: PlantStatements = {
   insertOne: `${INSERT} VALUES ($1, $2, $3, $4, ${NOW}) ${UNLESS_STORED}`,
@@ -40,26 +52,22 @@ export const plantStatements: PlantStatements = {
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, ${NOW} FROM json_each($1)
     WHERE true ORDER BY key ${UNLESS_STORED}`,
 
-  selectStored: `
-    SELECT "account", "id", "name", "tag" FROM "Plant"
-    WHERE ("account", "id") IN (SELECT value ->> 0, value ->> 1 FROM json_each($1))`,
-
-  selectLast: 'SELECT coalesce(max("seq"), 0) FROM "Plant" WHERE "account" = $1',
+  compareStored: `
+    SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)}
+    FROM json_each($1) ORDER BY key`,
 
   selectPiece: `
     SELECT "json", "last", EXISTS (SELECT 1 ${partAfter('"last"')})
-    FROM (SELECT iif(${ALL_AS_JSON}, group_concat("json", ','), NULL) AS "json", coalesce(max("seq"), 0) AS "last"
+    FROM (SELECT ${joinJson('$4 * $5')} AS "json", coalesce(max("seq"), 0) AS "last"
           FROM (SELECT "seq", ${asJson('$5')} AS "json" ${partAfter('$2')} ORDER BY "seq" LIMIT $4))`,
 
-  selectChanges: `
-    SELECT
-      coalesce((SELECT "count" FROM "Edits" WHERE "account" = value ->> 0), 0),
-      coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = value ->> 0), 0),
-      (SELECT CASE
-         WHEN count(*) = 0 THEN ''
-         WHEN count(*) <= ${MAX_CHANGED_PLANTS} AND ${ALL_AS_JSON} THEN group_concat("json", ',')
-       END
-       FROM (SELECT ${asJson(MAX_CHANGED_BYTES)} AS "json" ${plantsAfter('value ->> 0', 'value ->> 1')}
-             ORDER BY "seq" LIMIT ${MAX_CHANGED_PLANTS + 1}))
+  selectStates: `
+    SELECT coalesce((SELECT "count" FROM "Edits" WHERE "account" = value ->> 0), 0),
+      coalesce(${ofLast('"seq"')}, 0), ${ofLast(CREATED_AT)},
+      EXISTS (SELECT 1 FROM "Plant" WHERE "account" = value ->> 0 AND "seq" = value ->> 1 AND ${CREATED_AT} = value ->> 2),
+      (SELECT iif(count(*) = 0, '', iif(count(*) <= ${MAX_NEWS_PLANTS}, ${joinJson(MAX_NEWS_BYTES)}, NULL))
+       FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES)} AS "json"
+             FROM "Plant" WHERE "account" = value ->> 0 AND "seq" > value ->> 1
+             ORDER BY "seq" LIMIT ${MAX_NEWS_PLANTS + 1}))
     FROM json_each($1) ORDER BY key`,
 }

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { engine, newDatabase, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import type { ListEnd } from '../../src/database.ts'
 import { type Database, openDatabase, type PlantRow } from '../../src/index.ts'
 
 let url: string
@@ -26,10 +27,10 @@ async function textOf(pieces: AsyncIterable<string>): Promise<string> {
 const toJson = (rows: readonly PlantRow[]) =>
   JSON.stringify(rows.map(({ name, tag }) => (tag === null ? { name } : { name, tag })))
 
-async function changeOf(account: string, last: number) {
-  const [change] = await database.plants.changes([{ account, last }])
-  if (!change) throw new Error('there is a change for each list')
-  return change
+async function stateOf(account: string, known: ListEnd = { last: 0, lastCreatedAt: null }) {
+  const [state] = await database.plants.states([{ account, ...known }])
+  if (!state) throw new Error('there is a state for each list')
+  return state
 }
 
 test('lists are the JSON text of the plants, byte for byte, whole and page by page', async () => {
@@ -61,10 +62,7 @@ test('lists are the JSON text of the plants, byte for byte, whole and page by pa
         if (!more) break
       }
       expect(pages.flatMap((page) => JSON.parse(page))).toEqual(JSON.parse(toJson(rows)))
-
-      const { json, edits } = await changeOf(account, 0)
-      expect(edits).toBe(0)
-      if (json !== undefined) expect(`[${json}]`).toBe(toJson(rows))
+      expect((await stateOf(account)).edits).toBe(0)
     }),
     { numRuns: 40 },
   )
@@ -92,9 +90,12 @@ test('a list of several pieces is whole, and ends at its last plant', async () =
   const account = newAccount()
   const rows = rowsOf(account, ...Array.from({ length: 5_000 }, (_, index) => `plant ${index}`))
   await database.plants.insert(rows)
-  const { pieces, last, more } = await database.plants.list(account)
-  expect([last, more]).toEqual([(await changeOf(account, 0)).last, false])
-  expect((await textOf(pieces)) === toJson(rows)).toBe(true)
+  expect((await textOf((await database.plants.list(account)).pieces)) === toJson(rows)).toBe(true)
+
+  const { last: until } = await database.plants.list(account, { limit: 4_500 })
+  const { last: after } = await database.plants.list(account, { limit: 2 })
+  const part = await database.plants.list(account, { after, until })
+  expect((await textOf(part.pieces)) === toJson(rows.slice(2, 4_500))).toBe(true)
 
   // Another program deletes what was not read yet.
   let text = ''
@@ -120,58 +121,79 @@ test('an insert counts what it stored: nothing twice, in one batch or in two', a
   expect(await database.plants.insert([one, two, { ...two, name: 'other' }])).toBe(1)
   expect(await database.plants.insert([one])).toBe(0)
   expect(await database.plants.insert([{ ...one, account: newAccount() }])).toBe(1)
-  const found = await database.plants.find([one, two, { account, id: '7' }])
-  expect(found.sort((a, b) => a.id.localeCompare(b.id))).toEqual([one, two])
+})
+
+test('a plant is compared with the stored one of its account and id', async () => {
+  const account = newAccount()
+  const text = '"é\u0001🪴'
+  const stored = [
+    { account, id: '1', name: text, tag: null },
+    { account, id: '2', name: '', tag: text },
+  ] as const
+  await database.plants.insert(stored)
+  const [one, two] = stored
+  const cases: [PlantRow, boolean | undefined][] = [
+    [two, true],
+    [one, true],
+    [one, true],
+    ...[`${text} `, text.replace('é', 'è'), '', 'null'].map((name): [PlantRow, boolean] => [{ ...one, name }, false]),
+    [{ ...one, tag: '' }, false],
+    [{ ...two, tag: null }, false],
+    [{ ...two, tag: `${text}x` }, false],
+    [{ ...one, id: '3' }, undefined],
+    [{ ...one, id: '3', tag: 'x' }, undefined],
+    [{ ...one, account: newAccount() }, undefined],
+  ]
+  expect(await database.plants.compare(cases.map(([plant]) => plant))).toEqual(cases.map(([, result]) => result))
 })
 
 test('plants that are inserted again or at the end do not count as edits', async () => {
   const account = newAccount()
   const rows = rowsOf(account, 'a', 'b', 'c')
-  const { edits } = await changeOf(account, 0)
+  const { edits } = await stateOf(account)
   for (let round = 0; round < 3; round++) {
     await database.plants.insert(rows.slice(0, 1 + round))
     await database.plants.insert([...rows, ...rowsOf(newAccount(), 'x')])
   }
   await runSql(url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('${account}', 'end', 'x')`)
-  expect((await changeOf(account, 0)).edits).toBe(edits)
+  expect((await stateOf(account)).edits).toBe(edits)
 })
 
-test('a change has the new plants, in order, and not those of others', async () => {
+test('a state says where a list ends, whether its known last plant is still stored, and what follows', async () => {
   const [account, other] = [newAccount(), newAccount()]
+  expect(await stateOf(account)).toEqual({ edits: 0, last: 0, lastCreatedAt: null, hasKnown: false, news: '' })
   await database.plants.insert([...rowsOf(account, 'a', 'b'), ...rowsOf(other, 'x')])
-  const { last } = await changeOf(account, 0)
-  expect(await changeOf(account, last)).toEqual({ edits: 0, last, json: '' })
-  await database.plants.insert([{ account, id: '7', name: 'c', tag: '' }, ...rowsOf(newAccount(), 'y')])
-  const change = await changeOf(account, last)
-  expect(change).toEqual({ edits: 0, last: expect.any(Number), json: '{"name":"c","tag":""}' })
-  expect(change.last).toBeGreaterThan(last)
+  const known = await stateOf(account)
+  expect(Math.abs(Date.now() - Number(known.lastCreatedAt))).toBeLessThan(60_000)
+  expect([known.hasKnown, known.news]).toEqual([false, '{"name":"a"},{"name":"b"}'])
+  expect(await stateOf(account, known)).toEqual({ ...known, hasKnown: true, news: '' })
 
-  const known = [
-    { account: other, last: 0 },
-    { account: newAccount(), last: 0 },
-    { account, last: change.last },
-  ]
-  expect((await database.plants.changes(known)).map(({ json }) => json)).toEqual(['{"name":"x"}', '', ''])
-  // More than one statement reads.
-  const many = Array.from({ length: 40 }, (_, index) => ({ account: index === 39 ? other : newAccount(), last: 0 }))
-  expect((await database.plants.changes(many)).map(({ json }) => json)).toEqual([...Array(39).fill(''), '{"name":"x"}'])
+  await database.plants.insert([{ account, id: '7', name: 'c', tag: '' }, ...rowsOf(newAccount(), 'y')])
+  const state = await stateOf(account, known)
+  expect(state).toMatchObject({ edits: 0, hasKnown: true, news: '{"name":"c","tag":""}' })
+  expect(state.last).toBeGreaterThan(known.last)
+  expect((await stateOf(other, known)).hasKnown).toBe(false)
+  // As of a plant that has got the number of one that a crash took away.
+  const taken = { last: known.last, lastCreatedAt: Number(known.lastCreatedAt) - 1 }
+  expect((await stateOf(account, taken)).hasKnown).toBe(false)
+
+  // More lists than one statement reads.
+  const many = Array.from({ length: 40 }, (_, index) => ({ account: index === 39 ? account : newAccount(), ...known }))
+  expect((await database.plants.states(many)).map((each) => each.hasKnown)).toEqual([...Array(39).fill(false), true])
 })
 
-test('too many and too long new plants are not part of a change', async () => {
+test.each([
+  ['64 plants', 64, 'x', true],
+  ['65 plants', 65, 'x', false],
+  ['8 kB of JSON', 2, 'x'.repeat(4_085), true],
+  ['more than 8 kB', 2, 'x'.repeat(4_086), false],
+  ['more than 8 kB, once escaped', 2, '\u0001'.repeat(700), false],
+])('%s are news: %#', async (_what, count, name, areNews) => {
   const account = newAccount()
-  const names = (count: number) => Array.from({ length: count }, (_, index) => `plant ${index}`)
-  await database.plants.insert(rowsOf(account, ...names(512)))
-  expect((await changeOf(account, 0)).json?.split('},{')).toHaveLength(512)
-  await database.plants.insert(rowsOf(account, ...names(513)))
-  const change = await changeOf(account, 0)
-  expect(change.json).toBeUndefined()
-  expect(change.last).toBe((await database.plants.list(account)).last)
-
-  for (const length of [512, 513]) {
-    const long = newAccount()
-    await database.plants.insert(rowsOf(long, 'x'.repeat(length)))
-    expect((await changeOf(long, 0)).json === undefined).toBe(length > 512)
-  }
+  await database.plants.insert(rowsOf(account, ...Array(count).fill(name)))
+  const { news, last } = await stateOf(account)
+  expect(news).toBe(areNews ? Array(count).fill(JSON.stringify({ name })).join() : undefined)
+  expect(last).toBe((await database.plants.list(account, { limit: 100 })).last)
 })
 
 /** What another program may do to a plant that is not the last, on PostgreSQL also what SQLite does not have. */
@@ -193,33 +215,33 @@ const edits = [
 test.each(edits)('%s by another program is counted as an edit of the account', async (name, statement = '') => {
   const [account, untouched] = [newAccount(), newAccount()]
   await database.plants.insert([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(untouched, 'x')])
-  const [before, others] = [await changeOf(account, 0), await changeOf(untouched, 0)]
+  const [before, others] = [await stateOf(account), await stateOf(untouched)]
   await runSql(url, statement.replaceAll('ACCOUNT', account))
-  expect((await changeOf(account, 0)).edits).toBeGreaterThan(before.edits)
-  if (name !== 'a truncation') expect(await changeOf(untouched, 0)).toEqual(others)
+  expect((await stateOf(account)).edits).toBeGreaterThan(before.edits)
+  if (name !== 'a truncation') expect(await stateOf(untouched)).toEqual(others)
 })
 
 test('a plant that arrives from another account is an edit there too', async () => {
   const [from, to] = [newAccount(), newAccount()]
   await database.plants.insert([...rowsOf(from, 'a'), ...rowsOf(to, 'b')])
-  const { edits } = await changeOf(newAccount(), 0)
+  const { edits } = await stateOf(newAccount())
   await runSql(url, `UPDATE "Plant" SET "account" = '${to}', "id" = 'moved' WHERE "account" = '${from}'`)
-  expect([(await changeOf(from, 0)).edits, (await changeOf(to, 0)).edits]).toEqual([edits + 1, edits + 1])
+  for (const account of [from, to]) expect((await stateOf(account)).edits).toBeGreaterThan(edits)
 })
 
 test('an edit is counted once it is committed, and not if it is undone', async () => {
   const account = newAccount()
   await database.plants.insert(rowsOf(account, 'a', 'b'))
-  const { edits } = await changeOf(account, 0)
+  const { edits } = await stateOf(account)
   const program = await openConnection(url)
   onTestFinished(program.close)
   const update = `UPDATE "Plant" SET "name" = 'changed' WHERE "account" = '${account}' AND "id" = '0'`
   await program.run(`BEGIN; ${update}`)
-  expect((await changeOf(account, 0)).edits).toBe(edits)
+  expect((await stateOf(account)).edits).toBe(edits)
   await program.run('ROLLBACK')
-  expect((await changeOf(account, 0)).edits).toBe(edits)
+  expect((await stateOf(account)).edits).toBe(edits)
   await program.run(`BEGIN; ${update}`)
-  expect((await changeOf(account, 0)).edits).toBe(edits)
+  expect((await stateOf(account)).edits).toBe(edits)
   await program.run('COMMIT')
-  expect((await changeOf(account, 0)).edits).toBeGreaterThan(edits)
+  expect((await stateOf(account)).edits).toBeGreaterThan(edits)
 })

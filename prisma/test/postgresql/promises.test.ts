@@ -153,8 +153,8 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   const opened = await openDatabase(as('changing'), { patience: 0 })
   const uses = [
     () => opened.plants.insert([PLANT]),
-    () => opened.plants.find([PLANT]),
-    () => opened.plants.changes([{ account: 'alice', last: 0 }]),
+    () => opened.plants.compare([PLANT]),
+    () => opened.plants.states([{ account: 'alice', last: 0, lastCreatedAt: null }]),
     () => opened.plants.list('alice'),
     () => opened.tokens.find('hash'),
     () => opened.secret('cursor'),

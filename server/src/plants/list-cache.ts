@@ -1,4 +1,4 @@
-import { type KnownList, type ListChange, oncePerTurn, type PlantList } from '@plant-store/prisma'
+import { type KnownList, type ListRange, type ListState, oncePerTurn, type PlantList } from '@plant-store/prisma'
 
 /** Runs a read of the database within the limits of its request. */
 export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
@@ -6,10 +6,10 @@ export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
 /**
  * Caches the serialized lists of busy accounts.
  *
- * For every list, what has changed since it was cached is read after its request has arrived, once for all lists that are
- * requested in one turn of the event loop. Plants that any server or program has added are appended; a list in which others
- * were changed or deleted is read again. So a list is never older than its request, on any number of servers. Long lists
- * are not cached, and the least recently used go first.
+ * The state of every requested list is read after its request has arrived, once for all lists of a turn of the event loop. If
+ * plants were only added, by any server or program, they are read and appended; a list of which others were changed or
+ * deleted, or whose last plant is not stored any more, is read again. So a list is never older than its request, on any number
+ * of servers. Long lists are not cached, and of the others, those that were not used for long go first.
  */
 export interface ListCache {
   /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
@@ -18,111 +18,134 @@ export interface ListCache {
 
 /** What a list cache works with. */
 export interface ListCacheOptions {
-  /** Reads what has changed in lists. */
-  readChanges(lists: readonly KnownList[]): Promise<readonly ListChange[]>
-  /** Reads the whole list of an account. */
-  readList(account: string): Promise<PlantList>
+  /** Reads how lists are now. */
+  readStates(lists: readonly KnownList[]): Promise<readonly ListState[]>
+  /** Reads a part of the list of an account. */
+  readList(account: string, range: ListRange): Promise<PlantList>
   /** A longer list is not cached. */
-  maxListCharacters: number
-  /** The length of all cached lists. A character takes 1 or 2 bytes as text, and up to 3 once it was sent, in UTF-8. */
-  maxCharacters: number
+  maxListBytes: number
+  /** The size of all cached lists, each with {@link ENTRY_BYTES}. */
+  maxBytes: number
 }
 
-/** A list as it was at one moment. It is replaced, never changed. */
-interface Entry {
-  readonly edits: number
-  readonly last: number
-  readonly text: string
-  /** The text in UTF-8, once it has been requested. */
-  bytes?: Buffer
+/** What an entry takes in memory besides its JSON: the name of the account, objects, and a place in a map. */
+export const ENTRY_BYTES = 1_024
+
+/** A list as it was at one moment. Only `isUsed` changes. */
+interface Entry extends Pick<ListState, 'edits' | 'last' | 'lastCreatedAt'> {
+  readonly json: Buffer
+  /** Whether it was requested since it was stored, or last spared. */
+  isUsed: boolean
 }
 
-/** What is known of a list that is not cached, whatever its edits: all that follows its beginning is the whole list. */
-const UNKNOWN = { edits: 0, last: 0, text: '[]' } satisfies Entry
+const NOTHING: Entry = { edits: 0, last: 0, lastCreatedAt: null, json: Buffer.from('[]'), isUsed: false }
 
 /** Creates a list cache. */
-export function createListCache({
-  readChanges,
-  readList,
-  maxListCharacters,
-  maxCharacters,
-}: ListCacheOptions): ListCache {
-  // A Map keeps the order of insertion, here that of the last use.
+export function createListCache({ readStates, readList, maxListBytes, maxBytes }: ListCacheOptions): ListCache {
+  // A Map keeps the order of insertion.
   const entries = new Map<string, Entry>()
-  let cachedCharacters = 0
+  let bytes = 0
 
   function remove(account: string): void {
     const entry = entries.get(account)
-    if (entry) cachedCharacters -= entry.text.length
+    if (entry) bytes -= sizeOf(entry)
     entries.delete(account)
   }
 
-  function set(account: string, entry: Entry): Entry {
-    remove(account)
-    if (entry.text.length > maxListCharacters) return entry
+  function add(account: string, entry: Entry): void {
     entries.set(account, entry)
-    cachedCharacters += entry.text.length
-    for (const leastRecent of entries.keys()) {
-      if (cachedCharacters <= maxCharacters) break
-      remove(leastRecent)
+    bytes += sizeOf(entry)
+  }
+
+  /** Stores an entry, for which the oldest ones go. One that was requested meanwhile is spared once, as the newest. */
+  function store(account: string, entry: Entry): void {
+    remove(account)
+    if (entry.json.length > maxListBytes) return
+    for (const [oldest, old] of entries) {
+      if (bytes + sizeOf(entry) <= maxBytes) break
+      remove(oldest)
+      if (old.isUsed) add(oldest, { ...old, isUsed: false })
     }
-    return entry
+    add(account, entry)
   }
 
-  /** Reads what has changed in the lists of these accounts, brings the cached ones up to date, and returns those it knows. */
-  async function refresh(accounts: readonly string[]) {
-    const known = accounts.map((account) => entries.get(account) ?? UNKNOWN)
-    const changes = await readChanges(accounts.map((account, index) => ({ account, last: known[index]?.last ?? 0 })))
-    return accounts.map((account, index) => {
-      const change = changes[index] as ListChange
-      const entry = applyChange(known[index] ?? UNKNOWN, change)
-      if (!entry) remove(account)
-      return { change, entry: entry && set(account, entry) }
+  /** Returns a list in a state, which has some plants more than an entry, and stores it. */
+  function extend(account: string, entry: Entry, state: ListState, news: string): Buffer {
+    entry.isUsed = true
+    if (news === '') return entry.json
+    const { edits, last, lastCreatedAt } = state
+    const json = append(entry.json, news)
+    store(account, { edits, last, lastCreatedAt, json, isUsed: false })
+    return json
+  }
+
+  /** Reads how lists are now, and returns those of which the news were read too; the others with what is known of them. */
+  const refresh = oncePerTurn(async (accounts) => {
+    const entriesBefore = accounts.map((account) => entries.get(account))
+    const known = accounts.map((account, index) => {
+      const { last, lastCreatedAt } = entriesBefore[index] ?? NOTHING
+      return { account, last, lastCreatedAt }
     })
-  }
+    const states = await readStates(known)
+    return accounts.map((account, index) => {
+      const [state, entry] = [states[index] as ListState, entriesBefore[index]]
+      if (entry && !(state.hasKnown && state.edits === entry.edits)) {
+        // Another turn may have stored a newer one.
+        if (entries.get(account) === entry) remove(account)
+        return { state, entry: NOTHING, json: undefined }
+      }
+      const { news } = state
+      const json = news === undefined ? undefined : extend(account, entry ?? NOTHING, state, news)
+      return { state, entry: entry ?? NOTHING, json }
+    })
+  })
 
-  async function read(account: string, { edits, last }: ListChange): Promise<Buffer | AsyncIterator<string>> {
+  async function read(account: string, state: ListState, entry: Entry): Promise<Buffer | AsyncIterator<string>> {
     // A request before this one may have read the same list meanwhile.
     const current = entries.get(account)
-    if (current && current.edits === edits && current.last >= last) return toBytes(current)
-    const list = await readList(account)
+    if (current && current.edits === state.edits && current.last >= state.last) return current.json
+    const { pieces } = await readList(account, { after: entry.last, until: state.last })
     let text = ''
-    for (let next = await list.pieces.next(); !next.done; next = await list.pieces.next()) {
+    for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
       text += next.value
-      if (text.length > maxListCharacters) return putBack(text, list.pieces)
+      if (text.length > maxListBytes) return entry === NOTHING ? putBack(text, pieces) : read(account, state, NOTHING)
     }
     // The edits were counted before: if there was one since, the list is read again.
-    return toBytes(set(account, { edits, last: list.last, text }))
+    return extend(account, entry, state, text.slice(1, -1))
   }
-
-  const refreshOnce = oncePerTurn(refresh)
 
   return {
     async get(account, limitRead) {
-      const { change, entry } = await refreshOnce(account)
-      return entry ? toBytes(entry) : limitRead(() => read(account, change))
+      const { state, entry, json } = await refresh(account)
+      return json ?? limitRead(() => read(account, state, entry))
     },
   }
 }
 
-/** Returns the list after a change; undefined where it has to be read again. */
-function applyChange(known: Entry, { edits, json, last }: ListChange): Entry | undefined {
-  // The database was put back to an earlier time.
-  if (last < known.last) return undefined
-  // What follows the beginning is the whole list.
-  if (json === undefined || (known.last > 0 && known.edits !== edits)) return undefined
-  if (json === '') return known
-  return { edits, last, text: `${known.text.slice(0, -1)}${known.last === 0 ? '' : ','}${json}]` }
+function sizeOf({ json }: Entry): number {
+  return ENTRY_BYTES + json.length
 }
 
-function toBytes(entry: Entry): Buffer {
-  entry.bytes ??= Buffer.from(entry.text)
-  return entry.bytes
+/** Appends plants, as JSON objects separated by commas, to the JSON of a list. */
+function append(list: Buffer, plants: string): Buffer {
+  const length = list.length - 1
+  const rest = `${length === 1 ? '' : ','}${plants}]`
+  // Not `Buffer.from`, with which a short list would keep a block of memory that it shares with others.
+  const json = Buffer.allocUnsafeSlow(length + Buffer.byteLength(rest))
+  list.copy(json, 0, 0, length)
+  json.write(rest, length)
+  return json
 }
 
-/** Returns an iterator that yields `piece` before the rest. Once it has been yielded, it is not held in memory. */
-export async function* putBack(piece: string, rest: AsyncGenerator<string, undefined>): AsyncGenerator<string> {
-  const pieces = [piece]
-  for (let next = pieces.pop(); next !== undefined; next = pieces.pop()) yield next
-  yield* rest
+/** Returns an iterator of a piece and the rest. It keeps the piece no longer than until that is taken. */
+export function putBack(piece: string, rest: AsyncIterator<string, undefined>): AsyncIterator<string, undefined> {
+  let first: string | undefined = piece
+  return {
+    async next() {
+      if (first === undefined) return rest.next()
+      const value = first
+      first = undefined
+      return { value, done: false }
+    },
+  }
 }

@@ -38,15 +38,11 @@ const BATCH_LIMITS = {
   maxWaitingItems: 10_000,
   maxWaitingBytes: 64 * MEBIBYTE,
 }
-const CACHE_LIMITS = { maxListCharacters: 2 ** 20, maxCharacters: 16 * 2 ** 20 }
+const CACHE_LIMITS = { maxListBytes: MEBIBYTE, maxBytes: 32 * MEBIBYTE }
 
 /** Creates the plant store of a database. */
 export function createPlantStore(plants: Plants): PlantStore {
-  const lists = createListCache({
-    ...CACHE_LIMITS,
-    readChanges: plants.changes,
-    readList: (account) => plants.list(account),
-  })
+  const lists = createListCache({ ...CACHE_LIMITS, readStates: plants.states, readList: plants.list })
   const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
     weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
@@ -90,16 +86,7 @@ async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise
   const inserted = await plants.insert(rows)
   if (inserted === rows.length) return rows.map(() => true)
   // Some ids were already stored, before or by this batch: a plant with the same content counts as created.
-  const stored = new Map((await plants.find(rows)).map((row) => [keyOf(row), row]))
+  const results = await plants.compare(rows)
   // An operator may delete one in between.
-  const isGone = rows.some((row) => !stored.has(keyOf(row)))
-  if (isGone && attempts > 1) return storeAll(plants, rows, attempts - 1)
-  return rows.map((row) => {
-    const other = stored.get(keyOf(row))
-    return other && other.name === row.name && other.tag === row.tag
-  })
-}
-
-function keyOf({ account, id }: PlantRow): string {
-  return `${id} ${account}`
+  return results.includes(undefined) && attempts > 1 ? storeAll(plants, rows, attempts - 1) : results
 }

@@ -9,26 +9,32 @@ function createPlants(): Plants & { batches: (readonly PlantRow[])[]; lists: str
   const stored = new Map<string, PlantRow>()
   const batches: (readonly PlantRow[])[] = []
   const lists: string[] = []
-  const find = (rows: readonly Pick<PlantRow, 'account' | 'id'>[]) =>
-    rows.flatMap(({ account, id }) => stored.get(`${account}/${id}`) ?? [])
+  const find = ({ account, id }: PlantRow) => stored.get(`${account}/${id}`)
   return {
     batches,
     lists,
     async insert(rows) {
       batches.push(rows)
       const before = stored.size
-      for (const row of rows) if (find([row]).length === 0) stored.set(`${row.account}/${row.id}`, row)
+      for (const row of rows) if (!find(row)) stored.set(`${row.account}/${row.id}`, row)
       return stored.size - before
     },
-    find: async (rows) => find(rows),
+    compare: async (rows) =>
+      rows.map((row) => {
+        const found = find(row)
+        return found && found.name === row.name && found.tag === row.tag
+      }),
     async list(account) {
       lists.push(account)
       const names = [...stored.values()].filter((row) => row.account === account).map(({ name }) => ({ name }))
       return { pieces: piecesOf(JSON.stringify(names)), last: 7, more: true }
     },
     // Lists that are not cached have too much news, so they are read whole.
-    changes: async (known) =>
-      known.map(({ last }) => ({ edits: batches.length, last: 7, json: last === 7 ? '' : undefined })),
+    states: async (known) =>
+      known.map(({ last }) => ({
+        ...{ edits: batches.length, last: 7, lastCreatedAt: 0, hasKnown: true },
+        news: last === 7 ? '' : undefined,
+      })),
   }
 }
 
@@ -45,8 +51,12 @@ const plant = (id: number, name = 'Ficus', tag?: string) => ({
 test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
   const plants = createPlants()
   let missing = 2
-  const isGone = ({ id }: { id: string }) => id === '1' && missing-- > 0
-  const store = createPlantStore({ ...plants, find: async (rows) => plants.find(rows.filter((row) => !isGone(row))) })
+  const isGone = ({ id }: PlantRow) => id === '1' && missing-- > 0
+  const store = createPlantStore({
+    ...plants,
+    compare: async (rows) =>
+      (await plants.compare(rows)).map((same, index) => (isGone(rows[index] as PlantRow) ? undefined : same)),
+  })
   const create = () => Promise.allSettled([1, 2].map((id) => store.create('alice', plant(id))))
   const stored = { status: 'fulfilled', value: { name: 'Ficus' } }
   await create()
@@ -121,20 +131,23 @@ test.each([
   expect(await store.create('alice', plant(count, ''))).toEqual({ name: '' })
 })
 
-test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
+test('the cache has lists of at most 1 MiB, and 32 MiB of them', async () => {
   const plants = createPlants()
   const store = createPlantStore({
     ...plants,
     async list(account) {
       plants.lists.push(account)
-      return { pieces: piecesOf('x'.repeat(MEBIBYTE), account === 'long' ? ']' : ''), last: 7, more: false }
+      const json = `[${'x'.repeat(account === 'long' ? MEBIBYTE : MEBIBYTE - 2)}]`
+      return { pieces: piecesOf(json), last: 7, more: false }
     },
   })
-  for (let account = 0; account < 17; account++) await store.list(`${account}`)
-  for (let account = 16; account > 0; account--) await store.list(`${account}`)
-  expect(plants.lists).toHaveLength(17)
+  for (let account = 0; account < 31; account++) await store.list(`${account}`)
+  for (let account = 30; account >= 0; account--) await store.list(`${account}`)
+  expect(plants.lists).toHaveLength(31)
+  // Each is counted with 1 KiB more.
+  await store.list('31')
   await store.list('0')
-  expect(plants.lists).toHaveLength(18)
+  expect(plants.lists).toHaveLength(33)
 
   expect(Buffer.isBuffer((await store.list('long')).json)).toBe(false)
 })

@@ -80,15 +80,17 @@ async function sendPieces(response: Response, pieces: JsonPieces, options: SendO
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   try {
     // A response to HEAD has no body, so nothing more is read.
-    if (response.req.method === 'HEAD') response.end()
-    // The first piece has been read already.
-    else for (let piece = await pieces.next(); await sendPiece(response, piece, options); piece = await readNext());
+    if (response.req.method === 'HEAD') {
+      response.end()
+      return
+    }
+    // The first piece has been read already. No variable keeps a piece that is sent, while the next one waits for room.
+    let isOpen = await sendPiece(response, await pieces.next(), options)
+    while (isOpen) isOpen = await sendPiece(response, await readNext(), options)
   } catch (error) {
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody. The error handler logs the
     // error and breaks the connection.
     response.req.next?.(error)
-  } finally {
-    await pieces.return?.()
   }
 }
 
