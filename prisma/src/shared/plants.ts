@@ -31,7 +31,8 @@ const MAX_PIECE_BYTES = 2 ** 20
  * to need more. A page without such a piece begins with the bracket alone.
  */
 const MAX_SHORT_BYTES = 2 ** 10
-/** A piece has at most this many plants. */
+/** The first piece of a list has at most this many plants, a later one up to twice as many as the one before it. */
+const FIRST_PIECE_PLANTS = 512
 const MAX_PIECE_PLANTS = 4_096
 /** The states of so many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
 export const MAX_STATES = 32
@@ -81,8 +82,8 @@ export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry
   /** Selects the beginning of a list or a page: once for all requests of a turn that ask for the same. */
   const selectFirst = oncePerTurn<Piece>(async (keys) =>
     keys.map((key) => {
-      const [account, after, end, limit] = JSON.parse(key) as [string, number, number, number]
-      return selectPiece(account, after, end, limit, maxPageBytes(limit) / limit)
+      const [account, after, end, limit, maxBytes] = JSON.parse(key) as [string, number, number, number, number]
+      return selectPiece(account, after, end, limit, maxBytes)
     }),
   )
 
@@ -114,12 +115,14 @@ export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry
     },
 
     async list(account, { after = 0, until = NO_END, limit } = {}) {
-      const count = limit ?? MAX_PIECE_PLANTS
-      const first = await selectFirst(JSON.stringify([account, after, until, count]))
       const isPage = limit !== undefined
+      const count = limit ?? FIRST_PIECE_PLANTS
+      const room = isPage ? maxPageBytes(count) : MAX_PIECE_BYTES
+      const first = await selectFirst(JSON.stringify([account, after, until, count, Math.floor(room / count)]))
       const end = isPage ? first.last : until
       const read = (from: number, plants: number) => selectPiece(account, from, end, plants)
-      const pieces = readPieces({ ...first, more: first.more && !isPage }, after, count, read)
+      const piece = { ...first, more: first.more && !isPage }
+      const pieces = readPieces(piece, after, count, room < MAX_PIECE_BYTES, read)
       return { pieces, last: first.last, more: first.more }
     },
 
@@ -143,12 +146,14 @@ function toStoredPlant({ account, id, name, tag }: PlantRow): StoredPlant {
  * as it was requested, and for `MAX_PIECE_BYTES` then. Not a generator, which would keep the last piece until the next one.
  *
  * @param first the first piece, which was read with `limit`
+ * @param isShort whether there was room for short plants only
  * @param read reads a piece of at most so many plants after a `seq`
  */
 function readPieces(
   first: Piece,
   after: number,
   limit: number,
+  isShort: boolean,
   read: (after: number, limit: number) => Promise<Piece>,
 ): AsyncIterableIterator<string, undefined> {
   let known: Piece | undefined = first
@@ -177,7 +182,7 @@ function readPieces(
     async next() {
       if (ended) return { value: undefined, done: true }
       const begin = opening
-      if (known?.json === null && known.last > 0 && maxPageBytes(limit) < MAX_PIECE_BYTES) {
+      if (isShort && known?.json === null && known.last > 0) {
         known = undefined
         opening = ''
         return { value: begin, done: false }

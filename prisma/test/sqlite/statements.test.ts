@@ -44,7 +44,7 @@ test('a page and a short list are one statement, and only the plants of the acco
   const before = statements.length
   for await (const piece of (await plants.list('alice')).pieces) expect(piece).not.toBe('[')
   const limits = statements.slice(before).map(([, , , , limit]) => limit)
-  expect(limits.filter((limit) => limit === 4_096)).toHaveLength(1)
+  expect(limits.filter((limit) => limit === 512)).toHaveLength(1)
   await plants.states([{ account: 'alice', last: 1, lastCreatedAt: 1 }])
 
   for (const [statement, ...values] of statements) {
