@@ -38,7 +38,7 @@ const BATCH_LIMITS = {
   maxWaitingItems: 10_000,
   maxWaitingBytes: 64 * MEBIBYTE,
 }
-const CACHE_LIMITS = { maxListBytes: MEBIBYTE, maxBytes: 32 * MEBIBYTE }
+const CACHE_LIMITS = { maxListBytes: MEBIBYTE, maxBytes: 16 * MEBIBYTE }
 
 /** Creates the plant store of a database. */
 export function createPlantStore(plants: Plants): PlantStore {

@@ -131,7 +131,7 @@ test.each([
   expect(await store.create('alice', plant(count, ''))).toEqual({ name: '' })
 })
 
-test('the cache has lists of at most 1 MiB, and 32 MiB of them', async () => {
+test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
   const plants = createPlants()
   const store = createPlantStore({
     ...plants,
@@ -141,13 +141,13 @@ test('the cache has lists of at most 1 MiB, and 32 MiB of them', async () => {
       return { pieces: piecesOf(json), last: 7, more: false }
     },
   })
-  for (let account = 0; account < 31; account++) await store.list(`${account}`)
-  for (let account = 30; account >= 0; account--) await store.list(`${account}`)
-  expect(plants.lists).toHaveLength(31)
+  for (let account = 0; account < 15; account++) await store.list(`${account}`)
+  for (let account = 14; account >= 0; account--) await store.list(`${account}`)
+  expect(plants.lists).toHaveLength(15)
   // Each is counted with 1 KiB more.
-  await store.list('31')
+  await store.list('15')
   await store.list('0')
-  expect(plants.lists).toHaveLength(33)
+  expect(plants.lists).toHaveLength(17)
 
   expect(Buffer.isBuffer((await store.list('long')).json)).toBe(false)
 })
