@@ -1,8 +1,9 @@
-import { existsSync, statSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { connect as connectDriver } from '../../src/sqlite/connection/connect.ts'
 import { checkSettings } from '../../src/sqlite/connection/connection-settings.ts'
@@ -85,7 +86,7 @@ test('an operation that is late fails with those behind it, not those before it,
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
   const { run, kill } = startProcess()
-  onTestFinished(kill)
+  onTestFinished(() => kill())
   // No process starts in a millisecond.
   const opening = run('open', [file])
   const late = run('executeScript', ['SELECT 1'], { patience: 1 })
@@ -95,3 +96,40 @@ test('an operation that is late fails with those behind it, not those before it,
   const again = () => run('executeScript', ['SELECT 1']).then(() => 'runs', String)
   await expect.poll(again, { timeout: 10_000 }).toBe('runs')
 })
+
+test.skipIf(process.platform === 'win32')(
+  'the process gets only the variables that it needs, and what its other modules send is not an outcome',
+  async () => {
+    const folder = temporaryFolder()
+    const [chatty, node, variables] = ['chatty.mjs', 'node', 'variables'].map((name) => path.join(folder, name))
+    // Before each outcome, others without its id or without its shape.
+    const chat = `
+      const send = process.send.bind(process)
+      process.send = (outcome) => {
+        const { id } = outcome
+        for (const one of [null, 7, [], {}, { 'watch:import': ['file:///plants.ts'] }, { error: { message: 'none' } }]) send(one)
+        for (const other of [undefined, 0, 1, id - 9, id + 9, String(id)]) send({ id: other, result: 1 })
+        for (const shape of [{}, { error: null }, { error: 'none' }]) send({ id, ...shape })
+        setTimeout(send, 50, outcome)
+      }`
+    writeFileSync(String(chatty), chat)
+    const script = `#!/bin/sh\nenv >'${variables}'\nexec '${process.execPath}' --import 'file://${chatty}' "$@"\n`
+    writeFileSync(String(node), script, { mode: 0o755 })
+    const { execPath } = process
+    onTestFinished(() => void Object.assign(process, { execPath }))
+    process.execPath = String(node)
+    for (const name of ['WATCH_REPORT_DEPENDENCIES', 'NODE_OPTIONS', 'SECRET', 'SQLITE_TMPDIR']) vi.stubEnv(name, '')
+    onTestFinished(() => void vi.unstubAllEnvs())
+
+    const { file, url } = temporaryDatabase()
+    await migrateDatabase(url)
+    await withProcess(async ({ run }) => {
+      const select = (value: number) => run('queryRaw', [{ sql: `SELECT ${value}`, args: [], argTypes: [] }])
+      const [files, ...results] = await Promise.all([run('open', [file]), select(1), select(2)])
+      expect(files).toHaveLength(3)
+      expect(results).toMatchObject([{ rows: [[1]] }, { rows: [[2]] }])
+    })
+    expect(readFileSync(String(variables), 'utf8')).toContain('SQLITE_TMPDIR=')
+    expect(readFileSync(String(variables), 'utf8')).not.toMatch(/^(WATCH_|NODE_OPTIONS|SECRET|HOME)/m)
+  },
+)

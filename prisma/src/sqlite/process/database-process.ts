@@ -52,12 +52,13 @@ export type Operations = typeof operations
 
 /** Which operation to run. */
 export interface Request {
+  id: number
   name: keyof Operations
   args: unknown[]
 }
 
-/** How an operation ended. */
-export type Outcome = { result: unknown } | { error: PlainError }
+/** How the operation of a request has ended. */
+export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
 
 async function openFile(file: string, known: readonly OpenedFile[] | undefined): Promise<Opened> {
   const moved = known && createFileGuard(known)()
@@ -106,11 +107,12 @@ async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Resu
   return run(connection).finally(check)
 }
 
-async function respond({ name, args }: Request): Promise<void> {
+async function respond({ id, name, args }: Request): Promise<void> {
   const run = operations[name] as (...args: unknown[]) => Promise<unknown>
   const outcome: Outcome = await run(...args).then(
-    (result) => ({ result }),
-    (error) => ({ error: toPlainError(error) }),
+    // Undefined would not arrive.
+    (result = null) => ({ id, result }),
+    (error) => ({ id, error: toPlainError(error) }),
   )
   process.send?.(outcome)
 }

@@ -1,7 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import path from 'node:path'
+import { DatabaseError, errorCode } from '../../database-error.ts'
 import { sqliteError } from '../connection/driver-adapter.ts'
-import { PROCESS_ENDED, PROCESS_LATE, toError } from '../connection/errors.ts'
+import { type PlainError, PROCESS_ENDED, PROCESS_LATE, toError } from '../connection/errors.ts'
 import type { Operations, Outcome, Request } from './database-process.ts'
 
 /** A process that uses SQLite for this one. It keeps this one running only while it runs an operation. */
@@ -12,9 +14,10 @@ export interface DatabaseProcess {
     args: Parameters<Operations[Name]>,
     options?: RunOptions,
   ): Promise<Result<Name>>
+  /** Whether it has ended, or was never started. */
   hasEnded(): boolean
-  /** Kills it, and waits for its end unless its disk does not respond. */
-  kill(): Promise<void>
+  /** Kills it, and waits for its end unless its disk does not respond. What waits fails with the reason, if there is one. */
+  kill(reason?: Error): Promise<void>
 }
 
 type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]>>
@@ -43,74 +46,84 @@ process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
+/** What the system's loader, the C library and SQLite read. */
+const NEEDED = /^(LD_|DYLD_|GLIBC_|MALLOC_|SQLITE_TMPDIR$|TE?MP)/
+/** What lets Node.js load other modules, or report to the watcher of `npm run dev`. */
+const OF_NODE = /^(NODE|WATCH)_/
+
 /** Starts a process for what waits for a disk or takes long (docs/decisions/021-database-process.md). */
 export function startProcess(): DatabaseProcess {
-  const child = fork(program, {
-    cwd: import.meta.dirname,
-    // Not those of this process, such as the port of a debugger.
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  const pending: Pending[] = []
-  let hasEnded = false
-  keepRunning('unref')
-  children.add(child)
+  const pending = new Map<number, Pending>()
+  // Nothing but the outcome of a request has its id, whatever modules of the process send.
+  let lastId = randomInt(2 ** 47)
+  /** Why it was killed, and why it has ended. */
+  let killedFor: Error | undefined
+  let endedFor: Error | undefined
+  let onEnd = () => {}
   const ended = new Promise<void>((resolve) => {
-    const end = (reason: string) => {
-      hasEnded = true
-      children.delete(child)
-      for (const { reject, timer } of pending.splice(0)) {
-        clearTimeout(timer)
-        reject(endedError(reason))
-      }
-      resolve()
-    }
-    child.once('error', ({ message }) => end(message))
-    child.once('close', (code, signal) => end(signal ?? `exit code ${code}`))
-  })
-  child.on('message', (outcome: Outcome) => {
-    const done = pending.shift()
-    clearTimeout(done?.timer)
-    if (pending.length === 0) keepRunning('unref')
-    if ('error' in outcome) done?.reject(toError(outcome.error))
-    else done?.resolve(outcome.result)
+    onEnd = resolve
   })
 
+  function end(reason: Error): void {
+    endedFor ??= reason
+    for (const { reject, timer } of pending.values()) {
+      clearTimeout(timer)
+      reject(endedFor)
+    }
+    pending.clear()
+    onEnd()
+  }
+
+  const child = startChild(end)
+  child?.on('close', (code, signal) => end(killedFor ?? endedError(signal ?? `exit code ${code}`)))
+  child?.on('message', (message) => {
+    if (!isOutcome(message)) return
+    const operation = pending.get(message.id)
+    if (!operation) return
+    pending.delete(message.id)
+    clearTimeout(operation.timer)
+    if (pending.size === 0) keepRunning('unref')
+    if ('error' in message) operation.reject(toError(message.error))
+    else operation.resolve(message.result)
+  })
+  keepRunning('unref')
+
   function keepRunning(change: 'ref' | 'unref'): void {
-    child[change]()
-    child.channel?.[change]()
+    child?.[change]()
+    child?.channel?.[change]()
   }
 
   function isLate(): boolean {
-    return pending.some(({ isLate }) => isLate)
+    return [...pending.values()].some(({ isLate }) => isLate)
   }
 
-  function send(request: Request, patience: number | undefined): Promise<unknown> {
-    if (hasEnded) throw endedError('before')
+  function send(request: Omit<Request, 'id'>, patience: number | undefined): Promise<unknown> {
+    if (endedFor) throw endedFor
     if (isLate()) throw lateError()
     return new Promise((resolve, reject) => {
       const operation: Pending = { isLate: false, resolve, reject, timer: undefined }
-      if (pending.length === 0) keepRunning('ref')
-      pending.push(operation)
+      const id = ++lastId
+      if (pending.size === 0) keepRunning('ref')
+      pending.set(id, operation)
       const expire = () => {
-        const position = pending.indexOf(operation)
-        operation.isLate = position >= 0
+        operation.isLate = pending.has(id)
         // Those behind it wait for it too. Those before it may wait longer, such as the opening after a restart.
-        if (operation.isLate) for (const { reject } of pending.slice(position)) reject(lateError())
+        if (operation.isLate) for (const [other, { reject }] of pending) if (other >= id) reject(lateError())
       }
       const wait = () => {
         // Where it was this process that was busy, the outcome is read first.
         if (patience !== undefined) operation.timer = setTimeout(() => setImmediate(expire), patience).unref()
       }
       // Time begins once it is sent: the largest plants take a second. What cannot be sent, because the process is just
-      // ending or was never started, is rejected with its end.
-      if (child.connected) child.send(request, wait)
+      // ending or was not started, is rejected with its end.
+      if (child?.connected) child.send({ id, ...request }, wait)
     })
   }
 
-  async function kill(): Promise<void> {
-    child.kill('SIGKILL')
-    if (hasEnded || isLate()) return
+  async function kill(reason?: Error): Promise<void> {
+    killedFor ??= reason
+    child?.kill('SIGKILL')
+    if (endedFor || isLate()) return
     keepRunning('ref')
     await ended
   }
@@ -134,15 +147,51 @@ export function startProcess(): DatabaseProcess {
         signal?.removeEventListener('abort', abort)
       }
     },
-    hasEnded: () => hasEnded,
+    hasEnded: () => endedFor !== undefined,
     kill,
   }
+}
+
+/** Starts the program. It may fail later as well, as the system says why. */
+function startChild(onFailure: (reason: Error) => void): ChildProcess | undefined {
+  const fail = (error: unknown) => onFailure(startError(errorCode(error)))
+  try {
+    const child = fork(program, {
+      cwd: import.meta.dirname,
+      env: neededVariables(),
+      // Not those of this process, such as the port of a debugger.
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    children.add(child)
+    child.on('error', fail).on('close', () => children.delete(child))
+    return child
+  } catch (error) {
+    fail(error)
+    return undefined
+  }
+}
+
+function neededVariables(): NodeJS.ProcessEnv {
+  // Which variables a preloaded library reads, such as an allocator of memory, is not known.
+  const isNeeded = (name: string) => (process.env['LD_PRELOAD'] ? !OF_NODE.test(name) : NEEDED.test(name))
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isNeeded(name)))
+}
+
+function isOutcome(message: unknown): message is Outcome {
+  const outcome = Object(message) as Partial<{ result: unknown; error: PlainError }>
+  return 'result' in outcome || typeof outcome.error?.message === 'string'
 }
 
 /** Runs operations in a process of their own. */
 export async function withProcess<Result>(run: (process: DatabaseProcess) => Promise<Result>): Promise<Result> {
   const started = startProcess()
   return run(started).finally(started.kill)
+}
+
+function startError(code: string): Error {
+  const fix = 'check the limits of memory, processes and open files, and that Node.js can be started'
+  return new DatabaseError(`a process for the database cannot be started (${code}): ${fix}`)
 }
 
 function endedError(reason: string): Error {
