@@ -1,11 +1,13 @@
 /** The scripts of the root's package.json, the pre-commit hook, and the workflows. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { startProgram } from './helpers/start-program.ts'
+import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
+import { until } from './helpers/until.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
@@ -26,6 +28,23 @@ test('no script calls pnpm by itself, and it runs in the version of packageManag
   const files = run('git', ['grep', '--files-with-matches', '--untracked', manifest.packageManager])
   expect(files.stdout.trim()).toBe('package.json')
 })
+
+test.skipIf(process.platform === 'win32')(
+  'npm run dev serves, and again after a change of a source',
+  { timeout: 120_000 },
+  async () => {
+    const env = { ...process.env, DATABASE_URL: temporaryDatabase().url, PORT: '0', NODE_ENV: 'development' }
+    await using dev = await startProgram(['npm', 'run', 'dev'], /"msg":"ready"/, { cwd: root, env })
+    const urls = () => [...dev.output().matchAll(/"url":"([^"]+)".*"msg":"ready"/g)].map(([, url]) => url)
+    // No other process than the one that writes imports it. Its time is all that changes.
+    utimesSync(`${root}prisma/src/sqlite/process/database-process.ts`, new Date(), new Date())
+    await until(() => urls().length > 1, 60_000)
+    const [, token] = /^ {2}(pst_\S+)$/m.exec(dev.output()) ?? []
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = '{"id":1,"name":"Monstera"}'
+    expect((await fetch(`${urls().at(-1)}/plants`, { method: 'POST', headers, body })).status).toBe(200)
+  },
+)
 
 describe('before set-up', () => {
   test('plant-store says what to run', () => {
