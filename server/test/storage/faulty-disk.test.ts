@@ -4,7 +4,7 @@ import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { onFaultyDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
+import { createFailingFork, onFaultyDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
 import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import {
@@ -24,7 +24,7 @@ const [program = '', ...version] = commandLine(['--version'])
 // Root may search every folder.
 const whyNoOtherUser = whyImpossible(() => execFileSync(program, version, { ...postgresqlUser, stdio: 'pipe' }))
 if (whyNoOtherUser) console.log(`A folder that cannot be searched is not tested: ${whyNoOtherUser}`)
-const { ENOLCK, EAGAIN, EIO } = constants.errno
+const { ENOLCK, EAGAIN, EIO, ENOMEM } = constants.errno
 const NEEDS_DATABASE = ['serve', 'migrate', 'token list', 'backup']
 const CREATES_DATABASE = ['serve', 'migrate']
 
@@ -51,6 +51,30 @@ test
   expect(readdirSync(folder)).toEqual(before)
   expect(readdirSync(path.dirname(target))).toEqual([])
 })
+
+test
+  .skipIf(whyNoFaultyDisk)
+  .for(NEEDS_DATABASE.flatMap((command) => [ENOMEM, EAGAIN].map((errno) => ({ command, errno }))))(
+  'where no process can be started, $command says so and leaves nothing behind ($errno)',
+  async ({ command, errno }) => {
+    const { file, url } = temporaryDatabase()
+    // Only migrations start a process to migrate.
+    if (command !== 'migrate') await writeNewDatabase(file)
+    const target = path.join(temporaryFolder(), 'copy.db')
+    const args = command === 'backup' ? ['backup', target] : command.split(' ')
+    const fork = createFailingFork()
+    fork.set(errno)
+    const result = await runCommand(args, { DATABASE_URL: url, PORT: '0', ...fork.environment })
+    const code = errno === ENOMEM ? 'ENOMEM' : 'EAGAIN'
+    expect(result).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(
+        new RegExp(`^plant-store: a process for the database cannot be started \\(${code}\\): .+\n$`),
+      ),
+    })
+    expect(readdirSync(path.dirname(target))).toEqual([])
+  },
+)
 
 test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
   const folder = mountSmallDisk()

@@ -1,9 +1,16 @@
 /** What the server does while its disk is slow or hangs, and when the process that writes to it ends. */
 import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createSlowDisk, type SlowDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
+import {
+  createFailingFork,
+  createSlowDisk,
+  type Fault,
+  whyNoFaultyDisk,
+} from '../../../test/helpers/database/faulty-disk.ts'
+import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, startWriting } from '../../../test/helpers/server/start-writing.ts'
@@ -15,12 +22,15 @@ import { readDatabase } from '../helpers/storage/read-database.ts'
 vi.setConfig({ testTimeout: 120_000 })
 if (whyNoFaultyDisk) console.log(`A slow disk is not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 
+/** How a process cannot be started; `fork` throws the first three. */
+const FORK_ERRORS = ['ENOMEM', 'EPERM', 'ETXTBSY', 'EAGAIN', 'EMFILE', 'ENFILE', 'ENOENT'] as const
+
 /** Starts a server over a disk that is slow for the process that writes, not for this one. */
-async function startOnSlowDisk(): Promise<TestServer & { file: string; disk: SlowDisk }> {
+async function startOnSlowDisk(): Promise<TestServer & { file: string; disk: Fault }> {
   const disk = createSlowDisk()
   for (const [name, value] of Object.entries(disk.environment)) vi.stubEnv(name, value)
   onTestFinished(() => void vi.unstubAllEnvs())
-  onTestFinished(() => disk.setDelay(0))
+  onTestFinished(() => disk.set(0))
   const file = path.join(temporaryFolder(), 'plants.db')
   return { ...(await startTestServer({ databaseUrl: `file:${file}`, adminPort: 0 })), file, disk }
 }
@@ -29,7 +39,7 @@ test.skipIf(whyNoFaultyDisk)('while a commit waits for the disk, everything that
   await using server = await startOnSlowDisk()
   const { token } = await server.createToken({ account: 'bob' })
   expect((await createPlant(server.url, token, 1)).status).toBe(200)
-  server.disk.setDelay(600)
+  server.disk.set(600)
   let isStored = false
   const creating = createPlant(server.url, server.token, 2).finally(() => {
     isStored = true
@@ -49,7 +59,7 @@ test.skipIf(whyNoFaultyDisk)('while a commit waits for the disk, everything that
 test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, until it responds', async () => {
   await using server = await startOnSlowDisk()
   expect(await readiness(server)).toBe('200 ready')
-  server.disk.setDelay(600_000)
+  server.disk.set(600_000)
   const responses = await Promise.all([1, 2, 3].map((id) => createPlant(server.url, server.token, id)))
   expect(responses.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(Array(3).fill([503, '5']))
   // Those after them do not wait again.
@@ -61,7 +71,7 @@ test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, 
     "503 The database's disk does not respond: check that it is mounted and not overloaded.",
   )
 
-  server.disk.setDelay(0)
+  server.disk.set(0)
   await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
   for (const id of [1, 2, 3, 4]) expect((await createPlant(server.url, server.token, id)).status).toBe(200)
   await server.close()
@@ -73,7 +83,7 @@ test.skipIf(whyNoFaultyDisk)('SIGTERM ends a server whose disk hangs', async () 
   const disk = createSlowDisk()
   const { server, token } = await startWithToken(temporaryFolder(), 'plants', disk.environment)
   onTestFinished(async () => void (await server.end('SIGKILL')))
-  disk.setDelay(600_000)
+  disk.set(600_000)
   const creating = createPlant(server.url, token, 1)
   await sleep(200)
   expect(await server.end('SIGTERM')).toBe(0)
@@ -111,3 +121,39 @@ test('a writer that is killed fails its writes with 503 and is started again, an
   expect(present.size).toBe(ids.length)
   expect(stored().filter(({ id }) => !present.has(id))).toEqual([])
 })
+
+test.skipIf(whyNoFaultyDisk)(
+  'a writer that cannot be started or open the database again fails its writes with 503 and the reason until it can',
+  async () => {
+    const folder = temporaryFolder()
+    const file = path.join(folder, 'plants.db')
+    const fork = createFailingFork()
+    const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0', ...fork.environment })
+    onTestFinished(async () => void (await server.end('SIGKILL')))
+    const [trigger] = query(file, `SELECT sql FROM sqlite_schema WHERE name = 'Plant_updated'`) as { sql: string }[]
+    const faults = FORK_ERRORS.map((code) => ({
+      cause: () => fork.set(constants.errno[code]),
+      fix: () => fork.set(0),
+      reason: `A process for the database cannot be started (${code}): check the limits of memory, processes and open files, and that Node.js can be started.`,
+    }))
+    faults.push({
+      cause: () => runSql(file, 'DROP TRIGGER "Plant_updated"'),
+      fix: () => runSql(file, String(trigger?.sql)),
+      reason: `${file} lacks the trigger "Plant_updated" of its migrations: restore a backup.`,
+    })
+    for (const [id, { cause, fix, reason }] of faults.entries()) {
+      cause()
+      const [writer] = childrenOf(server.pid)
+      process.kill(Number(writer), 'SIGKILL')
+      await expect.poll(() => childrenOf(server.pid), PATIENCE).toEqual([])
+      const responses = await Promise.all([1, 2, 3].map((n) => createPlant(server.url, token, n * 100 + id)))
+      expect(responses.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(Array(3).fill([503, '5']))
+      await expect.poll(() => readiness(server), PATIENCE).toBe(`503 ${reason}`)
+      expect(server.output()).toContain(JSON.stringify(reason.charAt(1) + reason.slice(2, -1)).slice(1, -1))
+      fix()
+      expect((await createPlant(server.url, token, id)).status).toBe(200)
+      await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    }
+    expect(readDatabase(file).ids).toEqual([...faults.keys()])
+  },
+)

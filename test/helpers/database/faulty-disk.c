@@ -1,5 +1,5 @@
 // Fails locks, which a disk may not support, with the errno LOCK_ERRNO. Delays what waits for a disk by the milliseconds in the
-// file SYNC_DELAY_FILE.
+// file SYNC_DELAY_FILE. Fails the start of a process with the errno in the file FORK_ERRNO_FILE, unless that is 0.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,20 +30,28 @@ static int control(const char *name, int descriptor, int command, void *argument
 CONTROL(fcntl)
 CONTROL(fcntl64)
 
-static int sync_delay(void) {
-  const char *name = getenv("SYNC_DELAY_FILE");
+static int read_number(const char *variable) {
+  const char *name = getenv(variable);
   FILE *file = name ? fopen(name, "r") : NULL;
-  int milliseconds = 0;
-  if (file && fscanf(file, "%d", &milliseconds) != 1) milliseconds = 0;
+  int number = 0;
+  if (file && fscanf(file, "%d", &number) != 1) number = 0;
   if (file) fclose(file);
-  return milliseconds;
+  return number;
 }
 
 // The delay may be shortened meanwhile.
 static int sync_slowly(const char *name, int descriptor) {
-  for (int passed = 0; passed < sync_delay(); passed += 5) usleep(5000);
+  for (int passed = 0; passed < read_number("SYNC_DELAY_FILE"); passed += 5) usleep(5000);
   int (*real)(int) = dlsym(RTLD_NEXT, name);
   return real(descriptor);
+}
+
+pid_t fork(void) {
+  pid_t (*real)(void) = dlsym(RTLD_NEXT, "fork");
+  int code = read_number("FORK_ERRNO_FILE");
+  if (code == 0) return real();
+  errno = code;
+  return -1;
 }
 
 int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }

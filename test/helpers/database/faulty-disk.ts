@@ -20,22 +20,30 @@ export function onFaultyDisk(errno: number): Record<string, string> {
   return { LD_PRELOAD: library, LOCK_ERRNO: String(errno) }
 }
 
-/** A disk that takes its time, as a network disk does. */
-export interface SlowDisk {
-  /** For the processes on it. */
+/** A fault that can be set while processes run. */
+export interface Fault {
+  /** For these processes. */
   readonly environment: Record<string, string>
-  /** Sets how long a sync takes from now on, in milliseconds, also one that has begun. */
-  setDelay(milliseconds: number): void
+  set(value: number): void
 }
 
-/** Imitates a slow disk, which is fast at first. */
-export function createSlowDisk(): SlowDisk {
-  const file = path.join(temporaryFolder(), 'delay')
-  const setDelay = (milliseconds: number) => {
+/** Imitates a disk whose syncs take a number of milliseconds, as a network disk does, also one that has begun. Fast at first. */
+export function createSlowDisk(): Fault {
+  return createFault('SYNC_DELAY_FILE')
+}
+
+/** Imitates a system that starts no process, with an errno as the reason, unless that is 0, as at first. */
+export function createFailingFork(): Fault {
+  return createFault('FORK_ERRNO_FILE')
+}
+
+function createFault(variable: string): Fault {
+  const file = path.join(temporaryFolder(), 'fault')
+  const set = (value: number) => {
     // Renamed, since it may be read at any time.
-    writeFileSync(`${file}.new`, String(milliseconds))
+    writeFileSync(`${file}.new`, String(value))
     renameSync(`${file}.new`, file)
   }
-  setDelay(0)
-  return { environment: { LD_PRELOAD: library, SYNC_DELAY_FILE: file }, setDelay }
+  set(0)
+  return { environment: { LD_PRELOAD: library, [variable]: file }, set }
 }

@@ -57,7 +57,7 @@ const READINESS_SENTENCES: Sentences = [
   [/^PROCESS_LATE/, "The database's disk does not respond: check that it is mounted and not overloaded."],
   [
     /^PROCESS_ENDED/,
-    'The process that writes to the database has ended: it is started again. Check the limits of memory.',
+    'The process that writes to the database has ended: it is started again. Check the limits of memory and processes.',
   ],
 ]
 
@@ -68,6 +68,8 @@ export function isBusy(error: unknown): boolean {
 
 /** Returns why storage failed; undefined for an error of another kind. */
 export function faultOf(error: unknown): StorageFault | undefined {
+  // The process that writes could not be started, or not open the database again.
+  if (error instanceof DatabaseError) return 'unavailable'
   return FAULTS.find(([pattern]) => pattern.test(errorCode(error)))?.[1]
 }
 
@@ -79,6 +81,7 @@ export function toTemporaryFailure(error: unknown): TemporaryFailure | undefined
 
 /** Explains for `/readyz` why a statement failed. */
 export function explainUnavailable(error: unknown): string {
+  if (error instanceof DatabaseError) return `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
   return sentenceFor(error, READINESS_SENTENCES) ?? `The database does not respond: ${errorReason(error)}.`
 }
 

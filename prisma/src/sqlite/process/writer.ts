@@ -25,7 +25,7 @@ export function createWriter(file: string, patience: number): Writer {
   function restart(): void {
     const started = startProcess()
     process = started
-    // The next operation tries again.
+    // What waits behind it fails for the same reason. The next operation tries again.
     started.run('open', [file, files]).catch(started.kill)
   }
 
