@@ -2,15 +2,18 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { kill } from 'node:process'
 import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { commandLine, spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { commandLine, spawnCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { childrenOf } from '../../bench/cpu-time.ts'
 
 /** The time a process may take to start on a busy machine, in milliseconds. */
 const PATIENCE = 60_000
@@ -65,7 +68,9 @@ test.each(isLong ? exitCodes : exitCodes.slice(0, 1))(
 )
 
 test('SIGHUP without a terminal is logged and ignored; SIGUSR1 in production opens no debugger', async () => {
-  const server = await startServerProcess({ DATABASE_URL: temporaryDatabase().url, NODE_ENV: 'production' })
+  const { server, token } = await startWithToken(temporaryFolder(), 'plants', { NODE_ENV: 'production' })
+  for (const process of childrenOf(server.pid)) kill(process, 'SIGUSR1')
+  expect((await createPlant(server.url, token, 1)).status).toBe(200)
   server.signal('SIGUSR1')
   server.signal('SIGHUP')
   await until(() => server.output().includes('signal ignored'), PATIENCE)

@@ -159,8 +159,8 @@ function startChild(onFailure: (reason: Error) => void): ChildProcess | undefine
     const child = fork(program, {
       cwd: import.meta.dirname,
       env: neededVariables(),
-      // Not those of this process, such as the port of a debugger.
-      execArgv: [],
+      // Not those of this process, such as the port of a debugger. Nor does a signal open one.
+      execArgv: ['--disable-sigusr1'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     children.add(child)
