@@ -2,8 +2,8 @@ import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'n
 import path from 'node:path'
 import type { BackupOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
-import { belongsTo, databaseFile } from './connection/database-file.ts'
-import { checkExists, toDatabaseError } from './connection/errors.ts'
+import { belongsTo } from './connection/database-file.ts'
+import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { checkLocks } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
 import { type Copy, sync } from './process/copy-file.ts'
@@ -20,9 +20,8 @@ export async function backupDatabase(
   copy: string,
   options: BackupOptions = {},
 ): Promise<{ recorded: boolean }> {
-  const file = databaseFile(url)
+  const file = existingFile(url)
   const draft = copy + DRAFT_SUFFIX
-  checkExists(file)
   const folder = path.dirname(copy)
   // Its disk may not be mounted: creating the folder would put the copy on the wrong one.
   if (!existsSync(folder)) throw new DatabaseError(`${folder} does not exist: create this folder, or mount its disk`)

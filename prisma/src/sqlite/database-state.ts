@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { lstatSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
 import type { DatabaseState } from '../database.ts'
 import { errorCode } from '../database-error.ts'
@@ -63,5 +63,5 @@ async function readLastBackup(file: string): Promise<number> {
 }
 
 function recordOf(file: string): string {
-  return realpathSync(file) + RECORD_SUFFIX
+  return file + RECORD_SUFFIX
 }

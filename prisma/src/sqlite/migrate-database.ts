@@ -13,7 +13,7 @@ import {
 import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
 import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'
-import { checkExists, toDatabaseError } from './connection/errors.ts'
+import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
 import { MIGRATION_PATIENCE, type MigrationTarget, migrateFile } from './process/migrate-file.ts'
 import { withProcess } from './process/start-process.ts'
@@ -24,10 +24,12 @@ export async function migrateDatabase(
   folder: string = migrationsFolders.sqlite,
   { onPending, signal }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
-  const file = databaseFile(url)
-  const target = { file, migrations: await readMigrations(folder) }
+  const migrations = await readMigrations(folder)
+  let file = databaseFile(url)
   try {
     if (!existsSync(file)) createFile(file)
+    file = existingFile(url)
+    const target = { file, migrations }
     // SQLite opens a file that it may not write to, and fails only at the first write.
     accessSync(file, constants.R_OK | constants.W_OK)
     accessSync(path.dirname(file), constants.W_OK)
@@ -44,9 +46,8 @@ export async function migrateDatabase(
 
 /** Checks that a SQLite file exists and has the newest schema. */
 export async function checkMigrated(url: string, folder: string = migrationsFolders.sqlite): Promise<void> {
-  const file = databaseFile(url)
+  const file = existingFile(url)
   const migrations = await readMigrations(folder)
-  checkExists(file)
   try {
     rejectPending(file, await findPending({ file, migrations }, { patience: OPEN_PATIENCE }))
   } catch (error) {

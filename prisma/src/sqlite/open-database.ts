@@ -1,4 +1,4 @@
-import { access, constants, realpath, statfs } from 'node:fs/promises'
+import { access, constants, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Database, OpenOptions } from '../database.ts'
@@ -9,8 +9,7 @@ import { readSecret } from '../shared/secret.ts'
 import { createSql, type Sql, select } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
 import { connect } from './connection/connect.ts'
-import { databaseFile } from './connection/database-file.ts'
-import { checkExists, explainUnavailable, faultOf, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { existingFile, explainUnavailable, faultOf, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createFileGuard, type FileGuard } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
@@ -38,9 +37,8 @@ const LITTLE_SPACE = 16 * 2 ** 20
 
 /** Opens a SQLite file. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
-  const file = databaseFile(url)
+  const file = existingFile(url)
   const { patience = REQUEST_PATIENCE, onRetry, signal } = options
-  checkExists(file)
   try {
     const { loadPrisma, sql, whyUnavailable, close } = await connectClient(file, signal, patience)
     const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })
@@ -70,6 +68,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
  * Opens a SQLite file that exists, with the settings that durability needs. This process reads it, and never writes to it,
  * also not by closing it; a process of its own writes.
  *
+ * @param file its path, without symbolic links
  * @param signal aborts waiting for a file that another process has locked
  * @param patience how long a statement waits for a disk that does not respond, in milliseconds
  */
@@ -214,9 +213,8 @@ async function createPrisma(connection: SqlDriverAdapter): Promise<Prisma> {
 }
 
 /** Returns whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
-async function looksUnwritable(name: string): Promise<boolean> {
+async function looksUnwritable(file: string): Promise<boolean> {
   try {
-    const file = await realpath(name)
     await Promise.all([file, `${file}-wal`].map((name) => access(name, constants.W_OK)))
     const { bavail, bsize } = await statfs(path.dirname(file))
     return bavail * bsize < LITTLE_SPACE

@@ -3,7 +3,7 @@ import { OPEN_PATIENCE } from '../shared/retry.ts'
 import { createSql } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
 import { CONNECTION_SETTINGS } from './connection/connection-settings.ts'
-import { databaseFile } from './connection/database-file.ts'
+import { existingFile } from './connection/errors.ts'
 import { createFileGuard, findFiles, inodeOf } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { dialect, TIME_FORMAT } from './statements.ts'
@@ -30,7 +30,7 @@ const READ_ONLY = 'PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
 
 /** Opens a SQLite file to copy from or to. */
 export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
-  const name = databaseFile(url)
+  const name = existingFile(url)
   const inode = inodeOf(name)
   const connection = connect(name)
   try {

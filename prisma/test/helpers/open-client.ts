@@ -2,12 +2,12 @@ import { onTestFinished } from 'vitest'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase } from '../../src/index.ts'
-import { databaseFile } from '../../src/sqlite/connection/database-file.ts'
+import { existingFile } from '../../src/sqlite/connection/errors.ts'
 import { connectClient, type SqliteClient } from '../../src/sqlite/open-database.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
 export async function openClient(url: string): Promise<SqliteClient & { prisma: PrismaClient }> {
-  const client = await connectClient(databaseFile(url))
+  const client = await connectClient(existingFile(url))
   const prisma = (await client.loadPrisma()) as PrismaClient
   onTestFinished(() => prisma.$disconnect())
   return { ...client, prisma }

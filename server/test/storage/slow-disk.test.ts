@@ -1,8 +1,9 @@
 /** What the server does while its disk is slow or hangs, and when the process that writes to it ends. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, renameSync, symlinkSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import {
   createFailingFork,
@@ -157,3 +158,29 @@ test.skipIf(whyNoFaultyDisk)(
     expect(readDatabase(file).ids).toEqual([...faults.keys()])
   },
 )
+
+test.each([
+  { what: 'a file', name: 'link' },
+  { what: 'a folder', name: 'link/plants' },
+])('a symbolic link to $what that is pointed elsewhere leaves the server with its database', async ({ what, name }) => {
+  const folder = temporaryFolder()
+  const [file, other] = ['one', 'other'].map((each) => path.join(mkdtempSync(path.join(folder, each)), 'plants.db'))
+  const point = (target = '') => {
+    const link = path.join(folder, what === 'a file' ? 'link.db' : 'link')
+    symlinkSync(what === 'a file' ? target : path.dirname(target), `${link}.new`)
+    renameSync(`${link}.new`, link)
+  }
+  await migrateDatabase(`file:${other}`)
+  point(file)
+  const { server, token } = await startWithToken(folder, name, { ADMIN_PORT: '0' })
+  onTestFinished(async () => void (await server.end('SIGKILL')))
+  point(other)
+  expect((await createPlant(server.url, token, 1)).status).toBe(200)
+  process.kill(Number(childrenOf(server.pid)[0]), 'SIGKILL')
+  await expect.poll(() => childrenOf(server.pid), PATIENCE).toEqual([])
+  expect((await createPlant(server.url, token, 2)).status).toBe(200)
+  const list = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+  expect(await list.json()).toHaveLength(2)
+  expect(await readiness(server)).toBe('200 ready')
+  expect([file, other].map((each) => readDatabase(String(each)).ids)).toEqual([[1, 2], []])
+})

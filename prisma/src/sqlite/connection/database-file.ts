@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { baseFolder, DEFAULT_DATABASE_URL } from '../../base-folder.ts'
 import { DatabaseError } from '../../database-error.ts'
@@ -32,11 +32,14 @@ function whyNotAFile(value: string, written: string): string | undefined {
   return undefined
 }
 
-/** Returns whether a path in a folder that exists, however it is written, names a database file or one that it needs. */
+/**
+ * Returns whether a path in a folder that exists, however it is written, names a database file or one that it needs.
+ *
+ * @param file the database, without symbolic links
+ */
 export function belongsTo(file: string, name: string): boolean {
-  const real = realpathSync(file)
-  const owned = [...SUFFIXES, RECORD_SUFFIX].map((suffix) => path.basename(real) + suffix)
-  return owned.includes(path.basename(name)) && isSameFolder(path.dirname(real), path.dirname(name))
+  const owned = [...SUFFIXES, RECORD_SUFFIX].map((suffix) => path.basename(file) + suffix)
+  return owned.includes(path.basename(name)) && isSameFolder(path.dirname(file), path.dirname(name))
 }
 
 /** Compares what two paths lead to: a symbolic link and a second mount have paths of their own. */

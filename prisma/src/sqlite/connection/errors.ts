@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { DriverAdapterError } from '@prisma/driver-adapter-utils'
 import type { StorageFault, TemporaryFailure } from '../../database.ts'
 import { DatabaseError, errorCode, errorReason, temporaryFailure } from '../../database-error.ts'
@@ -85,16 +85,19 @@ export function explainUnavailable(error: unknown): string {
   return sentenceFor(error, READINESS_SENTENCES) ?? `The database does not respond: ${errorReason(error)}.`
 }
 
-/** Throws a DatabaseError unless a database exists: only a migration creates one. */
-export function checkExists(file: string): void {
-  let stats: Stats | undefined
+/**
+ * Returns the path of the database that a DATABASE_URL names without symbolic links, which may lead elsewhere later.
+ *
+ * @throws {DatabaseError} if it does not exist: only a migration creates one
+ */
+export function existingFile(url: string): string {
+  const file = databaseFile(url)
   try {
-    stats = statSync(file, { throwIfNoEntry: false })
+    return realpathSync.native(file)
   } catch (error) {
-    throw toDatabaseError(error, file)
+    if (!/^(ENOENT|ENOTDIR)$/.test(errorCode(error))) throw toDatabaseError(error, file)
+    throw new DatabaseError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
   }
-  if (stats) return
-  throw new DatabaseError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
 }
 
 /** Turns any error met while using `file` into a DatabaseError, with the error as its cause. */

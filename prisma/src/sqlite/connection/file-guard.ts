@@ -1,4 +1,4 @@
-import { realpathSync, type Stats, statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import type { DriverAdapterError } from '@prisma/driver-adapter-utils'
 import { sqliteError } from './driver-adapter.ts'
@@ -28,12 +28,12 @@ export type FileGuard = () => MovedFiles | undefined
 /**
  * Finds the files of a database after its first query, at which SQLite opens the log and its index.
  *
+ * @param file without symbolic links, behind which SQLite keeps the others
  * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
  */
 export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedFile[] {
-  const real = realpathSync(file)
-  const others = [`${real}-wal`, `${real}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
-  return [{ name: real, inode }, ...others.filter(({ inode }) => inode !== undefined)]
+  const others = [`${file}-wal`, `${file}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
+  return [{ name: file, inode }, ...others.filter(({ inode }) => inode !== undefined)]
 }
 
 /**
@@ -49,9 +49,9 @@ export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedF
  * @param opened what {@link findFiles} has found
  */
 export function createFileGuard(opened: readonly OpenedFile[]): FileGuard {
-  const [{ name: real }] = opened as [OpenedFile]
-  const folder = path.dirname(real)
-  const log = `${real}-wal`
+  const [{ name: file }] = opened as [OpenedFile]
+  const folder = path.dirname(file)
+  const log = `${file}-wal`
   let trusted: string | undefined
   let replaced: MovedFiles | undefined
 
@@ -66,7 +66,7 @@ export function createFileGuard(opened: readonly OpenedFile[]): FileGuard {
     const [first] = moved
     if (!first) return undefined
     const isReplaced = moved.some(({ now }) => now !== undefined)
-    const isLogMissing = !isReplaced && first.name !== real && moved.some(({ name }) => name === log)
+    const isLogMissing = !isReplaced && first.name !== file && moved.some(({ name }) => name === log)
     const found = { error: movedError(first.name), isReplaced, isLogMissing }
     if (isReplaced) replaced = found
     return found
