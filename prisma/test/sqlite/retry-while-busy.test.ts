@@ -1,5 +1,9 @@
 import { expect, test, vi } from 'vitest'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { migrationsFolders, readMigrations } from '../../src/migration/migrations.ts'
 import { retryWhileBusy } from '../../src/sqlite/connection/retry-while-busy.ts'
+import { migrateFile } from '../../src/sqlite/process/migrate-file.ts'
 
 const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })
 
@@ -33,4 +37,15 @@ test('an aborted signal ends the retries with its reason', async () => {
   const run = vi.fn(() => Promise.reject(busy))
   await expect(retryWhileBusy(run, { patience: 60_000, onRetry, signal: aborting.signal })).rejects.toThrow('the end')
   expect(run).toHaveBeenCalledTimes(1)
+})
+
+test('a migration waits for a lock from its first statement on', async () => {
+  const migrations = await readMigrations(migrationsFolders.sqlite)
+  const { file } = temporaryDatabase()
+  const other = connect(file)
+  other.exec('BEGIN EXCLUSIVE')
+  // Its first statement runs before it returns.
+  const migrating = migrateFile({ file, migrations })
+  other.exec('ROLLBACK')
+  expect(await migrating).toEqual(migrations.map(({ name }) => name))
 })

@@ -27,7 +27,7 @@ export function migrateFile({ file, migrations }: MigrationTarget): Promise<stri
     const execute = (script: string) =>
       retryWhileBusy(() => connection.executeScript(script), { patience: MIGRATION_PATIENCE }, file)
     // Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them.
-    await connection.executeScript('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
+    await execute('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
     await execute('BEGIN IMMEDIATE')
     // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
     await pendingMigrations(connection, file, migrations)
