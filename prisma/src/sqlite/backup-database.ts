@@ -4,6 +4,7 @@ import type { BackupOptions } from '../database.ts'
 import { DatabaseError, errorCode } from '../database-error.ts'
 import { belongsTo } from './connection/database-file.ts'
 import { existingFile, toDatabaseError } from './connection/errors.ts'
+import { inodeOf } from './connection/file-guard.ts'
 import { checkLocks } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
 import { type Copy, sync } from './process/copy-file.ts'
@@ -30,13 +31,25 @@ export async function backupDatabase(
   if (existsSync(copy)) throw taken(copy)
   try {
     create(draft, `${draft} is left of a backup that was killed, or in use by one that runs: remove it once none runs`)
+    const inode = inodeOf(draft)
+    const checkDraft = () => {
+      if (inodeOf(draft) === inode) return
+      throw new DatabaseError(`${draft} was removed or replaced while it was written: run the backup again`)
+    }
     try {
       await writeCopy({ file, draft, copy }, options)
+      checkDraft()
       // Renaming replaces a file, so this one takes the name first: not every disk has hard links, which never do.
       create(copy, taken(copy).message)
       rename(draft, copy)
+    } catch (error) {
+      // It explains every other error.
+      checkDraft()
+      throw error
     } finally {
-      for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
+      // One in its place is that of another backup.
+      const isOwn = [inode, undefined].includes(inodeOf(draft))
+      for (const suffix of isOwn ? ['', '-journal'] : []) rmSync(draft + suffix, { force: true })
     }
     // Windows cannot sync folders, and does not need it.
     if (process.platform !== 'win32') sync(folder, 'r')
@@ -56,7 +69,7 @@ function rename(draft: string, copy: string): void {
   try {
     renameSync(draft, copy)
   } catch (error) {
-    rmSync(copy)
+    rmSync(copy, { force: true })
     throw error
   }
 }
@@ -73,22 +86,25 @@ function create(name: string, unless: string): void {
 /** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is compared. */
 function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions): Promise<void> {
   checkLocks(copy.copy)
-  return withProcess(async ({ run }) => {
+  return withProcess(async ({ run, kill }) => {
+    async function reportWhile(report: () => void, running: Promise<unknown>): Promise<void> {
+      const reportOrFail = () => {
+        try {
+          report()
+        } catch (error) {
+          void kill(error as Error)
+        }
+      }
+      reportOrFail()
+      const timer = setInterval(reportOrFail, REPORT_INTERVAL)
+      await running.finally(() => clearInterval(timer))
+    }
     const { size } = statSync(copy.file)
     const reportCopied = () => {
       const bytes = statSync(copy.draft).size
       onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
     }
-    await reportWhile(reportCopied, () => run('copyFile', [copy], { signal }))
-    await reportWhile(
-      () => onProgress({ phase: 'checking' }),
-      () => run('checkCopy', [copy], { signal }),
-    )
+    await reportWhile(reportCopied, run('copyFile', [copy], { signal }))
+    await reportWhile(() => onProgress({ phase: 'checking' }), run('checkCopy', [copy], { signal }))
   })
-}
-
-async function reportWhile(report: () => void, run: () => Promise<void>): Promise<void> {
-  report()
-  const timer = setInterval(report, REPORT_INTERVAL)
-  await run().finally(() => clearInterval(timer))
 }

@@ -1,8 +1,18 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { runSql } from '../../../test/helpers/database/sqlite.ts'
+import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import {
   type BackupProgress,
@@ -88,6 +98,38 @@ test('what a killed backup has left is named', async () => {
     `${copy}.incomplete is left of a backup that was killed, or in use by one that runs: remove it once none runs`,
   )
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db.incomplete'])
+})
+
+function replace(draft: string): void {
+  writeFileSync(`${draft}.new`, 'half')
+  renameSync(`${draft}.new`, draft)
+}
+
+test.each([
+  ['the unfinished copy is removed', (draft: string) => rmSync(draft), []],
+  ['its folder is removed', (draft: string) => rmSync(path.dirname(draft), { recursive: true }), []],
+  ['another backup has taken its place', replace, ['copy.db.incomplete', 'copy.db.incomplete-journal']],
+])('where %s, the error says so, and nothing of it is left', async (_, happen, left) => {
+  const { file, url } = await databaseWithOnePlant()
+  for (const phase of ['copying', 'checking']) {
+    const folder = temporaryFolder()
+    const copy = path.join(folder, 'copy.db')
+    const other = connect(file)
+    // The copy waits until it has happened.
+    if (phase === 'copying') other.exec('BEGIN EXCLUSIVE')
+    let reports = 0
+    const onProgress = (progress: BackupProgress) => {
+      if (progress.phase === phase) reports++
+      if (reports !== (phase === 'copying' ? 2 : 1)) return
+      writeFileSync(`${copy}.incomplete-journal`, '')
+      happen(`${copy}.incomplete`)
+      other.close()
+    }
+    await expect(backupDatabase(url, copy, { onProgress })).rejects.toThrow(
+      new DatabaseError(`${copy}.incomplete was removed or replaced while it was written: run the backup again`),
+    )
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual(left)
+  }
 })
 
 test('a missing folder is not created, since its disk may not be mounted', async () => {

@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { createSql, select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
@@ -18,10 +19,13 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
 /** Copies a database as it is at one moment. */
 export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
+  const run = async (connection: SqlDriverAdapter) => {
+    // SQLite would create one that nobody removes.
+    accessSync(draft)
+    await createSql(connection).execute('VACUUM INTO $1', draft)
+  }
   try {
-    await withConnection(file, (connection) => createSql(connection).execute('VACUUM INTO $1', draft), {
-      timeout: TIMEOUT,
-    })
+    await withConnection(file, run, { timeout: TIMEOUT })
   } catch (error) {
     // The database is only read, so what cannot be written is the copy.
     throw toDatabaseError(error, WRITE_FAILURE.test(errorCode(error)) ? copy : file)
