@@ -9,6 +9,7 @@ import { readSecret } from '../shared/secret.ts'
 import { createSql, type Sql, select } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
 import { connect } from './connection/connect.ts'
+import { checkTriggers } from './connection/connection-settings.ts'
 import { existingFile, explainUnavailable, faultOf, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createFileGuard, type FileGuard } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
@@ -163,6 +164,7 @@ function createClient(file: string, writer: Writer, reader: SqlDriverAdapter): S
 
   async function tryBoth(): Promise<void> {
     await select(connection, 'SELECT "seq" FROM "Plant" LIMIT 1')
+    await checkTriggers(reader, file)
     const begin = performance.now()
     const isEmpty = !failed && !(await looksUnwritable(file))
     const [header] = await select(reader, 'PRAGMA user_version')

@@ -69,15 +69,19 @@ test('a database is migrated while it is open, and stays usable', async () => {
   ])
 })
 
-test('a database without one of the triggers of its migrations is rejected', async () => {
+test('a database without one of the triggers of its migrations is rejected, and unavailable once it is open', async () => {
   const { file, url } = temporaryDatabase()
   await migrateDatabase(url)
+  const { whyUnavailable, close } = await openDatabase(url)
+  onTestFinished(close)
   for (const name of ['Plant_deleted', 'Plant_updated']) {
     const [trigger] = query(file, `SELECT sql FROM sqlite_schema WHERE name = '${name}'`) as { sql: string }[]
     runSql(file, `DROP TRIGGER "${name}"`)
     const sentence = `${file} lacks the trigger "${name}" of its migrations: restore a backup`
     await expect(openDatabase(url)).rejects.toThrow(new DatabaseError(sentence))
+    expect(await whyUnavailable()).toBe(`${sentence}.`)
     runSql(file, trigger?.sql ?? '')
+    expect(await whyUnavailable()).toBeUndefined()
   }
   await (await openDatabase(url)).close()
 })
