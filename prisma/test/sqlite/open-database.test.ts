@@ -9,6 +9,7 @@ import { connect as connectDriver } from '../../src/sqlite/connection/connect.ts
 import { checkSettings } from '../../src/sqlite/connection/connection-settings.ts'
 import { startProcess, withProcess } from '../../src/sqlite/process/start-process.ts'
 import { openNewClient } from '../helpers/open-client.ts'
+import { run } from '../helpers/run.ts'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, prisma } = await openNewClient()
@@ -99,6 +100,23 @@ test('an operation that is late fails with those behind it, not those before it,
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
   const again = () => run('executeScript', ['SELECT 1']).then(() => 'runs', String)
   await expect.poll(again, { timeout: 10_000 }).toBe('runs')
+})
+
+test('a process whose parent is killed during a statement ends without a word, and without writing the log back', async () => {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  const program = new URL('../../src/sqlite/process/start-process.ts', import.meta.url)
+  const count = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3000000) SELECT count(*) FROM c'
+  const script = `
+    const started = (await import('${program}')).startProcess()
+    await started.run('open', ['${file}'])
+    await started.run('executeScript', ['PRAGMA user_version = 1'])
+    started.run('executeScript', ['${count}'])
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), 50)`
+  // Its end is that of the process, which has the same standard error.
+  const args = ['--conditions=@plant-store/source', '--input-type=module', '--eval', script]
+  expect(await run(process.execPath, args)).toMatchObject({ stdout: '', stderr: '' })
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0)
 })
 
 test.skipIf(process.platform === 'win32')(

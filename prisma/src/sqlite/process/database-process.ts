@@ -114,7 +114,8 @@ async function respond({ id, name, args }: Request): Promise<void> {
     (result = null) => ({ id, result }),
     (error) => ({ id, error: toPlainError(error) }),
   )
-  process.send?.(outcome)
+  // Where nobody reads it any more, an error without a listener would end the process by itself.
+  process.send?.(outcome, undefined, undefined, () => {})
 }
 
 // A terminal and systemd send these to every process; the process that started this one decides.
