@@ -30,6 +30,31 @@ async function start(cwd: string, env: NodeJS.ProcessEnv, use: (output: string) 
   return program.output()
 }
 
+/** The scripts that a page names and that only check or generate. */
+const CHECKING = ['lint', 'unused', 'typecheck', 'format', 'generate', 'sbom', 'prisma -- validate']
+/** Those that other tests run. */
+const TESTED = ['setup', 'dev', 'studio', 'plant-store', 'deploy', 'pack', 'pack-client', 'release']
+/** `audit` asks the registry, `changeset` the user, and `bench` takes long. */
+const UNTESTED = ['audit', 'changeset', 'bench']
+
+test('a test runs every script that a page names', async () => {
+  const { stdout } = await run('git', [
+    'grep',
+    '--only-matching',
+    '-hE',
+    'npm run (--silent )?[a-z][a-z-]*',
+    '--',
+    '*.md',
+  ])
+  const named = new Set(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ').at(-1)),
+  )
+  expect([...named].sort()).toEqual([...CHECKING, ...TESTED, ...UNTESTED].map((script) => script.split(' ')[0]).sort())
+})
+
 /** The machines of newcomers, with the versions of Node.js and npm as the runtimes name them. */
 describe.each([
   ['Node.js 18', 'node-18', 'npm-10'],
@@ -66,6 +91,11 @@ describe.each([
   test.skipIf(!machine)('npm test checks the code and runs the tests', async () => {
     const { stdout } = await run('npm', ['test', '--', 'contract/test/errors.test.ts'], { cwd: clone, env })
     expect(stdout).toMatch(/Tests .*\d+ passed/)
+  })
+
+  test.skipIf(!machine).each(CHECKING)('npm run %s finds nothing and changes nothing', async (script) => {
+    await run('npm', ['run', ...script.split(' ')], { cwd: clone, env })
+    expect((await run('git', ['status', '--porcelain'], { cwd: clone })).stdout).toBe('')
   })
 
   test.skipIf(!machine)('set-up does nothing twice, and does again what a change has made stale', async () => {
