@@ -63,7 +63,7 @@ export interface MigrateOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Why storage fails; `unavailable`: the server of the database does not respond, or rejects this one. */
+/** Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or cannot be started. */
 export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
 
 /** Why storage fails. */
