@@ -1,9 +1,11 @@
 /** A server under more load than it can handle, and under attack. */
 import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { runSql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type ServerProcess, startWithToken, startWithTokens } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -86,6 +88,35 @@ test.runIf(isLong)(
     expect(await server.end()).toBe(0)
   },
 )
+
+test('comparing and listing what accounts have stored takes no more memory than there is room for', {
+  timeout: 60_000,
+}, async () => {
+  const readers = Array.from({ length: isLong ? 100 : 40 }, (_, index) => `reader ${index}`)
+  const environment = { ADMIN_PORT: '0', NODE_OPTIONS: '--max-old-space-size=80' }
+  const { server, tokens } = await startWithTokens(folder, 'stored', ['writer', ...readers], environment)
+  const store = (account: string, count: number, name: string) => `
+    INSERT INTO "Plant" ("account", "id", "name")
+    WITH RECURSIVE plants(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM plants WHERE id < ${count})
+    SELECT '${account}', id, ${name} FROM plants`
+  // A plant of 500 control characters is 3 kB of JSON.
+  const stored = [store('writer', 200, `printf('%.1000000c', 'x')`)]
+  for (const account of readers) stored.push(store(account, 512, `replace(printf('%.500c', 'x'), 'x', char(1))`))
+  await runSql(`file:${path.join(folder, 'stored.db')}`, stored.join(';'))
+
+  const [writer = '', ...others] = tokens
+  const clients = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
+  const conflicts = clients.map((client, index) => client.send(createPlant(writer, 1 + (index % 200), 'y')))
+  expect((await Promise.all(conflicts)).filter(({ status }) => status !== 400)).toEqual([])
+  for (const { socket } of clients) socket.destroy()
+
+  const listed = await Promise.all(others.map((token) => namesOf(server, token)))
+  expect(listed.filter((names) => names.length !== 512 || names.some((name) => name !== '\u0001'.repeat(500)))).toEqual(
+    [],
+  )
+  expect(await readMetric(server, 'plant_store_response_memory_bytes')).toBe(0)
+  expect(await server.end()).toBe(0)
+})
 
 // The first 24 seconds, in which lists that nobody reads fill the memory, are slow: they must be a small part of it.
 const SOAK = isLong ? 180_000 : 2_000
