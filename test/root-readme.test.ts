@@ -78,13 +78,16 @@ test.runIf(isLong)(
 )
 
 test('every script that a page names exists, and every link to a file leads to one', () => {
-  const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+  const scriptsOf = (folder: string) =>
+    JSON.parse(readFileSync(path.join(root, folder, 'package.json'), 'utf8')).scripts
   const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
   expect(pages.length).toBeGreaterThan(10)
   for (const page of pages) {
     const text = readFileSync(root + page, 'utf8')
-    for (const [, name = ''] of text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)) {
-      expect(scripts, page).toHaveProperty([name])
+    for (const [, folder = '', name = ''] of text.matchAll(
+      /npm (?:run|--prefix (\S+))(?: run| --silent)* ([a-z][\w:-]*)/g,
+    )) {
+      expect(scriptsOf(folder), page).toHaveProperty([name])
     }
     for (const [, link = ''] of text.replace(/^```.*?^```/gms, '').matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)) {
       expect(existsSync(path.join(root, path.dirname(page), link)), `${page} points to ${link}`).toBe(true)
