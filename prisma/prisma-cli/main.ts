@@ -1,14 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import {
-  createSchemaEngine,
-  type Datamodel,
-  type DevDiagnosticInput,
-  type SchemaEngine,
-} from '../src/migration/schema-engine.ts'
 import { isPostgresqlUrl } from '../src/postgresql/connection/server-address.ts'
 import { argumentUrl, type EngineDatabase } from './engine.ts'
+import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'
 
 interface Request {
   id: number

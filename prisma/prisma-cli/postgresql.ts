@@ -75,7 +75,7 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
     adapterName: connection.adapterName,
     connect: async () => connection,
     connectToShadowDb: () =>
-      createShadowDatabase(address).catch((error: unknown) => {
+      createShadowDatabase(address, connection.getConnectionInfo?.().schemaName).catch((error: unknown) => {
         engineDatabase.reason = error
         throw error
       }),
@@ -105,10 +105,12 @@ async function connect(address: ServerAddress): Promise<SqlDriverAdapter> {
   const { adapter, connections, close } = await createSingleConnection(address)
   const restoreChars = readCharColumns(connections)
   const queryRaw = adapter.queryRaw.bind(adapter)
+  const [row] = await select(adapter, 'SELECT current_schema() AS name')
   return Object.assign(adapter, {
     queryRaw: (query: SqlQuery) => queryRaw(query).then(restoreChars).catch(noMigrationsYet),
     // Sent whole: the adapter splits a script at every semicolon.
     executeScript: async (sql: string) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] })),
+    getConnectionInfo: () => ({ schemaName: String(row?.['name']), supportsRelationJoins: false }),
     dispose: close,
   })
 }
@@ -149,8 +151,9 @@ const NOT_ALLOWED = '42501'
  * Disposing of the connection drops the database.
  *
  * @param address a database on the same server, from which it can be created
+ * @param schema the one in which this user creates tables
  */
-async function createShadowDatabase(address: ServerAddress): Promise<SqlDriverAdapter> {
+async function createShadowDatabase(address: ServerAddress, schema = 'public'): Promise<SqlDriverAdapter> {
   // As Prisma's own engine names it.
   const name = `prisma_migrate_shadow_db_${randomUUID()}`
   try {
@@ -158,7 +161,9 @@ async function createShadowDatabase(address: ServerAddress): Promise<SqlDriverAd
   } catch (error) {
     throw prismaError('P3014', explainShadow(error, address), error)
   }
-  const connection = await connect({ ...address, database: name })
+  const shadow = { ...address, database: name }
+  await execute(shadow, `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`)
+  const connection = await connect(shadow)
   const { dispose } = connection
   const drop = () => execute(address, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
   return Object.assign(connection, { dispose: () => dispose().finally(drop) })

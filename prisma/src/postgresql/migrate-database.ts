@@ -1,14 +1,14 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
-import { applyMigrations } from '../migration/apply-migrations.ts'
 import {
+  applyMigrations,
   type Migration,
   migrationsFolders,
   pendingMigrations,
   readMigrations,
   rejectPending,
-} from '../migration/migrations.ts'
+} from '../shared/migrations.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createSingleConnection, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
@@ -21,7 +21,7 @@ const MIGRATION_LOCK = 'pg_advisory_xact_lock(72707369)'
 
 /** What PostgreSQL 15 and newer let only the owner of a database do. */
 const RIGHTS =
-  '. This user must be the owner of the database (ALTER DATABASE ... OWNER TO), or have the right to create tables (GRANT CREATE ON SCHEMA public TO), and own the tables that exist'
+  '. This user must be the owner of the database (ALTER DATABASE ... OWNER TO), or have the right to create tables (GRANT CREATE ON SCHEMA ... TO), and own the tables that exist'
 
 /** Migrates a PostgreSQL database, and creates it if it does not exist and this user may. */
 export async function migrateDatabase(
@@ -96,11 +96,9 @@ async function migrate(adapter: SqlDriverAdapter, database: string, migrations: 
   const { connection, commit, end } = await beginTransaction(adapter)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
-    // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
-    await pendingMigrations(connection, database, migrations)
-    const applied = await applyMigrations(connection, migrations).catch(({ message, cause }: Error) => {
-      const rights = sqlState(cause) === '42501' ? RIGHTS : ''
-      throw new DatabaseError(`${database} was not migrated and is unchanged: ${message}${rights}`, { cause })
+    const applied = await applyMigrations(connection, database, migrations).catch((error: DatabaseError) => {
+      if (sqlState(error.cause) === '42501') throw new DatabaseError(error.message + RIGHTS, { cause: error.cause })
+      throw error
     })
     await commit()
     return applied

@@ -1,4 +1,4 @@
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 
 /** A transaction as a connection of its own. */
 export interface OpenTransaction {
@@ -9,23 +9,17 @@ export interface OpenTransaction {
   end(): Promise<void>
 }
 
-/** Begins a transaction in which the schema engine can work: its locks end with it. */
+/** Begins a transaction. */
 export async function beginTransaction(adapter: SqlDriverAdapter): Promise<OpenTransaction> {
   const transaction = await adapter.startTransaction('READ COMMITTED')
   const { provider, adapterName } = adapter
-  // The engine locks the session, which a pooler would share with others.
-  const lockTransaction = ({ sql, ...query }: SqlQuery) => ({
-    ...query,
-    sql: sql.replace(/\bpg_advisory_lock\(/g, 'pg_advisory_xact_lock('),
-  })
-  const executeRaw = (query: SqlQuery) => transaction.executeRaw(lockTransaction(query))
-  const executeScript = async (sql: string) => void (await executeRaw({ sql, args: [], argTypes: [] }))
+  const executeScript = async (sql: string) => void (await transaction.executeRaw({ sql, args: [], argTypes: [] }))
   return {
     connection: {
       provider,
       adapterName,
-      queryRaw: (query) => transaction.queryRaw(lockTransaction(query)),
-      executeRaw,
+      queryRaw: (query) => transaction.queryRaw(query),
+      executeRaw: (query) => transaction.executeRaw(query),
       executeScript,
       startTransaction: () => Promise.reject(new Error('A transaction is already open')),
       dispose: () => Promise.resolve(),

@@ -9,7 +9,7 @@ import {
   pendingMigrations,
   readMigrations,
   rejectPending,
-} from '../migration/migrations.ts'
+} from '../shared/migrations.ts'
 import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
 import { withConnection } from './connection/connect.ts'
 import { databaseFile } from './connection/database-file.ts'

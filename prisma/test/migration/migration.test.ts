@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,6 +10,7 @@ import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { checkMigrated, migrateDatabase } from '../../src/index.ts'
+import { migrationsFolders, readMigrations } from '../../src/shared/migrations.ts'
 import { engines, expectRejection, newPostgresqlDatabase, newRole, newSqliteDatabase } from '../helpers/engines.ts'
 import { packageFolder, run } from '../helpers/run.ts'
 
@@ -18,13 +20,10 @@ vi.setConfig({ testTimeout: 120_000 })
 const MIGRATE = `
   const { migrateDatabase } = await import('@plant-store/prisma')
   const result = await migrateDatabase(...process.argv.slice(1)).catch(({ name, message }) => ({ error: name + message }))
-  console.log(JSON.stringify({ ...result, loaded: 'PRISMA_WASM_PANIC_REGISTRY' in globalThis }))`
+  console.log(JSON.stringify(result))`
 
-/** Migrates in a process of its own. Returns also whether that loaded the schema engine, which sets a global. */
-async function migrateInProcess(
-  args: string[],
-  user = {},
-): Promise<{ applied: string[]; error?: string; loaded: boolean }> {
+/** Migrates in a process of its own. */
+async function migrateInProcess(args: string[], user = {}): Promise<{ applied: string[]; error?: string }> {
   const flags = ['--conditions=@plant-store/source', '--input-type=module', '--eval', MIGRATE]
   const { stdout, stderr } = await run(process.execPath, [...flags, ...args], user)
   expect(stderr).toBe('')
@@ -37,15 +36,39 @@ async function migrateInProcesses(...args: string[]): Promise<string[][]> {
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
 
+/** Every migration that has landed. It is never edited or renamed: databases have it. A change is a new one, on both engines. */
+const LANDED = {
+  '20261121230000_initial': {
+    sqlite: '2525d797e9ebbe128f6d2bcfc586350cefc27281770d838762d324d291a622f9',
+    postgresql: '87e7e79d8a80782a0d8539dc03506fe62c50ff9dad5edd019128aa6294f56a59',
+  },
+}
+
+test.each(['sqlite', 'postgresql'] as const)('the migrations of %s are those that have landed', async (engine) => {
+  const migrations = await readMigrations(migrationsFolders[engine])
+  const checksums = migrations.map((each) => [each.name, createHash('sha256').update(each.script).digest('hex')])
+  expect(checksums).toEqual(Object.entries(LANDED).map(([name, checksum]) => [name, checksum[engine]]))
+})
+
 describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   const withPots = (columns: string) =>
     migrationsWith({ '90000101000000_pots': `CREATE TABLE "Pot" (${columns});` }, engine)
 
   const POTS = 'size INTEGER'
-  const INTERRUPT = `UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name <> '90000101000000_pots'`
+  const update = (change: string) => `UPDATE _prisma_migrations SET ${change} WHERE migration_name LIKE '%_initial'`
+  const INTERRUPT = update('finished_at = NULL')
+  const RENAME = update(`migration_name = '20261121041609_initial'`)
+  const EDIT = update(`checksum = 'other'`)
   test.each<[what: string, change: string, message: RegExp, columns?: string]>([
     ['of a newer version', '', /written by a newer version, which added the migration 90000101000000_pots: start/],
-    ['with another text', '', /migrated with a different version of 90000101000000_pots: restore/, 'height TEXT'],
+    ['with another text', '', /migrated with another text of 90000101000000_pots, .*: restore/, 'height TEXT'],
+    [
+      'of an earlier commit',
+      RENAME,
+      /older version that was never released, with .*20261121041609_initial.*: start/,
+      POTS,
+    ],
+    ['of an earlier text', EDIT, /migrated with another text of \d+_initial, .*, or point .* at a new database/, POTS],
     ['that is half migrated', INTERRUPT, /incomplete because the migration \d+_initial was interrupted: restore/, POTS],
   ])('a database %s is rejected', async (_what, change, message, columns) => {
     const database = await newDatabase()
@@ -136,7 +159,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(created.filter((names) => names.length > 0)).toHaveLength(1)
     expect(await query(url, 'SELECT migration_name FROM _prisma_migrations')).toHaveLength(created.flat().length)
     expect((await migrateInProcesses(url, withPots('size INTEGER'))).flat()).toEqual(['90000101000000_pots'])
-    expect(await migrateInProcess([url, withPots('size INTEGER')])).toEqual({ applied: [], loaded: false })
+    expect(await migrateInProcess([url, withPots('size INTEGER')])).toEqual({ applied: [] })
     if (engine !== 'sqlite') return
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
     if (process.platform !== 'win32') expect((statSync(name).mode & 0o777).toString(8)).toBe('600')

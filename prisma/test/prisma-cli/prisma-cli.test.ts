@@ -12,6 +12,7 @@ import { commandLines, copyPackage, type Finished, prismaCommand, run, runPrisma
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
 
+const OWN_SCHEMA = `CREATE SCHEMA shop; CREATE TABLE public.customers AS SELECT 'Ada' AS name`
 /** Those that wait for the lock on migrations. */
 const WAITING = `
   SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`
@@ -45,6 +46,15 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await migrateDatabase(url)).toEqual({ applied: [] })
     expect(await status()).toEqual([0, expect.stringContaining('Database schema is up to date!')])
     await expectToWork(url)
+  })
+
+  test('migrate status and deploy accept what a server has migrated', async () => {
+    const { url } = await newDatabase()
+    await migrateDatabase(url)
+    const migrated = { code: 0, stdout: expect.stringContaining('Database schema is up to date!') }
+    expect(await runPrisma(['migrate', 'status'], url)).toMatchObject(migrated)
+    const deployed = { code: 0, stdout: expect.stringContaining('No pending migrations to apply') }
+    expect(await runPrisma(['migrate', 'deploy'], url)).toMatchObject(deployed)
   })
 
   test('migrate deploy notes a migration that fails, until it is resolved', async () => {
@@ -100,6 +110,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
       const cwd = copyPackage()
       appendFileSync(path.join(cwd, schema), '\nmodel Pot {\n  id Int @id\n  size Int\n}\n')
       const before = readdirSync(path.join(cwd, migrations))
+      await migrateDatabase(url)
 
       const first = await runDev(url, cwd)
       expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('Your database is now in sync') })
@@ -180,6 +191,20 @@ test('what PostgreSQL does not allow, and a pooler, which would keep locks, get 
   await createEmpty()
   const stderr = expect.stringContaining('cannot go through a pooler: name')
   expect(await runPrisma(['migrate', 'status'], `${url}?pgbouncer=true`)).toMatchObject({ code: 1, stderr })
+})
+
+test('in a schema of its own, migrate works next to the tables of another application', async () => {
+  const { url, createEmpty } = await newPostgresqlDatabase()
+  await createEmpty()
+  const { as } = await newRole('shopkeeper', 'CREATEDB')
+  await runSql(url, OWN_SCHEMA)
+  await runSql(url, 'ALTER ROLE shopkeeper SET search_path = shop; GRANT ALL ON SCHEMA shop TO shopkeeper')
+  for (const args of [['migrate', 'deploy'], ['migrate', 'reset', '--force'], ['migrate', 'status'], DIFF]) {
+    expect(await runPrisma(args, as(url)), args.join(' ')).toMatchObject({ code: 0 })
+  }
+  expect(await migrateDatabase(as(url))).toEqual({ applied: [] })
+  expect(await query(url, 'SELECT * FROM public.customers')).toEqual([{ name: 'Ada' }])
+  await expectToWork(as(url))
 })
 
 test('migrate reset drops functions and types, but not extensions and who may use the schema', async () => {

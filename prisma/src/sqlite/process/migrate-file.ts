@@ -1,7 +1,6 @@
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
-import { applyMigrations } from '../../migration/apply-migrations.ts'
-import { type Migration, pendingMigrations } from '../../migration/migrations.ts'
+import { applyMigrations, type Migration } from '../../shared/migrations.ts'
 import { select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
 import { retryWhileBusy } from '../connection/retry-while-busy.ts'
@@ -29,11 +28,7 @@ export function migrateFile({ file, migrations }: MigrationTarget): Promise<stri
     // Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them.
     await execute('PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL')
     await execute('BEGIN IMMEDIATE')
-    // A newer version may have been faster. Where another process of this version was, the engine finds nothing pending.
-    await pendingMigrations(connection, file, migrations)
-    const applied = await applyMigrations(connection, migrations).catch((error: Error) => {
-      throw new DatabaseError(`${file} was not migrated and is unchanged: ${error.message}`, { cause: error.cause })
-    })
+    const applied = await applyMigrations(connection, file, migrations)
     await rejectBroken(connection, file)
     await execute('COMMIT')
     return applied
