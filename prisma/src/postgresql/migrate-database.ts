@@ -1,4 +1,3 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
 import {
@@ -10,7 +9,7 @@ import {
   rejectPending,
 } from '../shared/migrations.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
-import { createSingleConnection, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
+import { createSingleConnection, type Pool, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -39,8 +38,8 @@ export async function migrateDatabase(
     })
     if (pending.length === 0) return { applied: [] }
     onPending?.(pending.map(({ name }) => name))
-    const { adapter, close } = await createSingleConnection(address, { signal })
-    return { applied: await migrate(adapter, describeDatabase(address), migrations).finally(close) }
+    const pool = await createSingleConnection(address, { signal })
+    return { applied: await migrate(pool, describeDatabase(address), migrations).finally(pool.close) }
   } catch (error) {
     signal?.throwIfAborted()
     throw toDatabaseError(error, describeDatabase(address))
@@ -68,13 +67,18 @@ export async function createDatabase(address: ServerAddress, signal?: AbortSigna
   const name = `"${address.database.replaceAll('"', '""')}"`
   // Unlike other templates, this one allows any encoding.
   const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
-  const options = { timeout: QUERY_TIMEOUT, signal }
-  await execute({ ...address, database: MAINTENANCE_DATABASE }, create, options).catch((cause) => {
+  const server = { ...address, database: MAINTENANCE_DATABASE }
+  const { connections, close } = await createSingleConnection(server, { timeout: QUERY_TIMEOUT, signal })
+  try {
+    await connections.query(create)
+  } catch (cause) {
     // Another process was faster.
     if (/^(42P04|23505)$/.test(sqlState(cause))) return
     const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
     throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
-  })
+  } finally {
+    await close()
+  }
 }
 
 /** Runs a statement on a connection of its own. */
@@ -92,8 +96,8 @@ async function findPending(address: ServerAddress, migrations: Migrations, signa
 }
 
 /** Applies the pending migrations in one transaction, one process after the other. */
-async function migrate(adapter: SqlDriverAdapter, database: string, migrations: Migrations): Promise<string[]> {
-  const { connection, commit, end } = await beginTransaction(adapter)
+async function migrate(pool: Pool, database: string, migrations: Migrations): Promise<string[]> {
+  const { connection, commit, end } = await beginTransaction(pool)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
     const applied = await applyMigrations(connection, database, migrations).catch((error: DatabaseError) => {

@@ -5,11 +5,12 @@ import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { readSecret } from '../shared/secret.ts'
 import type { Sql } from '../shared/sql.ts'
 import { createTokens } from '../shared/tokens.ts'
-import { isTemporary, retryWhileUnavailable, toDatabaseError } from './connection/errors.ts'
+import { isTemporary, retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
-import { checkPromises, createReadiness } from './connection/promises.ts'
+import { checkPromises, checkSchema, createReadiness } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { dialect, onPrimary, plantStatements } from './statements.ts'
+import { connectPrisma, type PostgresqlRetry } from './prisma-client.ts'
+import { dialect, plantStatements } from './statements.ts'
 
 const SELECT_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM "Token") AND NOT EXISTS (SELECT 1 FROM "Plant")'
 
@@ -35,7 +36,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const pool = await createPool(address)
   try {
     await retryWhileUnavailable(() => checkPromises(pool.connections, name), options.signal)
-    return createDatabase(pool, options)
+    return createDatabase(pool, createRetry(pool, name, options))
   } catch (error) {
     await pool.close()
     options.signal?.throwIfAborted()
@@ -43,19 +44,18 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   }
 }
 
-function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: OpenOptions): Database {
-  const retry = <Result>(run: () => Promise<Result>) => retryWhile(isTemporary, run, { patience, onRetry })
+function createDatabase(pool: Pool, retry: PostgresqlRetry): Database {
   const { sql } = pool
   let prisma: Promise<PrismaClient> | undefined
   const loadPrisma = () => {
-    prisma ??= createPrisma(pool)
+    prisma ??= connectPrisma(pool, retry)
     return prisma
   }
   return {
     engine: 'postgresql',
-    plants: createPlants(plantStatements, onPrimary(sql), retry),
+    plants: createPlants(plantStatements, sql, retry),
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-    secret: (name) => retry(() => readSecret(sql, name)),
+    secret: (name) => retry(() => readSecret(sql, dialect, name)),
     isEmpty: async () => (await retry(() => sql.query<[boolean]>(SELECT_EMPTY)))[0]?.[0] === true,
     ...createReadiness(pool.connections),
     state: () => readState(sql),
@@ -64,10 +64,29 @@ function createDatabase(pool: Pool, { patience = REQUEST_PATIENCE, onRetry }: Op
   }
 }
 
-async function createPrisma({ adapter }: Pool): Promise<PrismaClient> {
-  const { PrismaClient } = await import('../generated/postgresql/client.ts')
-  const { provider, adapterName } = adapter
-  return new PrismaClient({ adapter: { provider, adapterName, connect: async () => adapter } })
+/**
+ * Creates what runs each operation of requests and of Prisma Client: again while it fails for a moment. An error of SQL is a mistake of this version, unless what the migrations created was taken away meanwhile.
+ */
+export function createRetry(
+  { connections }: Pool,
+  database: string,
+  { patience = REQUEST_PATIENCE, onRetry }: OpenOptions,
+): PostgresqlRetry {
+  return async (run, mayRepeat = () => true) => {
+    try {
+      const isRepeatable = (error: unknown) => isTemporary(error) && mayRepeat()
+      return await retryWhile(isRepeatable, run, { patience, onRetry })
+    } catch (error) {
+      const state = sqlState(error)
+      if (state === 'NOT_DURABLE') throw toDatabaseError(error, database)
+      if (/^(3F|42)/.test(state)) {
+        await checkSchema(connections).catch((cause) => {
+          throw toDatabaseError(cause, database)
+        })
+      }
+      throw error
+    }
+  }
 }
 
 /** Reads what an operator watches of a PostgreSQL database. */

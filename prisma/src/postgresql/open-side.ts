@@ -1,9 +1,8 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import type { CopyDialect, Side } from '../shared/copy-tables.ts'
 import { createSql } from '../shared/sql.ts'
 import { retryWhileUnavailable } from './connection/errors.ts'
-import { createSingleConnection } from './connection/pool.ts'
-import { standbyError } from './connection/promises.ts'
+import { createSingleConnection, type Pool } from './connection/pool.ts'
+import { ON_PRIMARY } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { beginTransaction, type OpenTransaction } from './transaction.ts'
 
@@ -24,9 +23,9 @@ const copyDialect: CopyDialect = {
 /** Opens a PostgreSQL database to copy from or to. */
 export async function openSide(url: string, _role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
   const address = readServerAddress(url)
-  const { adapter, close } = await createSingleConnection(address, { signal })
-  const begun = retryWhileUnavailable(() => begin(adapter), signal)
-  const { connection, commit, end } = await begun.catch((error) => close().then(() => Promise.reject(error)))
+  const pool = await createSingleConnection(address, { signal })
+  const begun = retryWhileUnavailable(() => begin(pool), signal)
+  const { connection, commit, end } = await begun.catch((error) => pool.close().then(() => Promise.reject(error)))
   return {
     name: describeDatabase(address),
     dialect: copyDialect,
@@ -36,13 +35,12 @@ export async function openSide(url: string, _role: 'source' | 'target', signal?:
       await connection.executeScript('ANALYZE "Plant"')
       await commit()
     },
-    close: () => end().finally(close),
+    close: () => end().finally(pool.close),
   }
 }
 
 /** Begins a transaction, on a server that has all that was acknowledged. */
-async function begin(adapter: SqlDriverAdapter): Promise<OpenTransaction> {
-  const [row] = await createSql(adapter).query<[boolean]>('SELECT pg_is_in_recovery()')
-  if (row?.[0]) throw standbyError()
-  return beginTransaction(adapter)
+async function begin(pool: Pool): Promise<OpenTransaction> {
+  await pool.connections.query(`SELECT WHERE ${ON_PRIMARY}`)
+  return beginTransaction(pool)
 }

@@ -1,8 +1,9 @@
 import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, MAX_STATES, type PlantStatements } from '../shared/plants.ts'
-import type { Dialect, Sql, SqlValue } from '../shared/sql.ts'
-import { standbyError } from './connection/promises.ts'
+import type { Dialect } from '../shared/sql.ts'
+import { DURABLY } from './connection/promises.ts'
 
 export const dialect: Dialect = {
+  durably: DURABLY,
   texts: 'SELECT value FROM json_array_elements_text($1::json)',
   readTime: (column) => `round(date_part('epoch', ${column}) * 1000)`,
 }
@@ -28,30 +29,28 @@ const joinJson = (maxBytes: string | number) => `
   CASE WHEN count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}
     THEN string_agg("json", ',' ORDER BY "seq") END`
 
-/** Selects on the primary, see {@link onPrimary}. */
-const SELECT = 'SELECT pg_is_in_recovery(),'
-
 export const plantStatements: PlantStatements = {
-  insertOne: `${INSERT} VALUES ($1, $2, $3, $4) ${UNLESS_STORED}`,
+  insertOne: `${INSERT} SELECT $1, $2, $3, $4 WHERE ${DURABLY} ${UNLESS_STORED}`,
   // As `json`, each plant would be parsed again for each of its columns.
   insertMany: `${INSERT}
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position
+    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
+    WHERE ${DURABLY} ORDER BY position
     ${UNLESS_STORED}`,
 
   compareStored: `
-    ${SELECT} (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
+    SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
                FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position`,
 
   selectPiece: `
-    ${SELECT} "json", coalesce("last", 0), (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL
+    SELECT "json", coalesce("last", 0), (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL
     FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
           FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2')} LIMIT $4) AS "plants") AS "piece"`,
 
   // The row of the empty account counts what has changed in all of them.
   selectStates: `
-    ${SELECT}
+    SELECT
       coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."name", '')), 0)::bigint,
       coalesce("newest"."seq", 0), ${dialect.readTime('"newest"."createdAt"')},
       (SELECT true FROM "Plant" WHERE ("account", "seq") = ("known"."name", "known"."last")
@@ -68,21 +67,4 @@ export const plantStatements: PlantStatements = {
       FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES)} AS "json" ${plantsAfter('"known"."name"', '"known"."last"')}
             LIMIT ${MAX_NEWS_PLANTS + 1}) AS "plants") AS "new"
     ORDER BY position`,
-}
-
-/**
- * Rejects the results of a standby, which may be older than what was acknowledged: a pooler may lead a connection to one at
- * any time. The first column of a query says whether it is one.
- */
-export function onPrimary({ execute, query }: Sql): Sql {
-  return {
-    execute,
-    async query<Row extends readonly SqlValue[]>(statement: string, ...values: SqlValue[]) {
-      const rows = await query<[isStandby: boolean, ...Row]>(statement, ...values)
-      return rows.map(([isStandby, ...row]) => {
-        if (isStandby) throw standbyError()
-        return row as unknown as Row
-      })
-    },
-  }
 }

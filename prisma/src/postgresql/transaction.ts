@@ -1,19 +1,30 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { IsolationLevel, SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { isSilent } from './connection/errors.ts'
+import type { Pool } from './connection/pool.ts'
+import { DURABLY, ON_PRIMARY } from './connection/promises.ts'
 
 /** A transaction as a connection of its own. */
 export interface OpenTransaction {
   /** Scripts are sent whole: the adapter splits them at every semicolon. */
   readonly connection: SqlDriverAdapter
+  /** Commits on the primary and durably, or fails. */
   commit(): Promise<void>
-  /** Undoes what is not committed. The connection may be lost. */
+  /** Ends it, and undoes what is not committed. The connection may be lost. */
   end(): Promise<void>
 }
 
-/** Begins a transaction. */
-export async function beginTransaction(adapter: SqlDriverAdapter): Promise<OpenTransaction> {
-  const transaction = await adapter.startTransaction('READ COMMITTED')
+// Sent together: PostgreSQL applies changed settings only before it reads what follows.
+const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
+
+/** Begins a transaction on one of the connections of a pool. */
+export async function beginTransaction(
+  { adapter, disconnect }: Pool,
+  isolationLevel: IsolationLevel = 'READ COMMITTED',
+): Promise<OpenTransaction> {
+  const transaction = await adapter.startTransaction(isolationLevel)
   const { provider, adapterName } = adapter
   const executeScript = async (sql: string) => void (await transaction.executeRaw({ sql, args: [], argTypes: [] }))
+  let isOpen = true
   return {
     connection: {
       provider,
@@ -24,11 +35,13 @@ export async function beginTransaction(adapter: SqlDriverAdapter): Promise<OpenT
       startTransaction: () => Promise.reject(new Error('A transaction is already open')),
       dispose: () => Promise.resolve(),
     },
-    commit: () => executeScript('COMMIT'),
-    // After a commit, PostgreSQL has nothing to undo, and says so only in its log.
-    end: () =>
-      executeScript('ROLLBACK')
-        .catch(() => {})
-        .then(() => transaction.rollback()),
+    async commit() {
+      await executeScript(COMMIT)
+      isOpen = false
+    },
+    async end() {
+      if (isOpen) await executeScript('ROLLBACK').catch((error) => isSilent(error) && disconnect())
+      await transaction.rollback()
+    },
   }
 }

@@ -19,6 +19,8 @@ export interface Sql {
 
 /** How the SQL of an engine differs. */
 export interface Dialect {
+  /** A condition that makes a write fail where it would not be durable. */
+  readonly durably: string
   /** Selects the texts of a JSON array, the first parameter. */
   readonly texts: string
   /** Reads the time of a column, in milliseconds since 1970; NULL if it is not one. */

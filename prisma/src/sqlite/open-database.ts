@@ -47,7 +47,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       engine: 'sqlite',
       plants: createPlants(plantStatements, sql, retry),
       tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-      secret: (name) => retry(() => readSecret(sql, name)),
+      secret: (name) => retry(() => readSecret(sql, dialect, name)),
 
       async isEmpty() {
         const [row] = await sql.query<[number]>(SELECT_ANY)

@@ -5,6 +5,8 @@ import type { Dialect } from '../shared/sql.ts'
 export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
 
 export const dialect: Dialect = {
+  // The settings of the connection are.
+  durably: 'true',
   texts: 'SELECT value FROM json_each($1)',
   // Prisma writes text with a time zone. By hand, a time may also be a number or `CURRENT_TIMESTAMP`.
   readTime: (column) =>

@@ -1,4 +1,5 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
+import { randomUUID } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -10,6 +11,7 @@ import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/ne
 
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
 const PATIENCE = 9_500
+const TOKEN = { account: 'alice', scopes: ['read'], label: null, expiresAt: null }
 const PLANT = { account: 'alice', id: '1', name: 'Ficus', tag: null }
 const READ_ONLY = /is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off/
 vi.setConfig({ testTimeout: 60_000 })
@@ -24,7 +26,8 @@ beforeAll(async () => {
   postgresql = await startPostgresql()
   network = await startFaultyNetwork(postgresql.port)
   await migrateDatabase(postgresql.url('template'))
-  await runSql(postgresql.url('template'), 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC')
+  const rights = 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT UPDATE ON "Token" TO PUBLIC'
+  await runSql(postgresql.url('template'), rights)
   await administrate('CREATE ROLE changing LOGIN')
 })
 afterAll(async () => {
@@ -59,13 +62,6 @@ type Case = readonly [sql: string, reason: RegExp, fix: string]
 
 /** Requests succeed, and what they have stored may be lost or out of order. */
 const BROKEN: Case[] = [
-  ...['fsync', 'full_page_writes'].map(
-    (name): Case => [
-      `ALTER SYSTEM SET ${name} = off`,
-      new RegExp(`has ${name} = off, so that a power failure loses plants that were acknowledged: set it to on`),
-      `ALTER SYSTEM RESET ${name}`,
-    ],
-  ),
   [
     'ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order"',
     /lacks the trigger "Plant_order" on "Plant", or it is disabled: run ALTER TABLE "Plant" ENABLE TRIGGER ALL/,
@@ -84,6 +80,11 @@ const BROKEN: Case[] = [
     'CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION kept()',
   ],
   [
+    'ALTER TABLE "Token" SET UNLOGGED',
+    /has the unlogged table "Token", which a crash empties: run ALTER TABLE "Token" SET LOGGED/,
+    'ALTER TABLE "Token" SET LOGGED',
+  ],
+  [
     'ALTER SEQUENCE "Plant_seq_seq" CACHE 10',
     /does not number plants one after the other: run ALTER SEQUENCE "Plant_seq_seq" INCREMENT 1 CACHE 1/,
     'ALTER SEQUENCE "Plant_seq_seq" CACHE 1',
@@ -92,20 +93,25 @@ const BROKEN: Case[] = [
 
 /** Requests of the role `changing` fail, in new connections at least. */
 const TAKEN: Case[] = [
-  // Connections with the new default lose commits, so no write may use them.
-  ...['SYSTEM', 'DATABASE current', 'ROLE changing'].map(
-    (scope): Case => [
-      `ALTER ${scope} SET synchronous_commit = off`,
-      /has synchronous_commit = off, so that a power failure loses plants that were acknowledged: set it to on/,
-      `ALTER ${scope} RESET synchronous_commit`,
-    ],
-  ),
+  ...[
+    'SYSTEM SET fsync',
+    'SYSTEM SET full_page_writes',
+    'SYSTEM SET synchronous_commit',
+    'DATABASE current SET synchronous_commit',
+    'ROLE changing SET synchronous_commit',
+  ].map((setting): Case => {
+    const reason = `has ${setting.replace(/.* /, '')} = off, so that a power failure loses plants .*: set it to on`
+    return [`ALTER ${setting} = off`, new RegExp(reason), `ALTER ${setting.replace('SET', 'RESET')}`]
+  }),
   [
     'ALTER DATABASE current SET default_transaction_read_only = on',
     READ_ONLY,
     'ALTER DATABASE current RESET default_transaction_read_only',
   ],
-  ...['SELECT ON "Plant"', 'SELECT ON "Token"', 'SELECT ON "Edits"', 'SELECT ON "Secret"', 'INSERT ON "Plant"'].map(
+  ...[
+    ...['SELECT ON "Plant"', 'SELECT ON "Token"', 'SELECT ON "Edits"', 'SELECT ON "Secret"'],
+    ...['INSERT ON "Plant"', 'INSERT ON "Token"', 'UPDATE ON "Token"', 'INSERT ON "Secret"'],
+  ].map(
     (right): Case => [
       `REVOKE ${right} FROM PUBLIC`,
       /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/,
@@ -158,6 +164,8 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     () => opened.plants.list('alice'),
     () => opened.tokens.find('hash'),
     () => opened.secret('cursor'),
+    () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() }),
+    () => opened.tokens.revoke('token'),
   ]
   try {
     expect(await opened.whyUnavailable()).toBe(undefined)
@@ -180,6 +188,23 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   await opened.close()
   expect(await start(url)).toBe('no error')
 })
+
+test.each(['42601', '42703', '42P01'])(
+  'an SQL mistake %s is not called unavailable, as a retry does not help',
+  async (code) => {
+    const opened = await openDatabase(as('changing'))
+    await runSql(
+      postgresql.url(database.slice(1, -1)),
+      `CREATE FUNCTION mistake() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'nmae' USING ERRCODE = '${code}'; END $$;
+     CREATE TRIGGER mistake BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION mistake()`,
+    )
+    const error = await opened.plants.insert([PLANT]).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code })
+    expect(opened.failure(error)).toBe(undefined)
+    expect(await opened.whyUnavailable()).toBe(undefined)
+    await opened.close()
+  },
+)
 
 test('a transaction that has locked a table is named, also to a role without further rights, until it ends', async () => {
   const opened = await openDatabase(as('changing'))
@@ -254,7 +279,7 @@ describe.concurrent('a startup waits about 10 s for', () => {
 })
 
 test('a startup survives connections that are lost in each of its steps', async () => {
-  for (const text of ['pg_tables', 'pg_is_in_recovery', 'full_page_writes', 'INSERT INTO']) {
+  for (const text of ['pg_tables', 'full_page_writes', 'INSERT INTO']) {
     const cut = network.cutOnce('during', text)
     expect(await start(url), text).toBe('no error')
     await cut

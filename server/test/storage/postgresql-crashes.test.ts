@@ -1,6 +1,6 @@
 /**
  * A plant whose request got a 200 is stored once, no list is stale, and requests succeed again without a restart: while
- * PostgreSQL is killed, after a failover and a full disk.
+ * PostgreSQL is killed, where it loses commits, after a failover and a full disk.
  */
 import { chownSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -10,6 +10,7 @@ import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { expectUnavailable, type Load, PATIENCE, readiness, startLoad } from '../helpers/storage/load.ts'
 
@@ -77,6 +78,88 @@ test('PostgreSQL killed or stopped again and again under two servers: no list is
     await load.stop()
   }
   await load.expectConsistent()
+})
+
+const RELOAD = 'SELECT pg_reload_conf()'
+const RECONNECT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'plants'`
+
+test('durability switched off under a server and one behind a pooler: both reject writes, and nothing stored is lost', async () => {
+  const postgresql = await startCluster({ settings: { wal_writer_delay: '10s' } })
+  const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+  await using server = await startTestServer({ databaseUrl: postgresql.url('plants'), adminPort: 0 })
+  const pooler = hasPgbouncer ? await startPgbouncer(postgresql.port) : postgresql.url('').slice(0, -1)
+  await using pooled = await startTestServer({ databaseUrl: `${pooler}/plants?pgbouncer=true`, adminPort: 0 })
+  const { id } = await server.createToken()
+  const load = startLoad(server, pooled)
+  try {
+    for (const [setting, apply] of [
+      ['SYSTEM SET synchronous_commit', RELOAD],
+      ['SYSTEM SET fsync', RELOAD],
+      ['ROLE postgres SET synchronous_commit', RECONNECT],
+      ['DATABASE plants SET synchronous_commit', RECONNECT],
+    ] as const) {
+      await load.progress()
+      await administrate(`ALTER ${setting} = off`)
+      await administrate(apply)
+      const reason = new RegExp(`^503 The database has ${setting.replace(/.* /, '')} = off, .*: set it to on`)
+      for (const each of [server, pooled]) await expect.poll(() => readiness(each), PATIENCE).toMatch(reason)
+      await load.rejection()
+      const stored = load.stored()
+      await load.rejection()
+      expect(load.stored()).toBe(stored)
+      await expect(server.revoke(id)).rejects.toThrow(/ = off, so that a power failure loses/)
+      expect((await pooled.call('/plants', { token: server.token })).status).toBe(200)
+
+      await postgresql.stop('SIGQUIT')
+      await postgresql.start()
+      await administrate(`ALTER ${setting.replace('SET', 'RESET')}`)
+      await administrate(apply)
+    }
+    await load.progress()
+  } finally {
+    await load.stop()
+  }
+  for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
+  await load.expectConsistent()
+  expect(await server.revoke(id)).toMatchObject({ revokedAt: expect.any(Date) })
+})
+
+test('a plant that another program has stored without waiting for the disk is on it once a client gets a 200', async () => {
+  const postgresql = await startCluster({ settings: { wal_writer_delay: '10s' } })
+  await using server = await startTestServer({ databaseUrl: postgresql.url('plants') })
+  const insert = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Ficus'), ('alice', '2', 'Hoya')`
+  await runSql(postgresql.url('plants'), `SET synchronous_commit = off; ${insert}`)
+  const responses = [await server.post('{"id":1,"name":"Ficus"}')]
+  await postgresql.stop('SIGQUIT')
+  await postgresql.start()
+  // Several ids are another statement.
+  await runSql(postgresql.url('plants'), `SET synchronous_commit = off; DELETE FROM "Plant"; ${insert}`)
+  const bodies = ['{"id":1,"name":"Ficus"}', '{"id":2,"name":"Hoya"}']
+  responses.push(...(await Promise.all(bodies.map((body) => server.post(body)))))
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+  await postgresql.stop('SIGQUIT')
+  await postgresql.start()
+  expect(await query(postgresql.url('plants'), 'SELECT "name" FROM "Plant"')).toHaveLength(2)
+})
+
+test('a reload between an insert and its commit does not make the commit lose it', async () => {
+  const postgresql = await startCluster({ settings: { wal_writer_delay: '10s' } })
+  const url = postgresql.url('plants')
+  await using server = await startTestServer({ databaseUrl: url })
+  await runSql(
+    url,
+    `CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NEW; END';
+     CREATE TRIGGER sleep BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION sleep()`,
+  )
+  const response = server.post('{"id":1,"name":"Ficus"}')
+  const SLEEPING = `SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'`
+  await expect.poll(async () => (await query(url, SLEEPING)).length, { interval: 10 }).toBe(1)
+  await runSql(url, 'ALTER SYSTEM SET synchronous_commit = off')
+  await runSql(url, RELOAD)
+  const isStored = (await response).status === 200
+  await postgresql.stop('SIGQUIT')
+  await postgresql.start()
+  expect(await query(url, 'SELECT FROM "Plant"')).toHaveLength(isStored ? 1 : 0)
 })
 
 test('a failover to a standby: nothing acknowledged is lost, writes wait for the new primary', async () => {

@@ -14,21 +14,38 @@ export const hasPgbouncer = existsSync(PROGRAM)
 requireInCi('PgBouncer', hasPgbouncer)
 if (!hasPgbouncer) console.log('PgBouncer is not tested: it is not installed (apt-get install pgbouncer)')
 
+/** With two connections to the database `plants` of the PostgreSQL on this machine. */
+const CONFIGURATION = `
+[databases]
+plants = host=10.0.0.20 user=postgres
+[pgbouncer]
+listen_addr = 10.0.0.20
+listen_port = 6432
+pool_mode = transaction
+auth_type = any
+default_pool_size = 2
+server_login_retry = 1`
+
 /**
- * Starts PgBouncer in transaction mode, with two connections to the database `plants` of the PostgreSQL on a port, until the
- * test ends. Returns the beginning of its URL.
+ * Starts PgBouncer until the test ends, and returns the beginning of its URL.
+ *
+ * @param port that of PostgreSQL
+ * @param configuration for the addresses of the guide
+ * @param users its `userlist.txt`
  */
-export async function startPgbouncer(port: number): Promise<string> {
+export async function startPgbouncer(port: number, configuration = CONFIGURATION, users = ''): Promise<string> {
   const folder = temporaryFolder()
   chmodSync(folder, 0o755)
   const ownPort = await freePort()
   const file = path.join(folder, 'pgbouncer.ini')
-  const listen = `listen_addr = 127.0.0.1\nlisten_port = ${ownPort}\nunix_socket_dir =\nauth_type = any`
-  writeFileSync(
-    file,
-    `[databases]\nplants = host=127.0.0.1 port=${port} user=postgres
-     [pgbouncer]\n${listen}\npool_mode = transaction\ndefault_pool_size = 2`.replaceAll(/^ +/gm, ''),
-  )
+  const list = path.join(folder, 'userlist.txt')
+  writeFileSync(list, users)
+  const local = configuration
+    .replace('host=10.0.0.20', `host=127.0.0.1 port=${port}`)
+    .replace('10.0.0.20', '127.0.0.1\nunix_socket_dir =')
+    .replace('6432', String(ownPort))
+    .replace('/etc/pgbouncer/userlist.txt', list)
+  writeFileSync(file, local)
   const program = await startProgram([PROGRAM, file], /process up/, postgresqlUser)
   onTestFinished(() => void program.stop('SIGKILL'))
   return `postgresql://postgres@127.0.0.1:${ownPort}`

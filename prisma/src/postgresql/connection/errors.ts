@@ -3,7 +3,10 @@ import { DatabaseError, errorCode, errorKind, errorReason, temporaryFailure } fr
 import { retryWhile } from '../../shared/retry.ts'
 import { describeDatabase, readServerAddress } from './server-address.ts'
 
-/** Errors without a SQLSTATE: codes of Node.js, then messages of the driver and of PgBouncer (pg 8.23, PgBouncer 1.18). */
+/**
+ * Errors without a SQLSTATE of their own: codes of Node.js, then messages of the driver, of PgBouncer (pg 8.23, PgBouncer
+ * 1.18) and of our conditions.
+ */
 const STATES: readonly (readonly [error: RegExp, state: string])[] = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'UNKNOWN_HOST'],
   [/^(ECONNREFUSED|ENOENT)$/, 'CLOSED_PORT'],
@@ -15,6 +18,8 @@ const STATES: readonly (readonly [error: RegExp, state: string])[] = [
   [/^SASL: /, '28P01'],
   [/unsupported startup parameter/, '42P05'],
   [/^(no such database|bouncer config error)/, '3D000'],
+  [/The server is a standby/, '25006'],
+  [/\b(fsync|full_page_writes|synchronous_commit) = off\b/, 'NOT_DURABLE'],
 ]
 
 /**
@@ -24,8 +29,8 @@ const STATES: readonly (readonly [error: RegExp, state: string])[] = [
 const SOON = /^(40001|40P01|55P03|57014|53300|0A000)$/
 /** A server that stops, starts, or was demoted, and a connection that it has ended. */
 const LATER = /^(57P0[1-5]|25P0[34]|08\w{3}|25006|NETWORK|CLOSED_PORT|UNKNOWN_HOST)$/
-/** What an operator has to fix: a password, a certificate, a right, a table that was dropped, a full or damaged disk. */
-const UNTIL_FIXED = /^((26|28|3D|3F|42|53)\w{3}|58030|XX00[12]|TLS)$/
+/** What an operator has to fix: a password, a certificate, a right, a setting, a full or damaged disk. */
+const UNTIL_FIXED = /^((26|28|3D|53)\w{3}|42501|42P05|58030|XX00[12]|TLS|NOT_DURABLE)$/
 
 const FAULTS: readonly (readonly [state: RegExp, fault: StorageFault])[] = [
   [/^(40001|40P01|55P03|57014)$/, 'locked'],
@@ -47,6 +52,7 @@ const SENTENCES: readonly (readonly [state: RegExp, sentence: string])[] = [
     /^(3F|42)/,
     'lacks what a migration created ($): run "plant-store migrate", rename it back, correct the search_path of this user, or restore a backup',
   ],
+  [/^NOT_DURABLE$/, 'has $, so that a power failure loses plants that were acknowledged: set it to on'],
   [/^25006$/, 'is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off'],
   [/^53300$/, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL'],
   [/^53100$/, 'cannot be written because the disk is full: free some space and retry'],
@@ -87,6 +93,11 @@ function causeOf(error: unknown): { port?: unknown; reason?: unknown } {
   return (error as { cause?: object }).cause ?? {}
 }
 
+/** Returns whether this process gave a statement up: nothing came back. */
+export function isSilent(error: unknown): boolean {
+  return errorReason(error) === 'Query read timeout'
+}
+
 /** Returns whether repeating a statement may help soon. A statement that was lost on the way may have been committed. */
 export function isTemporary(error: unknown): boolean {
   const state = sqlState(error)
@@ -118,7 +129,8 @@ export function toDatabaseError(error: unknown, database: string): DatabaseError
   if (error instanceof DatabaseError) return error
   const state = sqlState(error)
   const [, sentence = ''] = SENTENCES.find(([pattern]) => pattern.test(state)) ?? []
-  const reason = String(causeOf(error).reason ?? errorReason(error))
+  const text = String(causeOf(error).reason ?? errorReason(error))
+  const reason = state === 'NOT_DURABLE' ? text.replace(/^.*?(\w+ = off).*$/, '$1') : text
   return new DatabaseError(`${database} ${sentence.replace('$', () => reason)}`, { cause: error })
 }
 

@@ -1,15 +1,16 @@
 import { Socket } from 'node:net'
 import { userInfo } from 'node:os'
 import { PrismaPg } from '@prisma/adapter-pg'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 import type { ConnectionCounts } from '../../database.ts'
 import type { Sql, SqlValue } from '../../shared/sql.ts'
 import { findPassword, readTlsOptions } from './credentials.ts'
-import { rejectUnsuitable } from './promises.ts'
-import { describeDatabase, type ServerAddress } from './server-address.ts'
+import { isSilent } from './errors.ts'
+import { DURABLY, ON_PRIMARY } from './promises.ts'
+import type { ServerAddress } from './server-address.ts'
 
-/** How long connecting, checking a new connection, or waiting for a free one may take, in milliseconds. */
+/** How long connecting, or waiting for a free connection, may take, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000
 /** After this time this process gives a statement up, in milliseconds: the network is silent. */
 export const QUERY_TIMEOUT = 12_000
@@ -38,9 +39,14 @@ export interface Pool {
   readonly connections: pg.Pool
   /** All of them, as Prisma's driver adapter. */
   readonly adapter: SqlDriverAdapter
-  /** All of them, past the adapter, which takes a tenth of the CPU time of listing plants. */
+  /**
+   * All of them, past the adapter, which takes a tenth of the CPU time of listing plants. Reads are on the primary, and a
+   * write has to say that it is durable.
+   */
   readonly sql: Sql
   counts(): ConnectionCounts
+  /** Breaks all connections, without asking the server. */
+  disconnect(): void
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
@@ -58,7 +64,6 @@ export async function createPool(address: ServerAddress): Promise<Pool> {
     max: address.connectionLimit,
     idleTimeoutMillis: IDLE_TIMEOUT,
     query_timeout: QUERY_TIMEOUT,
-    onConnect: (client: pg.ClientBase) => rejectUnsuitable(client, describeDatabase(address), CONNECT_TIMEOUT),
     ...(isDirect && SESSION),
   }
   return open(address, config, isDirect)
@@ -84,12 +89,7 @@ export async function createSingleConnection(
   return { ...pool, close }
 }
 
-/** Connections that can also be closed without asking the server. */
-interface OpenPool extends Pool {
-  disconnect(): void
-}
-
-async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false): Promise<OpenPool> {
+async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false): Promise<Pool> {
   const user = address.user ?? process.env['PGUSER'] ?? userName()
   const sockets = new Set<Socket>()
   const connections = new pg.Pool({
@@ -112,7 +112,8 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
     },
     ...config,
   })
-  const naming = namesStatements ? { statementNameGenerator: nameStatement } : {}
+  const nameOf = namesStatements ? createNames() : () => undefined
+  const naming = { statementNameGenerator: nameOf as (query: SqlQuery) => string }
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
   const adapter = await new PrismaPg(connections, naming).connect()
   const disconnect = () => {
@@ -120,12 +121,12 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   }
   // Where one connection is silent, each of the others would take as long to show it.
   connections.on('release', (error: unknown) => {
-    if (error instanceof Error && error.message === 'Query read timeout') disconnect()
+    if (isSilent(error)) disconnect()
   })
   return {
     connections,
     adapter,
-    sql: createDirectSql(connections, namesStatements),
+    sql: createDirectSql(connections, nameOf),
     disconnect,
 
     counts() {
@@ -142,13 +143,27 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   }
 }
 
-function createDirectSql(connections: pg.Pool, namesStatements: boolean): Sql {
-  const run = (sql: string, values: SqlValue[]) =>
-    connections.query({ ...(namesStatements && { name: nameStatement({ sql }) }), text: sql, values, rowMode: 'array' })
-  return {
-    execute: async (sql, ...values) => (await run(sql, values)).rowCount ?? 0,
-    query: async <Row>(sql: string, ...values: SqlValue[]) => (await run(sql, values)).rows as Row[],
+function createDirectSql(connections: pg.Pool, nameOf: NameOf): Sql {
+  const texts = new Map<string, string>()
+  const run = (sql: string, args: SqlValue[], check: (sql: string) => string) => {
+    const text = texts.get(sql) ?? check(sql)
+    texts.set(sql, text)
+    return connections.query({ name: nameOf({ sql: text, args }), text, values: args, rowMode: 'array' })
   }
+  return {
+    execute: async (sql, ...args) => (await run(sql, args, checkDurable)).rowCount ?? 0,
+    query: async <Row>(sql: string, ...args: SqlValue[]) => (await run(sql, args, onPrimary)).rows as Row[],
+  }
+}
+
+/** Returns a SELECT that fails on a standby. */
+export function onPrimary(sql: string): string {
+  return `SELECT * FROM (${sql}\n) AS "result" WHERE ${ON_PRIMARY}`
+}
+
+function checkDurable(sql: string): string {
+  if (sql.includes(DURABLY)) return sql
+  throw new Error('A write in SQL must have the condition DURABLY: add it, or use Prisma Client')
 }
 
 /** Returns the name of the operating system's user; empty where a container runs as a user without one. */
@@ -160,11 +175,19 @@ function userName(): string {
   }
 }
 
-const names = new Map<string, string>()
+type NameOf = (query: Pick<SqlQuery, 'sql' | 'args'>) => string | undefined
 
-/** Names a statement, so that PostgreSQL parses and plans it once a connection, at half the cost. */
-function nameStatement({ sql }: { sql: string }): string {
-  const name = names.get(sql) ?? `plant-store-${names.size}`
-  names.set(sql, name)
-  return name
+/** So many statements get a name: Prisma Client writes another one for each length of a list. */
+const MAX_NAMES = 100
+
+/** Names statements, so that PostgreSQL parses and plans each once a connection, at half the cost. */
+function createNames(): NameOf {
+  const names = new Map<string, string>()
+  return ({ sql, args }) => {
+    const name = names.get(sql)
+    // A script, which has no parameters, can only be sent without a name.
+    if (name !== undefined || args.length === 0 || names.size === MAX_NAMES) return name
+    names.set(sql, `plant-store-${names.size}`)
+    return names.get(sql)
+  }
 }

@@ -1,29 +1,58 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClientBase, Pool } from 'pg'
+import type { Pool } from 'pg'
 import type { Database } from '../../database.ts'
 import { DatabaseError } from '../../database-error.ts'
 import { sqlState, toDatabaseError, toTemporaryFailure } from './errors.ts'
+
+/**
+ * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
+ * standby. A cast that fails is how plain SQL raises an error with a text of its own.
+ */
+export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
+
+/** The first setting that loses commits, such as `fsync = off`; otherwise the value of `synchronous_commit`. */
+const DURABILITY = `
+  CASE 'off'
+    WHEN current_setting('fsync') THEN 'fsync = off'
+    WHEN current_setting('full_page_writes') THEN 'full_page_writes = off'
+    WHEN current_setting('synchronous_commit') THEN 'synchronous_commit = off'
+    ELSE current_setting('synchronous_commit')
+  END`
+/**
+ * Fails where commits are lost. The name of a setting that is off is not a value of `synchronous_commit`, so the error has
+ * it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one.
+ */
+const KEEPS_COMMITS = `(SELECT set_config('synchronous_commit', ${DURABILITY}, true)) <> ''`
+/**
+ * A condition of every write, whatever connection a pooler gives it: what commits survives a power failure. So does what a
+ * write finds stored already, whoever stored it: the commit of a message waits for all of the log before it.
+ */
+export const DURABLY = `${KEEPS_COMMITS} AND (SELECT pg_logical_emit_message(true, 'plant-store', '')) IS NOT NULL`
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
 const ORDER_LOCK = '482854661748'
 const TRIGGERS = ['Plant_deleted', 'Plant_order', 'Plant_truncated', 'Plant_updated_from', 'Plant_updated_to']
 
 /**
- * A statement that fails if a request would, and changes nothing: where a table or column is locked, missing or not allowed.
- * It takes the lock on the order of plants.
+ * Statements that fail if a request would, and change nothing: where a table or column is locked, missing or not allowed.
+ * An operation that does more to a table than these adds that here. The first one takes the lock on the order of plants.
  */
-const INSERT_NOTHING = `
+const CHANGE_NOTHING = `
   INSERT INTO "Plant" ("account", "id", "name", "tag")
   SELECT "plant"."account", "plant"."id", "plant"."name", "plant"."tag"
   FROM "Plant" AS "plant", "Token" AS "token", "Edits" AS "edits", "Secret" AS "secret"
   WHERE false AND ROW("plant"."seq", "token"."id", "token"."hash", "token"."account", "token"."scopes", "token"."label",
     "token"."createdAt", "token"."expiresAt", "token"."revokedAt", "edits"."account", "edits"."count", "secret"."name",
-    "secret"."value") IS NULL`
+    "secret"."value") IS NULL
+  ON CONFLICT ("account", "id") DO NOTHING;
+  INSERT INTO "Token" SELECT * FROM "Token" WHERE false;
+  UPDATE "Token" SET "revokedAt" = NULL WHERE false;
+  INSERT INTO "Secret" SELECT * FROM "Secret" WHERE false`
 
 /** One transaction, also through a pooler, which has no time limits of a session. PostgreSQL shows the halves of the lock. */
-const INSERT_IN_ORDER = `
+const CHANGE_IN_ORDER = `
   SET LOCAL lock_timeout = '2s';
-  ${INSERT_NOTHING};
+  ${CHANGE_NOTHING};
   SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
     AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}`
 
@@ -47,27 +76,36 @@ const SELECT_BLOCKER = `
     WHERE datname = current_database() AND waitstart < clock_timestamp() - interval '500 ms')
   LIMIT 1`
 
-/** Follows a setting that is off. */
-const LOSES_COMMITS = 'so that a power failure loses plants that were acknowledged: set it to on'
-
 /** What has to be: an expression of SQL, its value, and what to say otherwise, where `$` is what it is. */
-const PROMISES: readonly (readonly [sql: string, expected: RegExp, sentence: string])[] = [
-  ...['fsync', 'full_page_writes', 'synchronous_commit'].map(
-    (name) => [`current_setting('${name}')`, /^(?!off)/, `has ${name} = off, ${LOSES_COMMITS}`] as const,
-  ),
+type Promises = readonly (readonly [sql: string, expected: RegExp, sentence: string])[]
+
+const SERVER: Promises = [
+  [KEEPS_COMMITS, /^true$/, ''],
+  // The oldest version that PostgreSQL itself still maintains.
+  [`current_setting('server_version')`, /^(1[4-9]|[2-9]\d)/, 'runs PostgreSQL $: upgrade to 14 or newer'],
+]
+const SETTINGS: Promises = [
+  ...SERVER,
   [`current_setting('server_encoding')`, /^UTF8$/, 'has the encoding $, which lacks characters: create one with UTF8'],
   [
     `current_setting('transaction_isolation')`,
     /^read committed$/,
     'has default_transaction_isolation = $: set it to read committed',
   ],
-  // The oldest version that PostgreSQL itself still maintains.
-  [`current_setting('server_version')`, /^(1[4-9]|[2-9]\d)/, 'runs PostgreSQL $: upgrade to 14 or newer'],
+]
+const PROMISES: Promises = [
+  ...SETTINGS,
   [
     `(SELECT min(name) FROM unnest('{${TRIGGERS}}'::text[]) AS name WHERE NOT EXISTS (SELECT FROM pg_trigger
       WHERE tgrelid = '"Plant"'::regclass AND tgname = name AND NOT tgisinternal AND tgenabled IN ('O', 'A')))`,
     /^null$/,
     'lacks the trigger "$" on "Plant", or it is disabled: run ALTER TABLE "Plant" ENABLE TRIGGER ALL, or restore a backup',
+  ],
+  [
+    `(SELECT min(relname) FROM pg_class WHERE relpersistence <> 'p'
+      AND oid IN (SELECT quote_ident(name)::regclass FROM unnest('{Plant,Token,Secret,Edits}'::text[]) AS name))`,
+    /^null$/,
+    'has the unlogged table "$", which a crash empties: run ALTER TABLE "$" SET LOGGED',
   ],
   [
     `(SELECT seqcache = 1 AND seqincrement = 1 FROM pg_sequence
@@ -76,24 +114,35 @@ const PROMISES: readonly (readonly [sql: string, expected: RegExp, sentence: str
     'does not number plants one after the other: run ALTER SEQUENCE "Plant_seq_seq" INCREMENT 1 CACHE 1',
   ],
 ]
-const SELECT_PROMISES = `SELECT ${PROMISES.map(([sql], index) => `${sql} AS "${index}"`)}`
-const SELECT_SUITABILITY = `SELECT pg_is_in_recovery(), current_setting('synchronous_commit') = 'off'`
 
-/** SQLSTATEs lock_not_available and read_only_sql_transaction. */
-const [LOCK_TIMEOUT, READ_ONLY] = ['55P03', '25006']
+/** SQLSTATE lock_not_available. */
+const LOCK_TIMEOUT = '55P03'
 
 /** After how long a probe asks what blocks it, how long that may take, and the probe in all, in milliseconds. */
 const [BLOCKED, BLOCKER_TIMEOUT, PROBE_TIMEOUT] = [1_500, 500, 2_500]
 
 /**
+ * Fails where what the migrations created is locked, missing, or not allowed to this user. A transaction of one round trip.
+ *
+ * @throws the engine's error
+ */
+export async function checkSchema(connections: Pool): Promise<void> {
+  await connections.query(CHANGE_IN_ORDER)
+}
+
+/**
  * Checks that a database keeps what the plant store promises: what is committed survives a power failure, texts are stored
- * as they are, and plants become visible in the order of their numbers.
+ * as they are, plants become visible in the order of their numbers, and this user may do what requests need.
  *
  * @param database names it in messages
- * @throws {DatabaseError} if a setting or the schema breaks a promise
+ * @throws {DatabaseError} if a setting or the schema breaks a promise; the engine's error if commits would be lost, or a
+ *   right or a table is missing
  */
 export async function checkPromises(connections: Pool, database: string): Promise<void> {
-  const reason = (await whyNotKept(connections)) ?? (await whyNotInOrder(connections).catch(ignoreLock))
+  reject(database, (await whyNotKept(connections)) ?? (await whyNotInOrder(connections).catch(ignoreLock)))
+}
+
+function reject(database: string, reason: string | undefined): void {
   if (reason !== undefined) throw new DatabaseError(`${database} ${reason}`)
 }
 
@@ -103,45 +152,25 @@ function ignoreLock(error: unknown): undefined {
 }
 
 /** Explains which setting or part of the schema breaks a promise; undefined: none. Both may change at any time. */
-async function whyNotKept(connections: Pool): Promise<string | undefined> {
-  const { rows } = await connections.query({ text: SELECT_PROMISES, rowMode: 'array' })
+async function whyNotKept(connections: Pool, promises = PROMISES): Promise<string | undefined> {
+  const text = `SELECT ${promises.map(([sql], index) => `${sql} AS "${index}"`)}`
+  const { rows } = await connections.query({ text, rowMode: 'array' })
   const values: string[] = rows[0]?.map(String) ?? []
-  const index = PROMISES.findIndex(([, expected], position) => !expected.test(values[position] ?? ''))
-  return PROMISES[index]?.[2].replace('$', () => values[index] ?? '')
+  const index = promises.findIndex(([, expected], position) => !expected.test(values[position] ?? ''))
+  return promises[index]?.[2].replaceAll('$', () => values[index] ?? '')
 }
 
 /** Explains why plants are not in order: engines that only speak PostgreSQL's protocol may lack its locks or triggers. */
 async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
-  const results = (await connections.query(INSERT_IN_ORDER)) as unknown as { rowCount: number }[]
+  const results = (await connections.query(CHANGE_IN_ORDER)) as unknown as { rowCount: number }[]
   if (results.at(-1)?.rowCount === 1) return undefined
   return 'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself'
 }
 
 /**
- * Rejects a new connection to a server that only follows the primary: it would return old data, and during a failover
- * the same address leads to one server after the other. Rejects one that loses commits, too: a new default of
- * `synchronous_commit` applies only to new connections.
- *
- * @param timeout how long the server may take to respond, in milliseconds
- * @throws {DatabaseError} if it loses commits
- */
-export async function rejectUnsuitable(client: ClientBase, database: string, timeout: number): Promise<void> {
-  const query = { text: SELECT_SUITABILITY, rowMode: 'array' as const, query_timeout: timeout }
-  const { rows } = await client.query<[isStandby: boolean, losesCommits: boolean]>(query)
-  const [isStandby, losesCommits] = rows[0] ?? []
-  if (isStandby) throw standbyError()
-  if (losesCommits) throw new DatabaseError(`${database} has synchronous_commit = off, ${LOSES_COMMITS}`)
-}
-
-/** Creates the error of a read on a standby, with the code of a write on one. */
-export function standbyError(): Error {
-  return Object.assign(new Error('The server is a standby'), { code: READ_ONLY, severity: 'FATAL' })
-}
-
-/**
  * Creates what knows whether requests would succeed now. The probe takes the lock on the order of plants, so it fails where
- * another transaction keeps it, and where the server is a standby. A full disk shows only in a real write, which is tried
- * after a request has failed for it.
+ * another transaction keeps it, and where the server is a standby. A full disk shows only in a real write, which is tried after a
+ * request has failed for it.
  */
 export function createReadiness(connections: Pool): Pick<Database, 'failure' | 'whyUnavailable'> {
   let hadNoRoom = false
