@@ -1,9 +1,10 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
 import { DatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runSql } from './helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { query, runSql } from './helpers/database/databases.ts'
+import { demandPasswords, type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
+import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
 import { startSlowNetwork } from './helpers/network/slow-network.ts'
 import { codeBlock, isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
@@ -91,6 +92,29 @@ describe('the role of the servers', () => {
     await expect(started).rejects.toThrow(DatabaseError)
     await expect(started).rejects.toThrow(/"empty".*(permission denied|does not allow this user)/)
   })
+})
+
+test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after PostgreSQL has crashed', async () => {
+  const own = await startPostgresql({ prepare: demandPasswords })
+  onTestFinished(() => own.remove())
+  const administrate = (sql: string) => runSql(own.url('postgres'), sql)
+  await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
+  await migrateDatabase(own.url('plants'))
+  await runSql(own.url('plants'), rights)
+  const configuration = codeBlock(guide, 'Connections', 0, 'ini')
+  const [, select = ''] = /; Its line: (.*)/.exec(configuration) ?? []
+  const [line] = await query<{ format: string }>(own.url('postgres'), select)
+  const url = await startPgbouncer(own.port, configuration, line?.format)
+  const databaseUrl = `${url.replace('postgres@', 'plant_store:secret@')}/plants?pgbouncer=true`
+  await using server = await startTestServer({ databaseUrl })
+  let id = 0
+  const create = async () => (await server.post(JSON.stringify({ id: ++id, name: 'Ficus' }))).status
+  expect(await create()).toBe(200)
+  await own.stop('SIGKILL')
+  expect(await create()).toBe(503)
+  await own.start()
+  // By default, 15 s later.
+  await expect.poll(create, { timeout: 10_000 }).toBe(200)
 })
 
 test('behind nginx, no request fails while servers are updated, killed and lost', {

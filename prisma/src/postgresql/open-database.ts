@@ -1,4 +1,4 @@
-import type { Database, DatabaseState, OpenOptions } from '../database.ts'
+import type { Database, DatabaseState, OpenOptions, Plants } from '../database.ts'
 import type { PrismaClient } from '../generated/postgresql/client.ts'
 import { createPlants } from '../shared/plants.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
@@ -29,14 +29,23 @@ const SELECT_STATE = `
     ), 0),
     (SELECT failed_count::float8 FROM pg_stat_archiver)`
 
+/** How long a request waits for the database in all, beyond its patience for retries, in milliseconds. */
+const GRACE = 300
+/** After how much longer its connection is given up, in milliseconds. */
+const SILENCE = 2_000
+/** How long a write waits after one that waited too long, in milliseconds. */
+const LATE_PATIENCE = 400
+
 /** Opens a PostgreSQL database. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const address = readServerAddress(url)
   const name = describeDatabase(address)
-  const pool = await createPool(address)
+  // PostgreSQL gives a lock up before this, and says so.
+  const timeout = Math.max(options.patience ?? 0, REQUEST_PATIENCE) + GRACE
+  const pool = await createPool(address, timeout + SILENCE)
   try {
     await retryWhileUnavailable(() => checkPromises(pool.connections, name), options.signal)
-    return createDatabase(pool, createRetry(pool, name, options))
+    return createDatabase(pool, createRetry(pool, name, timeout, options))
   } catch (error) {
     await pool.close()
     options.signal?.throwIfAborted()
@@ -51,9 +60,10 @@ function createDatabase(pool: Pool, retry: PostgresqlRetry): Database {
     prisma ??= connectPrisma(pool, retry)
     return prisma
   }
+  const plants = createPlants(plantStatements, sql, retry)
   return {
     engine: 'postgresql',
-    plants: createPlants(plantStatements, sql, retry),
+    plants: { ...plants, insert: failSoon(plants.insert) },
     tokens: createTokens({ loadPrisma, sql, dialect, retry }),
     secret: (name) => retry(() => readSecret(sql, dialect, name)),
     isEmpty: async () => (await retry(() => sql.query<[boolean]>(SELECT_EMPTY)))[0]?.[0] === true,
@@ -65,17 +75,21 @@ function createDatabase(pool: Pool, retry: PostgresqlRetry): Database {
 }
 
 /**
- * Creates what runs each operation of requests and of Prisma Client: again while it fails for a moment. An error of SQL is a mistake of this version, unless what the migrations created was taken away meanwhile.
+ * Creates what runs each operation of requests and of Prisma Client: again while it fails for a moment, until the time is
+ * up. An error of SQL is a mistake of this version, unless what the migrations created was taken away meanwhile.
+ *
+ * @param timeout how long an operation may take in all, in milliseconds
  */
 export function createRetry(
   { connections }: Pool,
   database: string,
+  timeout: number,
   { patience = REQUEST_PATIENCE, onRetry }: OpenOptions,
 ): PostgresqlRetry {
   return async (run, mayRepeat = () => true) => {
     try {
       const isRepeatable = (error: unknown) => isTemporary(error) && mayRepeat()
-      return await retryWhile(isRepeatable, run, { patience, onRetry })
+      return await within(timeout, retryWhile(isRepeatable, run, { patience, onRetry }))
     } catch (error) {
       const state = sqlState(error)
       if (state === 'NOT_DURABLE') throw toDatabaseError(error, database)
@@ -86,6 +100,44 @@ export function createRetry(
       }
       throw error
     }
+  }
+}
+
+/** Rejects where an operation takes longer than some milliseconds, by default with the driver's own error for that. */
+function within<Result>(
+  timeout: number,
+  running: Promise<Result>,
+  makeError: () => unknown = () => new Error('Query read timeout'),
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    // Where it was this process that was busy, the response is read first.
+    const timer = setTimeout(() => setImmediate(() => reject(makeError())), timeout)
+    running.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+/**
+ * Lets writes fail soon after one that has waited too long, as long as the next one waits too: those who wait for their turn
+ * have waited for both.
+ */
+function failSoon(insert: Plants['insert']): Plants['insert'] {
+  let failure: { readonly error: unknown } | undefined
+  let waiting = 0
+  return async (plants) => {
+    if (failure && waiting > 0) throw failure.error
+    waiting++
+    const begin = performance.now()
+    const inserting = insert(plants).finally(() => waiting--)
+    inserting.then(
+      () => {
+        failure = undefined
+      },
+      (error) => {
+        failure = performance.now() - begin > REQUEST_PATIENCE / 2 ? { error } : undefined
+      },
+    )
+    const late = failure
+    return late ? within(LATE_PATIENCE, inserting, () => late.error) : inserting
   }
 }
 

@@ -285,3 +285,22 @@ test('a startup survives connections that are lost in each of its steps', async 
     await cut
   }
 })
+
+test('a write waits two seconds for a lock, and those after it less while one of them waits', async () => {
+  const opened = await openDatabase(as('changing'))
+  const other = await openConnection(url)
+  await other.run(`BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES ('bob', '1', 'x')`)
+  const busy = expect.objectContaining({ fault: 'locked', retryAfter: 1 })
+  const insert = async () => {
+    const begin = performance.now()
+    expect(await opened.plants.insert([PLANT]).catch(opened.failure)).toEqual(busy)
+    return performance.now() - begin
+  }
+  expect(await insert()).toBeGreaterThan(1_900)
+  expect(await insert()).toBeLessThan(1_500)
+  expect(await insert()).toBeLessThan(1_500)
+  await other.run('ROLLBACK')
+  await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
+  await other.close()
+  await opened.close()
+})

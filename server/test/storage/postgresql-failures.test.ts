@@ -13,7 +13,7 @@ import { expectUnavailable, PATIENCE, readiness } from '../helpers/storage/load.
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 
 /** Longer than a request may take while PostgreSQL is silent, and less than a hang, in milliseconds. */
-const MAX_WAIT = 20_000
+const MAX_WAIT = 10_000
 const MOMENTS: Moment[] = ['before', 'during', 'after']
 const SETTINGS = { archive_mode: 'on', archive_command: 'false' }
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -107,21 +107,20 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   const begin = performance.now()
   const responses = [createPlant(1, undefined, silent), silent.call('/plants'), silent.call('/plants?limit=1')]
   await expect.poll(() => readiness(silent), PATIENCE).toMatch(/^503 The database does not respond/)
-  expect(performance.now() - begin).toBeLessThan(MAX_WAIT / 2)
   for (const response of responses) await expectRejected(await response, '5')
   expect(performance.now() - begin).toBeLessThan(MAX_WAIT)
   silence.resume()
   // The other idle connections are closed with the first one that was silent.
   const recovery = performance.now()
   await expectRecovery(1, silent)
-  expect(performance.now() - recovery).toBeLessThan(MAX_WAIT / 2)
+  expect(performance.now() - recovery).toBeLessThan(MAX_WAIT)
   expect(await (await silent.call('/plants')).json()).toEqual([{ name: 'plant 1' }])
   silence.stall()
   responses.push(createPlant(2, undefined, silent))
   const settled = Promise.allSettled(responses)
   const closing = performance.now()
   await silent.close()
-  expect(performance.now() - closing).toBeLessThan(MAX_WAIT / 4)
+  expect(performance.now() - closing).toBeLessThan(MAX_WAIT / 2)
   await settled
 })
 

@@ -12,7 +12,7 @@ import type { ServerAddress } from './server-address.ts'
 
 /** How long connecting, or waiting for a free connection, may take, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000
-/** After this time this process gives a statement up, in milliseconds: the network is silent. */
+/** After this time a startup gives a statement up, in milliseconds: the network is silent. */
 export const QUERY_TIMEOUT = 12_000
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 60_000
@@ -55,15 +55,16 @@ export interface Pool {
  * Creates the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
  * level READ COMMITTED: only that sees, after waiting for the lock on the order of plants, what was committed meanwhile.
  *
+ * @param timeout after how long a statement is given up, in milliseconds
  * @throws {DatabaseError} if a certificate cannot be read
  */
-export async function createPool(address: ServerAddress): Promise<Pool> {
+export async function createPool(address: ServerAddress, timeout: number): Promise<Pool> {
   // A pooler in transaction mode rejects what would be kept in a session.
   const isDirect = !address.pgbouncer
   const config = {
     max: address.connectionLimit,
     idleTimeoutMillis: IDLE_TIMEOUT,
-    query_timeout: QUERY_TIMEOUT,
+    query_timeout: timeout,
     ...(isDirect && SESSION),
   }
   return open(address, config, isDirect)
