@@ -278,12 +278,19 @@ describe.concurrent('a startup waits about 10 s for', () => {
   })
 })
 
-test('a startup survives connections that are lost in each of its steps', async () => {
+test('a startup and a probe survive connections that are lost in each of their steps', async () => {
   for (const text of ['pg_tables', 'full_page_writes', 'INSERT INTO']) {
     const cut = network.cutOnce('during', text)
     expect(await start(url), text).toBe('no error')
     await cut
   }
+  const opened = await openDatabase(url)
+  for (const text of ['full_page_writes', 'INSERT INTO']) {
+    const cut = network.cutOnce('during', text)
+    expect(await opened.whyUnavailable(), text).toBe(undefined)
+    await cut
+  }
+  await opened.close()
 })
 
 test('a write waits two seconds for a lock, and those after it less while one of them waits', async () => {

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Database } from '../../database.ts'
 import { DatabaseError } from '../../database-error.ts'
-import { sqlState, toDatabaseError, toTemporaryFailure } from './errors.ts'
+import { REQUEST_PATIENCE, retryWhile } from '../../shared/retry.ts'
+import { isTemporary, sqlState, toDatabaseError, toTemporaryFailure } from './errors.ts'
 
 /**
  * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
@@ -169,11 +170,13 @@ async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
 
 /**
  * Creates what knows whether requests would succeed now. The probe takes the lock on the order of plants, so it fails where
- * another transaction keeps it, and where the server is a standby. A full disk shows only in a real write, which is tried after a
+ * another transaction keeps it, and where the server is a standby. It retries as a request does, unless the last one failed:
+ * then only that the database is available again is news. A full disk shows only in a real write, which is tried after a
  * request has failed for it.
  */
 export function createReadiness(connections: Pool): Pick<Database, 'failure' | 'whyUnavailable'> {
   let hadNoRoom = false
+  let wasAvailable = true
 
   async function probe(): Promise<string | undefined> {
     const reason = (await whyNotKept(connections)) ?? (await whyNotInOrder(connections))
@@ -193,9 +196,12 @@ export function createReadiness(connections: Pool): Pick<Database, 'failure' | '
     async whyUnavailable() {
       const explain = (error: unknown) => `${toDatabaseError(error, 'the database').message.replace(/^t/, 'T')}.`
       const silence = sleep(PROBE_TIMEOUT, explain(new Error('Query read timeout')), { ref: false })
-      const probing = probe().catch(explain)
+      const patience = wasAvailable ? REQUEST_PATIENCE : 0
+      const probing = retryWhile(isTemporary, probe, { patience }).catch(explain)
       const isSlow = await Promise.race([probing.then(() => false), sleep(BLOCKED, true, { ref: false })])
-      return (isSlow && (await describeBlocker(connections))) || Promise.race([probing, silence])
+      const reason = (isSlow && (await describeBlocker(connections))) || (await Promise.race([probing, silence]))
+      wasAvailable = reason === undefined
+      return reason
     },
   }
 }
