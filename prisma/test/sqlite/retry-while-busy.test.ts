@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { migrationsFolders, readMigrations } from '../../src/migration/migrations.ts'
+import { migrationsFolders, readMigrations } from '../../src/shared/migrations.ts'
 import { retryWhileBusy } from '../../src/sqlite/connection/retry-while-busy.ts'
 import { migrateFile } from '../../src/sqlite/process/migrate-file.ts'
 
