@@ -10,6 +10,7 @@ import {
 } from '../shared/migrations.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createSingleConnection, type Pool, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
+import { checkServer, checkSettings } from './connection/promises.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -70,10 +71,13 @@ export async function createDatabase(address: ServerAddress, signal?: AbortSigna
   const server = { ...address, database: MAINTENANCE_DATABASE }
   const { connections, close } = await createSingleConnection(server, { timeout: QUERY_TIMEOUT, signal })
   try {
+    await checkServer(connections, describeDatabase(address))
     await connections.query(create)
   } catch (cause) {
+    const state = sqlState(cause)
     // Another process was faster.
-    if (/^(42P04|23505)$/.test(sqlState(cause))) return
+    if (/^(42P04|23505)$/.test(state)) return
+    if (cause instanceof DatabaseError || state === 'NOT_DURABLE') throw cause
     const reason = `does not exist, and this user cannot create it: run CREATE DATABASE ${name}`
     throw new DatabaseError(`${describeDatabase(address)} ${reason}`, { cause })
   } finally {
@@ -97,6 +101,8 @@ async function findPending(address: ServerAddress, migrations: Migrations, signa
 
 /** Applies the pending migrations in one transaction, one process after the other. */
 async function migrate(pool: Pool, database: string, migrations: Migrations): Promise<string[]> {
+  // A server would not start on what is created otherwise.
+  await checkSettings(pool.connections, database)
   const { connection, commit, end } = await beginTransaction(pool)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)

@@ -9,7 +9,7 @@ import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { checkMigrated, migrateDatabase } from '../../src/index.ts'
+import { checkMigrated, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { migrationsFolders, readMigrations } from '../../src/shared/migrations.ts'
 import { engines, expectRejection, newPostgresqlDatabase, newRole, newSqliteDatabase } from '../helpers/engines.ts'
 import { packageFolder, run } from '../helpers/run.ts'
@@ -324,5 +324,52 @@ describe('a PostgreSQL database', () => {
     await expect(migrateDatabase(role.as(url))).rejects.toThrow(
       new RegExp(`^${name} was not migrated and is unchanged: ${denied} .*$`),
     )
+  })
+
+  test('in a schema of its own is migrated and used next to the tables of another application', async () => {
+    const { url, createEmpty } = await newPostgresqlDatabase()
+    await createEmpty()
+    const { as } = await newRole('shopkeeper')
+    await runSql(
+      url,
+      `CREATE TABLE public.customers AS SELECT 'Ada' AS name; CREATE TABLE public."Token" (id INTEGER);
+       CREATE SCHEMA shop AUTHORIZATION shopkeeper; ALTER ROLE shopkeeper SET search_path = shop`,
+    )
+    await migrateDatabase(as(url))
+    const { plants, tokens, whyUnavailable, close } = await openDatabase(as(url))
+    expect(await plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])).toBe(1)
+    await tokens.create({ id: '1', hash: 'hash', account: 'alice', scopes: [], label: null, expiresAt: null })
+    expect(await tokens.revoke('1')).toMatchObject({ revokedAt: expect.any(Date) })
+    expect(await whyUnavailable()).toBe(undefined)
+    await close()
+    expect(await query(url, 'SELECT * FROM public.customers')).toEqual([{ name: 'Ada' }])
+  })
+
+  test.each([
+    ['LATIN1', ''],
+    ['SQL_ASCII', ''],
+    ['UTF8', 'default_transaction_isolation = serializable'],
+    ['UTF8', 'synchronous_commit = off'],
+  ])('with the encoding %s is not migrated if a server would not start on it %s', async (encoding, setting) => {
+    const database = await newPostgresqlDatabase()
+    const { pathname } = new URL(database.url)
+    const maintenance = database.url.replace(pathname, '/postgres')
+    const name = pathname.slice(1)
+    const options = `TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C' LOCALE_PROVIDER libc`
+    await runSql(maintenance, `CREATE DATABASE ${name} ${options}`)
+    if (setting) await runSql(maintenance, `ALTER DATABASE ${name} SET ${setting}`)
+    await expectRejection(
+      database,
+      setting ? new RegExp(`has ${setting}`) : /has the encoding .*: create one with UTF8/,
+    )
+  })
+
+  test('is not created by a user whose commits would be lost', async () => {
+    const database = await newPostgresqlDatabase()
+    const { as } = await newRole('careless', 'CREATEDB')
+    await runSql(database.url.replace(/[^/]*$/, 'postgres'), 'ALTER ROLE careless SET synchronous_commit = off')
+    const reason =
+      /has synchronous_commit = off, so that a power failure loses plants that were acknowledged: set it to on/
+    await expectRejection({ ...database, url: as(database.url) }, reason)
   })
 })

@@ -122,6 +122,16 @@ const LOCK_TIMEOUT = '55P03'
 /** After how long a probe asks what blocks it, how long that may take, and the probe in all, in milliseconds. */
 const [BLOCKED, BLOCKER_TIMEOUT, PROBE_TIMEOUT] = [1_500, 500, 2_500]
 
+/** Checks, as {@link checkPromises}, a server on which a database is to be created. */
+export async function checkServer(connections: Pool, database: string): Promise<void> {
+  reject(database, await whyNotKept(connections, SERVER))
+}
+
+/** Checks, as {@link checkPromises}, a database that has no tables yet. */
+export async function checkSettings(connections: Pool, database: string): Promise<void> {
+  reject(database, await whyNotKept(connections, SETTINGS))
+}
+
 /**
  * Fails where what the migrations created is locked, missing, or not allowed to this user. A transaction of one round trip.
  *
