@@ -32,8 +32,13 @@ async function createDatabase(name: string): Promise<{ owner: string; server: st
 }
 
 /** Like {@link createDatabase}, migrated and with the rights of the servers. */
-async function createMigrated(name: string): Promise<{ owner: string; server: string }> {
+async function createMigrated(name: string, isShared = false): Promise<{ owner: string; server: string }> {
   const urls = await createDatabase(name)
+  if (isShared) {
+    const commands = [...codeBlock(guide, 'Create the database', 1).matchAll(/--command='(.*)'/g)]
+    const sql = commands.map(([, command = '']) => command.replace('DATABASE plants', `DATABASE ${name}`))
+    await runSql(postgresql.url(name), `CREATE TABLE customers (); ${sql.join('; ')}`)
+  }
   await migrateDatabase(urls.owner)
   await runSql(urls.owner, rights)
   return urls
@@ -48,8 +53,11 @@ test('migrate exits once the migrations are applied, without the 10 s that its l
 })
 
 describe('the role of the servers', () => {
-  test('may do all that a server does', async () => {
-    const { owner, server: databaseUrl } = await createMigrated('served')
+  test.each([
+    ['', 'served'],
+    [' in a schema of its own', 'shared'],
+  ])('may do all that a server does%s', async (schema, name) => {
+    const { owner, server: databaseUrl } = await createMigrated(name, schema !== '')
     await runSql(owner, rights)
     await using server = await startTestServer({ databaseUrl })
     for (let id = 1; id <= 3; id++) {

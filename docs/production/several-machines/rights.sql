@@ -1,6 +1,6 @@
 -- What the role of the servers needs, and no more: it cannot change or delete plants, or switch a trigger off. Run it as
--- the owner after each migration; it may run again. CONTRIBUTING.md says what an operation that deletes needs.
-GRANT USAGE ON SCHEMA public TO plant_store;
+-- the owner after each migration; it may run again.
+DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO plant_store', current_schema()); END $$;
 GRANT SELECT ON "_prisma_migrations" TO plant_store;
 GRANT SELECT, INSERT ON "Plant", "Secret" TO plant_store;
 GRANT SELECT, INSERT, UPDATE ON "Token" TO plant_store;
