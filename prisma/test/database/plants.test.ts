@@ -229,6 +229,15 @@ test('a plant that arrives from another account is an edit there too', async () 
   for (const account of [from, to]) expect((await stateOf(account)).edits).toBeGreaterThan(edits)
 })
 
+test('the number of an edit is its time, so that it differs from those of edits that were lost', async () => {
+  const account = newAccount()
+  await database.plants.insert(rowsOf(account, 'a', 'b'))
+  const { edits } = await stateOf(account)
+  const now = Math.floor(Date.now() / 1_000)
+  await runSql(url, `UPDATE "Plant" SET "name" = 'changed' WHERE "account" = '${account}'`)
+  expect((await stateOf(account)).edits - edits).toBeGreaterThanOrEqual(now)
+})
+
 test('an edit is counted once it is committed, and not if it is undone', async () => {
   const account = newAccount()
   await database.plants.insert(rowsOf(account, 'a', 'b'))
