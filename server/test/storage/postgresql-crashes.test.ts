@@ -142,6 +142,29 @@ test('a plant that another program has stored without waiting for the disk is on
   expect(await query(postgresql.url('plants'), 'SELECT "name" FROM "Plant"')).toHaveLength(2)
 })
 
+test.each([
+  ['plants', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '8', 'lost'), ('alice', '9', 'lost')`],
+  ['edits', `UPDATE "Plant" SET "name" = 'lost' WHERE "id" = '1'`],
+])('%s of another program that a crash took away are in no list of any server', async (_what, write) => {
+  const postgresql = await startCluster({ settings: { wal_writer_delay: '10s' } })
+  const databaseUrl = postgresql.url('plants')
+  await using server = await startTestServer({ databaseUrl })
+  await using other = await startTestServer({ databaseUrl })
+  const list = (each: TestServer) =>
+    each.call('/plants', { token: server.token }).then((response) => response.json() as Promise<{ name: string }[]>)
+  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
+  await runSql(databaseUrl, `SET synchronous_commit = off; ${write}`)
+  for (const each of [server, other]) expect(await list(each)).toContainEqual({ name: 'lost' })
+  await postgresql.stop('SIGQUIT')
+  await postgresql.start()
+
+  await runSql(databaseUrl, `UPDATE "Plant" SET "name" = 'Hoya' WHERE "id" = '2'`)
+  await expect.poll(async () => (await server.post('{"id":3,"name":"Ficus"}')).status, PATIENCE).toBe(200)
+  expect((await other.post('{"id":4,"name":"Ficus"}')).status).toBe(200)
+  const stored = await query(databaseUrl, 'SELECT "name" FROM "Plant" ORDER BY "seq"')
+  for (const each of [server, other]) expect(await list(each)).toEqual(stored)
+})
+
 test('a reload between an insert and its commit does not make the commit lose it', async () => {
   const postgresql = await startCluster({ settings: { wal_writer_delay: '10s' } })
   const url = postgresql.url('plants')
