@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { codePoint } from '../../test/helpers/code-points.ts'
-import { contract } from '../src/contract.ts'
 import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema } from '../src/plants.ts'
@@ -14,6 +13,7 @@ const served = (options: Parameters<typeof createOpenApiDocument>[0]) =>
   JSON.parse(JSON.stringify(createOpenApiDocument(options)))
 const document = served({ serverUrl: 'https://plants.example.com' })
 const { post, get } = document.paths['/plants']
+const operations = Object.values<Record<string, typeof post>>(document.paths).flatMap((each) => Object.values(each))
 const { Plant, NewPlant, Error: ErrorComponent } = document.components.schemas
 const refer = (name: string) => ({ schema: { $ref: `#/components/schemas/${name}` } })
 const content = (schema: object) => ({ content: { 'application/json': { schema } } })
@@ -28,9 +28,18 @@ test('the document has the specified version, paths, operations, scopes, bodies 
     tags: [{ name: 'plants', description: expect.stringMatching(/.{10,}/) }],
     components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
   })
-  expect([post, get].map(({ operationId }) => operationId)).toEqual(Object.keys(contract))
-  expect(post).toMatchObject({ summary: 'Create Plant', tags: ['plants'], security: [{ bearer: ['write'] }] })
-  expect(get).toMatchObject({ summary: 'Get Plants', tags: ['plants'], security: [{ bearer: ['read'] }] })
+  expect(post).toMatchObject({
+    operationId: 'createPlant',
+    summary: 'Create Plant',
+    tags: ['plants'],
+    security: [{ bearer: ['write'] }],
+  })
+  expect(get).toMatchObject({
+    operationId: 'getPlants',
+    summary: 'Get Plants',
+    tags: ['plants'],
+    security: [{ bearer: ['read'] }],
+  })
   expect(post.requestBody).toEqual({ required: true, content: { 'application/json': refer('NewPlant') } })
   expect(post.responses['200'].content['application/json']).toEqual(refer('Plant'))
   expect(get.responses['200'].content['application/json'].schema).toEqual({
@@ -45,7 +54,7 @@ test('the document has the specified version, paths, operations, scopes, bodies 
 })
 
 test('every error response is an Error, with the number and an example of each of its errors', () => {
-  for (const { responses } of [post, get]) {
+  for (const { responses } of operations) {
     for (const status of Object.keys(responses).filter((each) => Number(each) >= 400)) {
       const names = Object.keys(errorCatalogue).filter((name) => String(statusOf(name as ErrorName)) === status)
       const { schema, examples } = responses[status].content['application/json']

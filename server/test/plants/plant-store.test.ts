@@ -5,14 +5,13 @@ import { createPlantStore } from '../../src/plants/plant-store.ts'
 const MEBIBYTE = 2 ** 20
 
 /** Plants in memory, and the batches that were inserted. */
-function createPlants(): Plants & { batches: (readonly PlantRow[])[]; lists: string[] } {
+function createPlants() {
   const stored = new Map<string, PlantRow>()
   const batches: (readonly PlantRow[])[] = []
   const lists: string[] = []
   const find = ({ account, id }: PlantRow) => stored.get(`${account}/${id}`)
-  return {
-    batches,
-    lists,
+  // Other operations are not called here.
+  const plants: Pick<Plants, 'insert' | 'compare' | 'list' | 'states'> = {
     async insert(rows) {
       batches.push(rows)
       const before = stored.size
@@ -36,6 +35,7 @@ function createPlants(): Plants & { batches: (readonly PlantRow[])[]; lists: str
         news: last === 7 ? '' : undefined,
       })),
   }
+  return { ...(plants as Plants), batches, lists }
 }
 
 async function* piecesOf(...texts: string[]): AsyncGenerator<string, undefined> {
