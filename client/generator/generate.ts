@@ -11,7 +11,7 @@ const header = '// Generated from the contract by `npm run generate`. Do not edi
 export function generate(contract: Record<string, unknown>): Record<string, string> {
   const document = createOpenApiDocument({ operations: contract })
   const { schemas } = document.components
-  const all = readOperations(contract, document)
+  const all = readOperations(document)
   const { types, operations } = generateTypes(schemas, all)
   return {
     'error-codes.ts': header + generateErrorCodes(),

@@ -22,24 +22,18 @@ export function reject(place: string, reason: string): never {
   throw new Error(`${place}: ${reason}`)
 }
 
-/** Reads the operations of an SDK: from the contract only what OpenAPI cannot express. */
-export function readOperations(contract: object, document: OpenApiDocument): OperationModel[] {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => {
-      const { metadata = {} } = (contract as Record<string, { metadata?: object }>)[operation.operationId] ?? {}
-      return readOperation(operation, method.toUpperCase(), path, metadata)
-    }),
+/** Reads the operations of an SDK. */
+export function readOperations({ paths }: Pick<OpenApiDocument, 'paths'>): OperationModel[] {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path)),
   )
   if (operations.length === 0) reject('The contract', 'has no operation; add one')
   return operations
 }
 
-function readOperation(
-  { operationId: name, description, summary, deprecated = false, requestBody, parameters = [], responses }: Operation,
-  method: string,
-  path: string,
-  { paged = false, idempotent = true }: { readonly paged?: boolean; readonly idempotent?: boolean },
-) {
+function readOperation(operation: Operation, method: string, path: string) {
+  const { operationId: name, description, summary, deprecated = false } = operation
+  const { requestBody, parameters = [], responses } = operation
   if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
   const statuses = Object.keys(responses).map(Number)
@@ -59,8 +53,8 @@ function readOperation(
       .filter((status) => status < 300)
       .map((status) => ({ status, schema: schemaOf(responses[status]?.content) })),
     declaredErrors: statuses.filter((status) => status >= 400),
-    paged,
-    idempotent,
+    paged: operation['x-paged'] ?? false,
+    idempotent: operation['x-idempotent'],
   }
 }
 

@@ -171,7 +171,7 @@ function generateMethod({ operation, parameters, responses }: Signature): string
   const { name, description, idempotent, deprecated } = operation
   const documentation = [
     description,
-    !idempotent && 'It is retried only if the service certainly did not process it, because it is not safe to repeat.',
+    !idempotent && 'The client retries it only if it certainly was not processed.',
     `Errors: \`${errorName(operation)}\`.`,
     deprecated && '@deprecated',
   ]

@@ -43,7 +43,8 @@ export interface CallOptions {
    * 502, 503 or 504. The delay before a retry is random: up to 300 ms at first, doubling each time up to 5 s, plus
    * `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the error.
    *
-   * Every operation is safe to retry: a plant is created once, however often it is sent.
+   * An operation that is not safe to repeat says so in its description: it is retried only if the service certainly did not
+   * process it, after status 408 or 429, a failed token function, or a connection that was not made.
    *
    * Default: 2.
    */
@@ -169,7 +170,7 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
 }
 
 function mergeOptions(options: ClientOptions, client: object, known: readonly string[]): Settings {
-  const hintOf = (name: string): string => (/^idem/i.test(name) ? '; every call is already safe to repeat' : '')
+  const hintOf = (name: string): string => (/^idem/i.test(name) ? '; only what is safe to repeat is retried' : '')
   requireKnown(options, known, 'options', '', hintOf)
   const settings: Record<string, unknown> = { ...client }
   for (const name of known) {

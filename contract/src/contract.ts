@@ -24,8 +24,9 @@ export const OperationMetadataSchema = z.strictObject(
     /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
     paged: z.boolean(SWITCH).optional(),
     /**
-     * `false` if a request that is sent twice may be processed twice. The SDK then retries only what certainly was not
-     * processed. Default: `true`.
+     * Whether a request whose response was lost can be sent again: that changes nothing more, whatever other clients did in
+     * between, and gets the response that was lost. If `false`, a client gets the connection error, the timeout or the 5xx, and
+     * has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
      */
     idempotent: z.boolean(SWITCH).optional(),
   },
@@ -77,7 +78,7 @@ export const contract = c.router(
         413: ErrorSchema,
         415: ErrorSchema,
       },
-      metadata: { scope: 'write', tag: plantsTag } satisfies OperationMetadata as OperationMetadata,
+      metadata: { scope: 'write', tag: plantsTag, idempotent: true } satisfies OperationMetadata as OperationMetadata,
     },
     getPlants: {
       method: 'GET',

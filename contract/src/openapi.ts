@@ -60,6 +60,13 @@ const IDS =
 /** The methods that ts-rest serves, written as it compares them. */
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies AppRoute['method'][]
 
+/** The methods whose repetition has no further effect (RFC 9110 section 9.2.2). */
+const IDEMPOTENT: readonly string[] = ['GET', 'PUT', 'DELETE']
+
+/** What a client has to know of an operation that is not idempotent. */
+const NOT_IDEMPOTENT =
+  'After a connection error, a timeout or a 5xx, the request may have been processed: check before you send it again.'
+
 /** Headers that the SDK or `fetch` sets, or that the application may not set; OpenAPI ignores some of them. */
 const RESERVED_HEADERS =
   /^(?:accept|accept-(?:charset|encoding)|authorization|connection|content-(?:encoding|length|type)|cookie2?|date|dnt|expect|host|keep-alive|origin|referer|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|via|x-request-id|(?:access-control|proxy|sec)-.*)$/
@@ -127,7 +134,21 @@ function asOperation(name: string, value: unknown): Route {
   if (!METHODS.includes(method)) reject({ name }, `the method ${method} is not supported; use ${METHODS.join(', ')}`)
   const [issue] = OperationMetadataSchema.safeParse(metadata).error?.issues ?? []
   if (issue) reject({ name: `${name}: ${['metadata', ...issue.path].join('.')}` }, issue.message)
+  checkIdempotent(value as Route, { name: `${name}: metadata.idempotent` })
   return value as Route
+}
+
+/** Rejects an operation that the SDK would retry, although the first attempt may have changed what the retry responds. */
+function checkIdempotent({ method, metadata: { idempotent }, responses }: Route, place: { name: string }): void {
+  if (idempotent === undefined && !IDEMPOTENT.includes(method)) {
+    const fix = 'set true if a repeated request changes nothing more and gets the same response, false if not'
+    reject(place, `is missing, and a ${method} is not idempotent by itself (RFC 9110 section 9.2.2); ${fix}`)
+  }
+  const changed = method === 'DELETE' ? [404, 410, 412] : [412]
+  const status = changed.find((each) => each in responses && method !== 'GET')
+  if (status === undefined || idempotent === false) return
+  const reason = `must be false, since a ${method} whose response was lost gets the ${status} when it is sent again`
+  reject(place, `${reason}; or remove the ${status}, and respond to a repeated request as to the first`)
 }
 
 /** Describes the operations of each path, by their method in lower case. */
@@ -164,7 +185,8 @@ function templateOf(path: string): string {
 
 /** Describes an operation, and adds its components. */
 function describeOperation(name: string, route: Route, components: Components) {
-  const { scope, tag, paged = false } = route.metadata
+  const { scope, tag, paged = false, idempotent = true } = route.metadata
+  const description = [route.description ?? [], idempotent ? [] : NOT_IDEMPOTENT].flat().join('\n\n')
   const place: Place = { name: `${name}: `, direction: 'request', components }
   const parameters = describeParameters(route, { ...place, direction: 'parameter' })
   const body = describeRequest(route, at(place, 'body'))
@@ -173,10 +195,12 @@ function describeOperation(name: string, route: Route, components: Components) {
   return {
     operationId: name,
     ...(route.summary !== undefined && { summary: route.summary }),
-    ...(route.description !== undefined && { description: route.description }),
+    ...(description && { description }),
     ...(tag && { tags: [tag.name] }),
     ...(route.deprecated && { deprecated: true }),
     security: [{ bearer: [scope] }],
+    'x-idempotent': idempotent,
+    ...(paged && { 'x-paged': true }),
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: body } }),
     responses,

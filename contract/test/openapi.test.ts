@@ -145,7 +145,7 @@ describe('operations added to the contract', () => {
         headers: { 'if-match': z.string().optional() },
         responses: { 200: bed, 201: z.array(PlantSchema), 204: c.noBody(), 404: ErrorSchema },
       },
-      addBed: { ...added, method: 'POST', body: bed },
+      addBed: { ...added, method: 'POST', body: bed, metadata: { scope: 'write', idempotent: false } },
     }
     const { paths, components } = served({ operations })
     // The validator resolves references in place.
@@ -178,6 +178,7 @@ describe('operations added to the contract', () => {
         },
       },
     })
+    expect(paths['/beds'].post).toMatchObject({ 'x-idempotent': false, description: expect.stringContaining('check') })
     expect(paths['/beds'].post.requestBody).toMatchObject(content({ ...closed, additionalProperties: false }))
     // A later version may add fields to a response.
     expect(JSON.stringify(paths['/beds/{bed}'].get.responses)).not.toContain('"additionalProperties":false')

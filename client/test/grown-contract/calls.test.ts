@@ -15,13 +15,19 @@ import { breakOff, type Handler, sendError, startTinyServer } from '../helpers/t
 const JSON_TYPE = { 'content-type': 'application/json' }
 const Beds = z.object({ ids: z.array(z.int64()) })
 
-const operation = (path: string, idempotent: boolean) => ({
-  ...{ method: 'POST', path, metadata: { scope: 'write', idempotent } },
+const putBeds = {
+  ...{ method: 'PUT', path: '/beds', metadata: { scope: 'write' } },
   headers: { 'x-size': z.enum(['s', 'm', 'l']).optional() },
   body: z.object({ ids: z.array(Int64Schema) }),
   responses: { 200: Beds, 201: Beds, 401: ErrorSchema, 503: ErrorSchema },
-})
-const grown = { putBeds: operation('/beds', true), addBeds: operation('/more-beds', false) }
+}
+const others = { ...putBeds, path: '/more-beds', metadata: { scope: 'write', idempotent: false } }
+const grown = {
+  putBeds,
+  addBeds: { ...others, method: 'POST' },
+  changeBeds: { ...others, method: 'PATCH' },
+  removeBeds: { ...others, method: 'DELETE', responses: { 200: Beds, 404: ErrorSchema } },
+}
 
 let sdk: Sdk
 beforeAll(async () => {
@@ -57,10 +63,10 @@ test('a header parameter overrides the header of the options, which apply withou
 })
 
 describe('an operation that is not safe to repeat is sent again only if it certainly was not processed', () => {
-  /** Calls an operation that is safe to repeat, and one that is not; returns the attempts of each. */
+  /** Calls an operation that is safe to repeat, and those that are not; returns the attempts of each. */
   async function attemptsOf(options: object): Promise<number[]> {
     const { raw } = sdk.createClient({ token: 'pst_test', retries: 1, ...options })
-    const calls = [raw['putBeds'], raw['addBeds']].map((call) => call?.({ ids: [] }).catch((error: unknown) => error))
+    const calls = Object.keys(grown).map((name) => raw[name]?.({ ids: [] }).catch((error: unknown) => error))
     return (await Promise.all(calls)).map((error) => (error as { attempts: number }).attempts)
   }
   type Row = [title: string, Handler, repeatable: number, other: number, options?: object | undefined]
@@ -76,19 +82,19 @@ describe('an operation that is not safe to repeat is sent again only if it certa
     ['a connection that breaks in the response', breakOff, 2, 1],
     ['no response in time', () => undefined, 2, 1, { timeout: 1000 }],
     ['a malformed response', (response) => response.writeHead(201).end('<html>'), 1, 1],
-  ])('after $0 the other is sent $2 times, this one $3 times', async (_, handler, repeatable, other, options) => {
+  ])('after $0 a PUT is sent $2 times, the others $3 times', async (_, handler, repeatable, other, options) => {
     await using server = await startTinyServer(handler)
-    expect(await attemptsOf({ baseUrl: server.url, ...options })).toEqual([repeatable, other])
-    expect(server.requests.filter(({ url }) => url === '/more-beds')).toHaveLength(other)
+    expect(await attemptsOf({ baseUrl: server.url, ...options })).toEqual([repeatable, other, other, other])
+    expect(server.requests.filter(({ url }) => url === '/more-beds')).toHaveLength(3 * other)
   })
 
   test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])(
-    'after %s nothing was sent, so both are retried',
+    'after %s nothing was sent, so all are retried',
     async (code) => {
       // No test may depend on a name server, so this is the error of Node.js as it is.
       const fetch = () =>
         Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) }))
-      expect(await attemptsOf({ baseUrl: 'http://beds.test', fetch })).toEqual([2, 2])
+      expect(await attemptsOf({ baseUrl: 'http://beds.test', fetch })).toEqual([2, 2, 2, 2])
     },
   )
 
@@ -135,15 +141,15 @@ describe('every int64 that is sent comes back, and a closed port is recognized',
 })
 
 describe('a bundle has less than 6 kB, and at most 100 bytes more for each further operation', () => {
-  const { createPlant, getPlants, ...others } = contract
+  const { createPlant, getPlants, ...added } = contract
   const responses = { 200: z.object({ count: z.int64() }) }
   const getCount = { method: 'GET', path: '/count', responses, metadata: { scope: 'read' } }
 
   test.each<[what: string, further: Record<string, unknown>, readsInt64?: boolean]>([
     ['none', {}, false],
-    ['those of the contract', others],
+    ['those of the contract', added],
     ['one with an int64 in its response', { getCount }, true],
-    ['two with int64s, of which one is not safe to repeat', grown, true],
+    ['some with int64s, of which three are not safe to repeat', grown, true],
   ])('%s', async (_, further, readsInt64) => {
     const operations = { createPlant, getPlants, ...further }
     const { folder } = await createSdk(operations)

@@ -22,7 +22,7 @@ import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 const c = initContract()
 const responses = { 200: z.string() }
 const getBed = { method: 'GET', path: '/beds', responses, metadata: { scope: 'read' } }
-const post = { ...getBed, method: 'POST' }
+const post = { ...getBed, method: 'POST', metadata: { scope: 'write', idempotent: true } }
 
 const Page = z.codec(z.string(), z.int(), { decode: Number, encode: String })
 const toList = (value: unknown) => [value].flat()
@@ -161,9 +161,9 @@ const list = { limit: Page.optional(), cursor: TextSchema.optional() }
 const operations: [operation: object, ...texts: string[]][] = [
   [{ headers: z.object({ 'x-size': z.string() }) }, 'headers: '],
   [{ query: z.object({ size: TextSchema.optional() }) }, 'query?: '],
-  [{ method: 'POST', body: PlantSchema, responses: { 200: PlantSchema } }, '(body: Plant, options?', 'Promise<Plant>'],
-  [{ method: 'POST', body: z.string(), contentType: 'application/json' }, '(body: string, options?: CallOptions)'],
-  [{ method: 'POST', body: c.noBody() }, '(options?: CallOptions)'],
+  [{ ...post, body: PlantSchema, responses: { 200: PlantSchema } }, '(body: Plant, options?', 'Promise<Plant>'],
+  [{ ...post, body: z.string(), contentType: 'application/json' }, '(body: string, options?: CallOptions)'],
+  [{ ...post, body: c.noBody() }, '(options?: CallOptions)'],
   [{ method: 'DELETE', responses: { 204: c.noBody() } }, 'Promise<undefined>'],
   [{ responses: { 200: z.string(), 201: z.int(), 204: c.noBody() } }, 'Promise<string | number | undefined>'],
   [{ responses: { 200: z.string(), 404: ErrorSchema, 409: ErrorSchema } }, 'DeclaredError<404 | 409>'],
@@ -173,8 +173,8 @@ const operations: [operation: object, ...texts: string[]][] = [
     { query: z.object({ size: TextSchema.default('2').meta(described) }) },
     ...['default "2', 'example "3', 'deprec', 'Size'],
   ],
-  [{ method: 'POST', body: z.object({ id: Int64Schema.default(3n) }) }, '@default 3'],
-  [{ metadata: { scope: 'read', idempotent: false } }, 'canRetry: wasNotProcessed', 'did not process it'],
+  [{ ...post, body: z.object({ id: Int64Schema.default(3n) }) }, '@default 3'],
+  [{ metadata: { scope: 'read', idempotent: false } }, 'canRetry: wasNotProcessed', 'may have been processed: check'],
   [
     { metadata: { scope: 'read', paged: true }, query: z.object(list), responses: { 200: z.array(Thing) } },
     'paged: true',
@@ -447,6 +447,17 @@ describe('rejected', () => {
     [metadata, { metadata: undefined }, { metadata: { scope: 'read', idempotant: false } }],
     ["metadata.scope: must be 'read' or 'write'", { metadata: {} }, { metadata: { scope: 'admin' } }],
     ['metadata.idempotent: must be true or false', { metadata: { scope: 'read', idempotent: 'false' } }],
+    ...['POST', 'PATCH'].map((method): [string, object] => [
+      `metadata.idempotent: is missing, and a ${method} is not idempotent by itself`,
+      { method, body: c.noBody() },
+    ]),
+    ...[404, 410, 412].map((status): [string, ...object[]] => [
+      `metadata.idempotent: must be false, since a DELETE whose response was lost gets the ${status}`,
+      ...[{}, { idempotent: true }].map((own) => ({
+        ...{ ...response(status, ErrorSchema), method: 'DELETE', metadata: { scope: 'write', ...own } },
+      })),
+    ]),
+    ['since a PUT whose response was lost gets the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
     ['metadata.tag: must have a name and a description only', { metadata: { scope: 'read', tag: 'beds' } }],
   ])('in an operation: %s', (reason, ...changes) => {
     for (const change of changes) expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
