@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
 import { codeBlocks } from './helpers/production/guide.ts'
@@ -76,6 +77,12 @@ test.runIf(isLong)(
     expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 /)
   },
 )
+
+test('the operations are those of the contract', () => {
+  const [, list = ''] = /^Its operations are ([^.]*)/m.exec(readme) ?? []
+  const operations = Object.values(contract).map(({ method, path }) => `${method} ${path}`)
+  expect(list.match(/[A-Z]+ [^`]+/g)).toEqual(operations)
+})
 
 test('every script that a page names exists, and every link to a file leads to one', () => {
   const scriptsOf = (folder: string) =>

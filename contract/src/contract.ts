@@ -5,7 +5,7 @@ import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 
 const c = initContract()
 
-/** The scopes of a token: `read` lists plants, `write` creates them. */
+/** The scopes of a token: `read` is for operations that change nothing, `write` for the others. */
 export const ScopeSchema = z.enum(['read', 'write'], { error: "must be 'read' or 'write'" })
 
 /** A scope of a token. */

@@ -91,13 +91,14 @@ export function createOpenApiDocument({ serverUrl = '/', operations = contract }
   const paths = describePaths(routes, components)
   // Any path may respond with it, also where no operation says so.
   describe(ErrorSchema, { name: 'Error', direction: 'response', components })
+  const names = routes.map(([name, { summary = name }]) => summary)
   const tags = routes.flatMap(([, { metadata }]) => metadata.tag ?? [])
   return {
     openapi: '3.1.1',
     info: {
       title: 'Plant Store',
       version: '1.0.0',
-      description: `A small plant store: create plants, list plants.\n\n${IDS}\n\n${errorTable()}`,
+      description: `A small plant store: ${names.join(', ')}.\n\n${IDS}\n\n${errorTable()}`,
       contact: { name: 'Plant Store maintainers' },
       license: { name: 'MIT', identifier: 'MIT' },
     },

@@ -4,6 +4,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -79,14 +80,15 @@ describe('the README of the client', () => {
     )
   })
 
-  test('names every option, error class and kind', async () => {
+  test('names every operation, option, error class and kind', async () => {
     const options = await readFile(path.join(client, 'src/options.ts'), 'utf8')
     const errors = await readFile(path.join(client, 'src/errors.ts'), 'utf8')
     const optionNames = [...options.matchAll(/^ {2}(\w+)\?:/gm)].map(([, name]) => `\`${name}\``)
     const classNames = [...errors.matchAll(/^export class (\w+)/gm)].map(([, name]) => `\`${name}\``)
     const kinds = /ErrorKind =([\s|'a-z-]*)/.exec(errors)?.[1]?.match(/[a-z-]+(?=')/g) ?? []
     expect([optionNames.length, classNames.length, kinds.length]).toEqual([10, 8, 8])
-    for (const name of [...optionNames, ...classNames, ...kinds.map((kind) => `\`${kind}\``)])
+    const calls = Object.keys(contract).map((operation) => `client.${operation}(`)
+    for (const name of [...calls, ...optionNames, ...classNames, ...kinds.map((kind) => `\`${kind}\``)])
       expect(readme).toContain(name)
   })
 })

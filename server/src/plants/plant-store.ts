@@ -12,7 +12,7 @@ export interface PlantList {
   next: number | undefined
 }
 
-/** Creates and lists the plants of all accounts. */
+/** The plants of all accounts, with their rules. */
 export interface PlantStore {
   /**
    * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
