@@ -48,14 +48,13 @@ const DUPLICATE = { error: 'must appear only once' }
 const LimitSchema = z
   .codec(
     z.string(DUPLICATE).regex(/^\d{1,9}$/, INVALID_LIMIT),
-    z.int().min(1, INVALID_LIMIT).max(MAX_PAGE_SIZE, INVALID_LIMIT),
+    z.int32().min(1, INVALID_LIMIT).max(MAX_PAGE_SIZE, INVALID_LIMIT),
     { decode: Number, encode: String },
   )
   .optional()
   .meta({
     description: `The number of plants per page, 1 to ${MAX_PAGE_SIZE}. Default: the whole list.`,
     examples: [100],
-    override: { type: 'integer', format: 'int32', minimum: 1, maximum: MAX_PAGE_SIZE },
   })
 
 const CursorSchema = textSchema(DUPLICATE.error).optional().meta({

@@ -49,17 +49,28 @@ const ADVICE: Readonly<Record<string, string>> = {
   any: 'describe the value, whose integers could be rounded',
   unknown: 'describe the value, whose integers could be rounded',
   custom: 'use another schema with .refine()',
+  catch: 'use .default()',
   date: 'use z.iso.datetime()',
+  file: 'use z.base64(), since bodies are JSON',
   intersection: 'use one object with all fields, for example with .extend()',
+  lazy: 'use the schema itself, which must not contain itself',
   map: 'use z.record()',
   never: 'omit the field',
+  prefault: 'use .default()',
   set: 'use z.array()',
+  template_literal: 'use z.string().regex()',
   transform: 'use z.codec() or .pipe()',
   tuple: 'use an object',
   undefined: 'use .optional(), or c.noBody()',
 }
 const NOT_TEXT =
   'rejects text, which every parameter is; use TextSchema, z.enum(), Int64TextSchema, z.stringbool() or z.codec()'
+/** Texts of values that a parameter may be parsed to. */
+const PARSED_TEXTS: Readonly<Record<string, readonly string[]>> = {
+  boolean: ['true', 'false'],
+  number: ['0', '1', '-1', '20', '3000'],
+  bigint: ['0', '1', '-1', '20', '3000'],
+}
 const NUMBER_FORMATS: Readonly<Record<string, JsonSchema>> = {
   int32: { format: 'int32' },
   float32: { format: 'float' },
@@ -84,7 +95,9 @@ export function at<T extends { name: string }>(place: T, suffix: string): T {
  */
 export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
   const { outer = [] } = place
-  if (outer.includes(schema)) reject(place, 'contains itself, which is not supported; refer to the inner one by its id')
+  if (outer.includes(schema)) {
+    reject(place, 'contains itself, which is not supported; use a flat list whose items have the id of their parent')
+  }
   const { id, override, inRequests, examples, ...metadata } = z.globalRegistry.get(schema) ?? {}
   if (!override || place.direction !== 'response') requireSameOnBothSides(schema as z.core.$ZodTypes, place)
   const inner = { ...place, outer: [...outer, schema] }
@@ -95,17 +108,39 @@ export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
   const described = {
     ...(override ? readOverride(override, place) : form),
     ...(toJson(metadata, place) as object),
-    ...(Array.isArray(examples) && { examples: examples.map((example) => toJson(example, place)) }),
     ...(place.direction === 'response' ? {} : (inRequests as object)),
+    ...(Array.isArray(examples) && { examples: examples.map((example) => toJson(example, place)) }),
   }
+  checkExamples(described, place)
   return id === undefined ? described : refer(id, schema, described, place)
+}
+
+/** Rejects an example of another type than the value, which would not compile in an app. */
+function checkExamples({ type, examples = [] }: JsonSchema, place: Place): void {
+  const wrong = examples.find((example) => {
+    if (type === 'integer') return !Number.isInteger(example)
+    const own = example === null ? 'null' : Array.isArray(example) ? 'array' : typeof example
+    return own !== (type ?? own)
+  })
+  if (wrong !== undefined)
+    reject(place, `the example ${JSON.stringify(wrong)} is not of the type ${type}; write one that is`)
 }
 
 /** Returns a zod schema of the contract. */
 export function requireSchema(value: unknown, place: Place): z.ZodType {
   if (typeof value === 'object' && value !== null && '_zod' in value) return value as z.ZodType
-  const reason = 'is not a schema of zod 4, which c.type() and c.otherResponse() do not have; use z, or c.noBody()'
+  if (value instanceof Object && 'contentType' in value) requireJson(String(value.contentType), place)
+  const reason = 'is not a schema of zod 4, which c.type() does not have; use z, or c.noBody()'
   return reject(place, reason)
+}
+
+/** Rejects another content type. */
+export function requireJson(contentType: string, place: Place): void {
+  if (contentType === 'application/json') return
+  reject(
+    place,
+    `has the content type ${contentType}; only JSON is supported: send text as z.string(), bytes as z.base64()`,
+  )
 }
 
 /** Rejects a value that may be absent: only fields and parameters may. */
@@ -187,7 +222,10 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
       return describeDefault(def, place)
     case 'pipe':
       // Described is what is sent to a codec, `.transform()`, `.pipe()` or `z.preprocess()`.
-      return describe(sentBy(def), { ...place, isList: sentBy(def) !== def.in && /query\./.test(place.name) })
+      return (
+        describeParsed(schema, def, place) ??
+        describe(sentBy(def), { ...place, isList: sentBy(def) !== def.in && /query\./.test(place.name) })
+      )
     case 'optional':
     case 'readonly':
       return describe(def.innerType, place)
@@ -268,11 +306,44 @@ function describeRecord({ keyType, valueType, mode }: z.core.$ZodRecordDef, plac
 }
 
 function describeDefault(def: z.core.$ZodDefaultDef, place: Place): JsonSchema {
+  const described = describe(def.innerType, place)
   const value = toJson(def.defaultValue, place)
-  if (!z.safeParse(def.innerType, value).success) {
+  const isParsed = place.direction === 'parameter' && ['boolean', 'number', 'integer'].includes(String(described.type))
+  if (!z.safeParse(def.innerType, isParsed ? String(value) : value).success) {
     reject(place, 'the default is not a value that a client can send; use .optional(), and the default in the handler')
   }
-  return { ...describe(def.innerType, place), default: value }
+  return { ...described, default: value }
+}
+
+/** Describes text that is parsed to a number or a boolean as that, of which clients send the text that `String` writes. */
+function describeParsed(schema: z.core.$ZodType, def: z.core.$ZodPipeDef, place: Place): JsonSchema | undefined {
+  let out = def.out as z.core.$ZodTypes
+  while (out._zod.def.type === 'pipe') out = out._zod.def.out as z.core.$ZodTypes
+  const { type } = out._zod.def
+  const texts = PARSED_TEXTS[type]
+  if (!texts || sentBy(def) !== def.in) return undefined
+  const sent = describe(def.in, place)
+  if (sent.type !== 'string' || sent.enum) return undefined
+  if (place.direction !== 'parameter') {
+    reject(place, 'is text, although JSON has numbers and booleans; use z.boolean(), z.int() or Int64Schema')
+  }
+  const isSame = texts.every((text) => {
+    const { success, data } = parse(schema, text, place)
+    return success ? String(data) === text : type !== 'boolean'
+  })
+  if (isSame) return describeForm(out, place)
+  return type === 'boolean' ? reject(place, 'does not read "true" and "false" as booleans; use z.enum()') : undefined
+}
+
+/** Parses text as a server does, which responds with a 500 if the schema throws. */
+export function parse(schema: z.core.$ZodType, text: string, place: Place): z.ZodSafeParseResult<unknown> {
+  try {
+    return z.safeParse(schema, text)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    const fix = 'check the text first, for example with z.url() or .regex(), and what is asynchronous in the handler'
+    return reject(place, `throws on the text "${text}" (${message}), which is a 500; ${fix}`)
+  }
 }
 
 function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {

@@ -19,7 +19,6 @@ export const Int64Schema = z
 export const Int64TextSchema = z
   .codec(z.string(NOT_INT64).regex(/^(0|-?[1-9]\d{0,18})$/, NOT_INT64), z.bigint(), { decode: BigInt, encode: String })
   .refine((value) => BigInt.asIntN(64, value) === value, NOT_INT64)
-  .meta({ override: { type: 'integer', format: 'int64' } })
 
 /** Has the same verdict with and without the `u` flag, which a validator may set or not: pairs of surrogates are text. */
 const TEXT_PATTERN = '^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$'

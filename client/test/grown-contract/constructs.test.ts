@@ -25,6 +25,11 @@ const getBed = { method: 'GET', path: '/beds', responses, metadata: { scope: 're
 const post = { ...getBed, method: 'POST', metadata: { scope: 'write', idempotent: true } }
 
 const Page = z.codec(z.string(), z.int(), { decode: Number, encode: String })
+/** Its text is not that of the number. */
+const Hex = z.codec(z.string().regex(/^[\da-f]+$/), z.int(), {
+  decode: (text) => Number.parseInt(text, 16),
+  encode: (value) => value.toString(16),
+})
 const toList = (value: unknown) => [value].flat()
 const listOf = (item: z.ZodType) => z.preprocess(toList, z.array(item))
 const Letter = z.enum(['a', 'b']).meta({ id: 'Letter' })
@@ -96,8 +101,8 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     "{ kind: 'a'; a: bigint } | { kind: 'b'; a: { b: number } }",
     '{"kind":"b","a":{"b":1}}',
   ],
-  ...[Page, z.string().transform(Number), z.preprocess(String, z.string())].map(request('"1"')),
-  ...[z.stringbool()].map(request('"yes"')),
+  ...[z.string().transform(Number), z.preprocess(String, z.string())].map(request('"1"')),
+  [z.codec(z.enum(['1', '2']), z.int(), { decode: Number, encode: () => '1' as const }), "'1' | '2'", '', '"1"'],
   [z.custom((value) => value === 'a').meta({ override: { type: 'string' } }), 'string', 'string', '"a"'],
 ]
 
@@ -119,9 +124,20 @@ const parameters: [place: string, value: z.ZodType, type: string, given: unknown
   ['query', z.enum(['2', '3']).default('2'), "'2' | '3' | undefined", '3', '?value=3'],
   ['query', Int64TextSchema, 'number | bigint', 2n ** 53n + 1n, '?value=9007199254740993'],
   ['query', z.url().transform((url) => new URL(url)), 'string', 'http://a.b/', '?value=http%3A%2F%2Fa.b%2F'],
-  ['query', z.stringbool(), 'string', 'yes', '?value=yes'],
-  ['query', z.stringbool().meta({ override: { type: 'boolean' } }), 'boolean', false, '?value=false'],
-  ['query', Page.meta({ override: { type: 'integer', format: 'int32' } }), 'number', 3, '?value=3'],
+  ['query', z.stringbool(), 'boolean', false, '?value=false'],
+  ['query', z.stringbool().default(false), 'boolean | undefined', true, '?value=true'],
+  ['query', Page, 'number', 3, '?value=3'],
+  ['query', Page.default(3), 'number | undefined', 4, '?value=4'],
+  ['query', z.string().regex(/^\d+$/).transform(Number).pipe(z.number().max(9)), 'number', 5, '?value=5'],
+  ['query', Hex, 'string', 'ff', '?value=ff'],
+  [
+    'query',
+    z.codec(z.string().regex(/^\d+$/), z.bigint(), { decode: BigInt, encode: String }),
+    'number | bigint',
+    2n ** 60n,
+    `?value=${2n ** 60n}`,
+  ],
+  ['headers', Page, 'number', 3, '3'],
   ['query', listOf(TextSchema), 'readonly string[]', ['a', 'b'], '?value=a&value=b'],
   ['query', listOf(Int64TextSchema).optional(), 'readonly (number | bigint)[] | undefined', [], undefined],
   [
@@ -133,6 +149,7 @@ const parameters: [place: string, value: z.ZodType, type: string, given: unknown
   ],
   ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
   ['pathParams', Letter, 'Letter', 'b', '/b'],
+  ['pathParams', Page, 'number', 3, '/3'],
   ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
   ['headers', z.string(), 'string', 'a b', 'a b'],
   ['headers', z.string().optional(), 'string | undefined', undefined, undefined],
@@ -317,10 +334,16 @@ describe('rejected', () => {
   test.each<[reason: string, ...schemas: z.core.$ZodType[]]>([
     ['z.unknown() is not supported; describe the value, whose integers could be rounded', z.unknown()],
     ['z.any() is not supported', z.any(), z.array(z.any()), z.record(z.string(), z.any())],
-    ['contains itself, which is not supported; refer to the inner one by its id', Tree],
-    ['z.lazy() is not supported; use another schema', z.lazy(() => z.string()), z.json()],
-    [unsupported, z.string().catch('F'), z.string().prefault('a'), z.nonoptional(z.string().optional())],
-    [unsupported, z.templateLiteral(['bed ', z.int()]), z.file(), z.symbol(), z.promise(z.string())],
+    ['contains itself, which is not supported; use a flat list whose items have the id of their parent', Tree],
+    ['z.lazy() is not supported; use the schema itself', z.lazy(() => z.string()), z.json()],
+    ['() is not supported; use .default()', z.string().catch('F'), z.string().prefault('a')],
+    ['z.template_literal() is not supported; use z.string().regex()', z.templateLiteral(['bed ', z.int()])],
+    ['z.file() is not supported; use z.base64(), since bodies are JSON', z.file()],
+    [unsupported, z.nonoptional(z.string().optional()), z.symbol(), z.promise(z.string())],
+    ['the example "1" is not of the type integer; write one that is', z.int().meta({ examples: ['1'] })],
+    ['the example 1.5 is not of the type integer', Int64Schema.meta({ examples: [1, 1.5] })],
+    ['the example null is not of the type string', z.string().meta({ examples: [null] })],
+    ['the example [] is not of the type object', z.object({}).meta({ examples: [[]] })],
     ['z.never() is not supported; omit the field', z.never()],
     ['z.tuple() is not supported; use an object', z.tuple([z.string()], z.int())],
     ['z.intersection() is not supported', z.intersection(z.object({}), z.object({ a: z.string() }))],
@@ -374,7 +397,16 @@ describe('rejected', () => {
   test.each<[place: string, reason: string, ...schemas: z.core.$ZodType[]]>([
     ...['request', 'parameter'].map((place): [string, string, ...z.ZodType[]] => [place, coerce, ...coerced]),
     ['request', bigint, z.int64(), z.bigint(), z.array(z.bigint().nullable())],
-    ['request', 'the default is not a value that a client can send', z.stringbool().default(false), Page.default(3)],
+    [
+      'request',
+      'is text, although JSON has numbers and booleans; use z.boolean()',
+      z.stringbool(),
+      Page,
+      Int64TextSchema,
+    ],
+    ['query', 'the default is not a value that a client can send', Page.default('x' as never), Hex.default(255)],
+    ['parameter', 'the example "1" is not of the type integer', Int64TextSchema.meta({ examples: ['1'] })],
+    ['query', 'does not read "true" and "false" as booleans; use z.enum()', z.stringbool({ truthy: ['on'] })],
     ['request', 'JSON Schema would round 9007199254740993', Int64Schema.default(big)],
     ['response', 'may be above int64', z.uint64()],
     ['response', changed, Page, z.stringbool(), z.string().default('a')],
@@ -394,6 +426,14 @@ describe('rejected', () => {
     ['pathParams', text, z.string(), z.string().brand('Tag'), z.string().transform(Number)],
     ['parameter', 'throws on the text "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
     ['parameter', 'throws on the text "a" (Encountered Promise', z.string().refine(async () => true)],
+    [
+      'query',
+      'throws on the text "0" (Encountered Promise',
+      z
+        .string()
+        .refine(async () => true)
+        .pipe(Page),
+    ],
     ['parameter', 'rejects a single item; use z.preprocess(', z.array(z.string())],
     ['query', `[]: ${notText}`, listOf(z.number())],
     ['headers', 'rejects a single item', listOf(z.string())],
@@ -415,7 +455,7 @@ describe('rejected', () => {
   const metadata = 'metadata: must be an object with scope, tag, paged and idempotent only'
   const segments = 'must consist of segments that are text or :name; use query parameters'
   const id = z.object({ id: TextSchema })
-  const zod = 'is not a schema of zod 4, which c.type() and c.otherResponse() do not have; use z, or c.noBody()'
+  const zod = 'is not a schema of zod 4, which c.type() does not have; use z, or c.noBody()'
   const standard = { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: 1 }) } }
   test.each<[reason: string, ...changes: object[]]>([
     ['query.toString: this name is not supported; rename it', { query: z.object({ toString: z.string().optional() }) }],
@@ -429,14 +469,18 @@ describe('rejected', () => {
     ['is not the name of a header', ...['x bed', 'größe', 'x:y', ''].map(header)],
     [method, ...['HEAD', 'OPTIONS', 'get'].map((name) => ({ method: name }))],
     ['body: a GET request has no body; use `query`', { body: z.string() }],
-    ['body: has the content type text/csv; only', { ...post, body: z.string(), contentType: 'text/csv' }],
+    [
+      'has the content type image/png; only JSON is supported: send text as z.string(), bytes as z.base64()',
+      ...[c.otherResponse({ contentType: 'image/png', body: z.string() })].map((body) => response(200, body)),
+      { ...post, body: z.string(), contentType: 'image/png' },
+    ],
     ['body: is optional; make it required, or use c.noBody()', { ...post, body: z.string().optional() }],
     [
       zod,
       ...[null, c.type<string>(), standard].map((body) => ({ ...post, body })),
       { headers: { a: c.type<string>() } },
     ],
-    [zod, response(200, null), response(200, c.otherResponse({ contentType: 'text/csv', body: z.string() }))],
+    [zod, response(200, null)],
     ['response 204: has no body; use c.noBody()', response(204, z.string())],
     ['response 200: is optional; make it required', response(200, z.string().optional())],
     ['the SDK follows no redirect', ...[101, 302, 304].map((status) => response(status, c.noBody()))],
