@@ -16,8 +16,8 @@ const modules = {
   '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
   '../wire/read-exactly.ts': ['exactly'],
   '../wire/write.ts': [
-    ...['boolean', 'each', 'fields', 'headerText', 'int64', 'integer', 'list', 'number', 'object', 'oneOf', 'quoted'],
-    ...['record', 'text', 'union'],
+    ...['boolean', 'each', 'fields', 'headerText', 'int64', 'integer', 'kinds', 'list', 'number', 'object', 'oneOf'],
+    ...['quoted', 'record', 'text', 'union'],
   ],
 }
 
@@ -57,12 +57,28 @@ export function generateRoutes(components: Components, operations: readonly Oper
     const [texts, others] = [true, false].map((isText) =>
       values.filter((value) => (typeof value === 'string') === isText),
     )
+    const objects = alternatives.filter(({ properties }) => properties)
+    const isAlone = (alternative: JsonSchema): boolean => objects.length < 2 || !objects.includes(alternative)
     const writers = [
-      ...alternatives.filter((alternative) => !valuesOf(alternative)).map(writeAlternative),
+      ...alternatives.filter((each) => !valuesOf(each) && isAlone(each)).map(writeAlternative),
+      ...(objects.length < 2 ? [] : [writeKinds(objects)]),
       ...(texts?.length ? [`quoted(oneOf(${texts.map(literal).join(', ')}))`] : []),
       ...(others?.length ? [`oneOf(${others.map(literal).join(', ')})`] : []),
     ]
     return writers.length === 1 ? writers.join() : `union(${writers.join(', ')})`
+  }
+
+  /** Writes objects that a field with other literals in each tells apart. */
+  function writeKinds(objects: readonly JsonSchema[]): string {
+    const literalsOf = ({ properties = {} }: JsonSchema, name: string) =>
+      alternativesOf(properties[name] ?? {}, components).flatMap((each) => valuesOf(each) ?? [])
+    const isKind = (name: string): boolean => {
+      const literals = objects.map((each) => literalsOf(each, name))
+      return literals.every(({ length }) => length > 0) && new Set(literals.flat()).size === literals.flat().length
+    }
+    const kind = Object.keys(objects[0]?.properties ?? {}).find(isKind) ?? ''
+    const writers = objects.map((each) => `[[${literalsOf(each, kind).map(literal)}], ${writeAlternative(each)}]`)
+    return `kinds(${literal(kind)}, ${writers.join(', ')})`
   }
 
   function writeAlternative(schema: JsonSchema): string {

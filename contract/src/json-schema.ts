@@ -215,7 +215,7 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
     case 'record':
       return describeRecord(def, place)
     case 'union':
-      return describeUnion(def.options, place)
+      return describeUnion(def, place)
     case 'nullable':
       return { anyOf: [describe(def.innerType, place), { type: 'null' }] }
     case 'default':
@@ -351,14 +351,19 @@ function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {
 }
 
 /** Describes alternatives that a reader can tell apart: otherwise it could round an int64, or send another alternative. */
-function describeUnion(options: readonly z.core.$ZodType[], place: Place): JsonSchema {
+function describeUnion(def: z.core.$ZodUnionDef, place: Place): JsonSchema {
+  const { options } = def
   for (const option of options) requirePresent(option, place, 'make the whole union optional')
   const anyOf = options.map((option) => describe(option, place))
   const types = anyOf.map((member) => typesOf(member, place.components))
   const [lists, objects] = ['array', 'object'].map((type) => options.filter((_, index) => types[index]?.includes(type)))
   // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
   const isMixed = ['int64', 'number'].every((type) => types.flat().includes(type))
-  if (Number(lists?.length) < 2 && haveKinds(objects ?? []) && !isMixed) return { anyOf }
+  if (Number(lists?.length) < 2 && haveKinds(objects ?? []) && !isMixed) {
+    // zod then says what is wrong in the alternative that was meant.
+    if (Number(objects?.length) < 2 || 'discriminator' in def || place.direction !== 'request') return { anyOf }
+    reject(place, 'names no field that tells its objects apart; use z.discriminatedUnion()')
+  }
   return reject(
     place,
     'the alternatives of a union must differ in their JSON type, or be objects with a field of this name and another ' +

@@ -54,8 +54,8 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
         next()
       },
     ],
-    requestValidationErrorHandler: (error) => {
-      throw toValidationFailure(error)
+    requestValidationErrorHandler: (error, request) => {
+      throw toValidationFailure(error, request)
     },
   })
 

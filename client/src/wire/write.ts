@@ -47,7 +47,7 @@ export const int64: Writer = (value, field) => {
 export const oneOf =
   (...values: readonly unknown[]): Writer =>
   (value, field) =>
-    values.includes(value) ? String(value) : reject(field, `must be one of ${values.join(', ')}`)
+    values.includes(value) ? String(value) : reject(field, `must be ${values.map(String).join(' or ')}`)
 
 /** A parameter: text, or several texts for one that may be repeated. */
 export type FieldText = string | readonly string[]
@@ -169,17 +169,31 @@ export const record =
   (value, field) =>
     object({}, Object.fromEntries(Object.keys(Object(value)).map((name) => [name, write])))(value, field)
 
-/** Creates a writer of alternatives. Only the one that a value is can write it: the generator rejects a union without. */
+/** Creates a writer of objects that a field of this name tells apart: the values of each, and its writer. */
+export const kinds =
+  (name: string, ...writers: readonly (readonly [values: readonly unknown[], Writer])[]): Writer =>
+  (value, field) => {
+    if (!isObject(value)) return reject(field, 'must be an object')
+    const found = writers.find(([values]) => values.includes(value[name]))
+    if (found) return found[1](value, field)
+    return oneOf(...writers.flatMap(([values]) => values))(value[name], field ? `${field}.${name}` : name)
+  }
+
+/** Creates a writer of alternatives of different types. */
 export const union =
   (...writers: readonly Writer[]): Writer =>
   (value, field) => {
-    const reasons = new Set<string>()
+    const start = `${field || 'body'}: must be `
+    const types = new Set<string>()
     for (const write of writers) {
       try {
         return write(value, field)
       } catch (error) {
-        reasons.add((error as Error).message)
+        const { message } = error as Error
+        // It is the alternative of this type, in which something else is wrong.
+        if (!message.startsWith(start)) throw error
+        types.add(message.slice(start.length))
       }
     }
-    return reject(field, `fits no alternative (${[...reasons].join('; ')})`)
+    return reject(field, `must be ${[...types].join(' or ')}`)
   }

@@ -1,5 +1,5 @@
 /** The server's parts serve what the contract may grow by: parameters in paths and headers, int64 and no content. */
-import { errorCatalogue, Int64Schema } from '@plant-store/contract'
+import { errorCatalogue, Int64Schema, TextSchema } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
 import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express from 'express'
@@ -14,6 +14,18 @@ import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 
 const c = initContract()
 const pathParams = z.object({ id: z.string().regex(/^-?\d+$/, { error: 'must be an integer' }) })
+const BedChange = z.object({
+  tag: TextSchema.nullish(),
+  tags: z.array(TextSchema.nullable()).default([]),
+  size: z.union([z.int(), z.enum(['s', 'm']), z.null()]).optional(),
+  soil: z
+    .discriminatedUnion('kind', [
+      z.object({ share: z.number(), kind: z.literal('sand') }),
+      z.object({ colour: z.string(), kind: z.literal('clay') }),
+    ])
+    .or(TextSchema)
+    .optional(),
+})
 const grown = c.router({
   getBed: {
     method: 'GET',
@@ -25,11 +37,13 @@ const grown = c.router({
       .refine(({ tag }) => tag !== 'all', { error: 'must name a tag' }),
     responses: { 200: z.object({ id: Int64Schema, name: z.string() }) },
   },
+  changeBed: { method: 'PATCH', path: '/beds/:id', pathParams, body: BedChange, responses: { 204: c.noBody() } },
   emptyBed: { method: 'POST', path: '/beds/:id/empty', pathParams, body: c.noBody(), responses: { 204: c.noBody() } },
 })
 
 const router = initServer().router(grown, {
   getBed: async ({ params: { id } }) => ({ status: 200, body: { id: BigInt(id), name: '"ü"' } }),
+  changeBed: async () => ({ status: 204, body: undefined }),
   emptyBed: async () => ({ status: 204, body: undefined }),
 })
 
@@ -40,11 +54,11 @@ createExpressEndpoints(grown, router, app, {
   logInitialization: false,
   globalMiddleware: [
     (request, response, next) => {
-      read(request as never, response).then(() => next(), next)
+      read(Object.assign(request, { identity: { account: 'alice' } }) as never, response).then(() => next(), next)
     },
   ],
-  requestValidationErrorHandler: (error) => {
-    throw toValidationFailure(error)
+  requestValidationErrorHandler: (error, request) => {
+    throw toValidationFailure(error, request)
   },
 })
 rejectOthers(app, Object.values(grown))
@@ -79,4 +93,22 @@ test.each<Row>([
   const response = await fetch(`${url}${path}`, { method, headers })
   expect([response.status, await response.text()]).toEqual([status, text])
   expect(response.headers.has('content-type')).toBe(status !== 204)
+})
+
+test.each<[change: unknown, message: string]>([
+  [{ tag: 5 }, 'tag: must be a string or null'],
+  [{ tag: '\0' }, 'tag: must not contain U+0000 or a lone surrogate'],
+  [{ tags: ['a', 5] }, 'tags.1: must be a string or null'],
+  [{ tags: null }, 'tags: must be an array'],
+  [{ size: [] }, 'size: must be a number or "s" or "m" or null'],
+  [{ soil: { kind: 'sand' } }, 'soil.share: is required'],
+  [{ soil: { kind: 'clay', colour: 1, share: '' } }, 'soil.colour: must be a string'],
+  [{ soil: { kind: 'loam' } }, 'soil.kind: must be "sand" or "clay"'],
+  [{ soil: 5 }, 'soil: must be an object or a string'],
+  [5, 'The body must be an object'],
+  [null, 'The body must be an object'],
+])('%j is rejected with what is wrong in it', async (change, message) => {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`${url}/beds/1`, { method: 'PATCH', headers, body: JSON.stringify(change) })
+  expect([response.status, await response.text()]).toEqual([400, failure(40002, message)])
 })
