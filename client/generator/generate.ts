@@ -1,6 +1,7 @@
 import { errorCatalogue, errorMessages } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { readOperations } from './model.ts'
+import { generateRequests } from './requests.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
 import { comment, generateImports, literal } from './typescript.ts'
@@ -16,6 +17,7 @@ export function generate(contract: Record<string, unknown>): Record<string, stri
   return {
     'error-codes.ts': header + generateErrorCodes(),
     'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
+    'requests.ts': header + generateRequests(schemas, all),
     'routes.ts': header + generateRoutes(schemas, all),
     'types.ts': header + types,
   }

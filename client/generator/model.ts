@@ -40,6 +40,8 @@ function readOperation(operation: Operation, method: string, path: string) {
   return {
     name,
     method,
+    /** The scope that a token must have. */
+    scope: operation.security[0]?.bearer[0] ?? '',
     /** The path, with its parameters as `{name}`. */
     path,
     description: description ?? summary ?? name,

@@ -106,43 +106,40 @@ export function generateRoutes(components: Components, operations: readonly Oper
     const types = new Set(alternativesOf(schema, components).map(({ type }) => type))
     const [type] = types.size === 1 ? types : []
     const reader = type === 'array' ? 'readList' : type === 'object' ? 'readObject' : 'readAny'
-    const places = writeInt64s([schema], place)
+    const places = writeInt64s([schema], place, components)
     return places === '' ? `${reader}()` : `${reader}(exactly(${places}))`
   }
+}
 
-  /**
-   * Writes where the int64s of a value are, by field; `[]` is each item of a list, and `*` each field of a record. The reader
-   * cannot tell alternatives apart before it has read them, so that a place has the same kind of number in all of them.
-   */
-  function writeInt64s(schemas: readonly JsonSchema[], place: string): string {
-    const alternatives = schemas.flatMap((schema) => alternativesOf(schema, components))
-    const names = alternatives.flatMap(({ items, properties = {}, additionalProperties }) => [
-      ...(items ? ['[]'] : []),
-      ...Object.keys(properties),
-      ...(additionalProperties ? ['*'] : []),
-    ])
-    const parts = [...new Set(names)].flatMap((name): [string, string][] => {
-      const own = alternatives.flatMap(({ items, properties = {}, additionalProperties }) => {
-        const part = name === '[]' ? items : (properties[name] ?? additionalProperties)
-        return part ? [part] : []
-      })
-      const text = writeInt64s(own, `${place}.${name}`)
-      return text ? [[name, text]] : []
+/**
+ * Writes where the int64s of a value are, by field; `[]` is each item of a list, and `*` each field of a record. The reader
+ * cannot tell alternatives apart before it has read them, so that a place has the same kind of number in all of them.
+ */
+export function writeInt64s(schemas: readonly JsonSchema[], place: string, components: Components): string {
+  const alternatives = schemas.flatMap((schema) => alternativesOf(schema, components))
+  const names = alternatives.flatMap(({ items, properties = {}, additionalProperties }) => [
+    ...(items ? ['[]'] : []),
+    ...Object.keys(properties),
+    ...(additionalProperties ? ['*'] : []),
+  ])
+  const parts = [...new Set(names)].flatMap((name): [string, string][] => {
+    const own = alternatives.flatMap(({ items, properties = {}, additionalProperties }) => {
+      const part = name === '[]' ? items : (properties[name] ?? additionalProperties)
+      return part ? [part] : []
     })
-    const hasInt64 = alternatives.some(isInt64)
-    const isList = parts.some(([name]) => name === '[]')
-    const conflicts = hasInt64 ? parts.length > 0 || alternatives.some(isRounded) : isList && parts.length > 1
-    if (conflicts) {
-      reject(
-        place,
-        'one alternative of a union has an int64 where another has something else with numbers; use one form',
-      )
-    }
-    if (hasInt64) return "'int64'"
-    if (isList) return `[${parts[0]?.[1]}]`
-    const fields = parts.map(([name, text]) => `${propertyName(name)}: ${text}`)
-    return fields.length > 0 ? `{ ${fields.join(', ')} }` : ''
+    const text = writeInt64s(own, `${place}.${name}`, components)
+    return text ? [[name, text]] : []
+  })
+  const hasInt64 = alternatives.some(isInt64)
+  const isList = parts.some(([name]) => name === '[]')
+  const conflicts = hasInt64 ? parts.length > 0 || alternatives.some(isRounded) : isList && parts.length > 1
+  if (conflicts) {
+    reject(place, 'one alternative of a union has an int64 where another has something else with numbers; use one form')
   }
+  if (hasInt64) return "'int64'"
+  if (isList) return `[${parts[0]?.[1]}]`
+  const fields = parts.map(([name, text]) => `${propertyName(name)}: ${text}`)
+  return fields.length > 0 ? `{ ${fields.join(', ')} }` : ''
 }
 
 /** Whether a number in JSON is read as a `number`. */

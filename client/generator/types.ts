@@ -19,7 +19,7 @@ const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
 const LIBRARY_NAMES: readonly string[] = index.match(/\b[A-Z]\w+/g) ?? []
 /** Names that the generated code uses itself, or that would hide those of JavaScript. */
 const OTHER_NAMES = [
-  ...['ErrorBody', 'OperationErrors', 'OperationResponses', 'Operations', 'PagedOperationName'],
+  ...['ErrorBody', 'OperationErrors', 'OperationRequests', 'OperationResponses', 'Operations', 'PagedOperationName'],
   ...['Array', 'BigInt', 'Boolean', 'Date', 'Number', 'Object', 'Promise', 'Record', 'String', 'Symbol'],
 ]
 /** The component of every error response, and its type: `Error` would shadow JavaScript's own. */
@@ -42,6 +42,7 @@ interface NamedType {
 interface Signature {
   readonly operation: OperationModel
   readonly parameters: string
+  readonly request: string
   readonly responses: readonly { readonly status: number; readonly type: string }[]
 }
 
@@ -79,10 +80,11 @@ export function generateTypes(components: Components, operations: readonly Opera
     const queryType = signFields('query', `${capitalized(name)}Query`, `The query of \`${name}\`.`, query)
     const headersType = signFields('headers', `${capitalized(name)}Headers`, `The headers of \`${name}\`.`, headers)
     const bodyType = body && nameContent(`${capitalized(name)}Body`, `The body of \`${name}\`.`, body, 'request')
-    const parameters = [path, bodyType && `body: ${bodyType}`, queryType, headersType, 'options?: CallOptions']
+    const request = [path, bodyType && `body: ${bodyType}`, queryType, headersType].filter(Boolean)
     return {
       operation,
-      parameters: parameters.filter(Boolean).join(', '),
+      parameters: [...request, 'options?: CallOptions'].join(', '),
+      request: `{ ${request.map((part) => String(part).replace('?', '')).join('; ')} }`,
       responses: responses.map(({ status, schema }) => {
         const type = `${capitalized(name)}Response${responses.length > 1 ? status : ''}`
         return {
@@ -149,11 +151,13 @@ function generateOperations(signatures: readonly Signature[]): string {
     const types = responses.map(({ status, type }) => `${paged ? 'RawPage' : 'RawResponse'}<${type}, ${status}>`)
     return `  ${name}: ${union(types)}\n`
   })
+  const requests = signatures.map(({ operation: { name }, request }) => `  ${name}: ${request}\n`)
   const errors = operations.map((operation) => `  ${operation.name}: ${errorName(operation)}\n`)
   const paged = operations.filter((operation) => operation.paged)
   return [
     ...operations.map(generateErrorType),
     `/** Every operation, as it is called directly. */\nexport interface Operations {\n${signatures.map(generateMethod).join('\n')}}\n`,
+    `/** What each operation takes. */\nexport interface OperationRequests {\n${requests.join('')}}\n`,
     `/** The responses of each operation, as \`raw\` returns them. */\nexport interface OperationResponses {\n${responses.join('')}}\n`,
     `/** The errors of each operation. */\nexport interface OperationErrors {\n${errors.join('')}}\n`,
     `/** The operations that return pages. */\nexport type PagedOperationName = ${union(paged.map(({ name }) => literal(name)))}\n`,

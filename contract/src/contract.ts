@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
-import { ErrorSchema, errorMessages, MAX_PAGE_SIZE } from './errors.ts'
+import { ErrorSchema } from './errors.ts'
 import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 
 const c = initContract()
@@ -42,12 +42,13 @@ export type OperationMetadata = z.output<typeof OperationMetadataSchema>
 
 const plantsTag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
-const INVALID_LIMIT = { error: errorMessages.invalidLimit.replace('limit: ', '') }
+const MAX_PAGE_SIZE = 1000
+const INVALID_LIMIT = { error: `must be an integer between 1 and ${MAX_PAGE_SIZE}` }
 const DUPLICATE = { error: 'must appear only once' }
 
 const LimitSchema = z
   .codec(
-    z.string(DUPLICATE).regex(/^\d{1,9}$/, INVALID_LIMIT),
+    z.string(DUPLICATE).regex(/^[1-9]\d{0,8}$/, INVALID_LIMIT),
     z.int32().min(1, INVALID_LIMIT).max(MAX_PAGE_SIZE, INVALID_LIMIT),
     { decode: Number, encode: String },
   )

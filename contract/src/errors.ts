@@ -55,14 +55,10 @@ export const errorCatalogue = {
   },
 } as const satisfies Record<string, { code: number; reason: string }>
 
-/** The most plants of a page. */
-export const MAX_PAGE_SIZE = 1000
-
 /** The messages of the service that the fake of the SDK has too; a name in braces is replaced. */
 export const errorMessages = {
   idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
-  invalidLimit: `limit: must be an integer between 1 and ${MAX_PAGE_SIZE}`,
   scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
   bodyTooLarge: 'The body is larger than {limit} bytes. Send a smaller one.',
 } as const

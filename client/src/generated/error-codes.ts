@@ -91,7 +91,6 @@ export const errorReasons: Record<ErrorName, string> = {
 export const errorMessages = {
   idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
-  invalidLimit: 'limit: must be an integer between 1 and 1000',
   scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
   bodyTooLarge: 'The body is larger than {limit} bytes. Send a smaller one.',
 }

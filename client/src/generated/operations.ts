@@ -37,6 +37,12 @@ export interface Operations {
   getPlants(query?: GetPlantsQuery, options?: CallOptions): Promise<Plant[]>
 }
 
+/** What each operation takes. */
+export interface OperationRequests {
+  createPlant: { body: NewPlant }
+  getPlants: { query: GetPlantsQuery }
+}
+
 /** The responses of each operation, as `raw` returns them. */
 export interface OperationResponses {
   createPlant: RawResponse<Plant, 200>

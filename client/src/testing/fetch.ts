@@ -10,10 +10,10 @@ export interface FakeResponse {
   readonly body: string
 }
 
-/** Creates a response with a JSON body and the headers that every response has. */
+/** Creates a response with a JSON body, unless that is undefined, and the headers that every response has. */
 export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
   const common = {
-    'content-type': 'application/json; charset=utf-8',
+    ...(body !== undefined && { 'content-type': 'application/json; charset=utf-8' }),
     'cache-control': 'no-store',
     'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
   }

@@ -1,4 +1,5 @@
 import type { Fetch, FetchResponse } from '../fetch.ts'
+import { scopes } from '../generated/requests.ts'
 import { routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { type ClientOptions, readBaseUrl } from '../options.ts'
@@ -93,8 +94,9 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
 
   function createToken(token: FakeToken = {}): string {
     requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
-    const { scopes = [], expiresAt } = token
-    for (const scope of scopes) if (!['read', 'write'].includes(scope)) reject('scopes', 'must be read or write')
+    for (const scope of token.scopes ?? [])
+      if (!scopes.includes(scope)) reject('scopes', `must be of ${scopes.join(', ')}`)
+    const { expiresAt } = token
     if (expiresAt !== undefined && !(expiresAt instanceof Date)) reject('expiresAt', 'must be a Date')
     const text = `fake-token-${state.tokens.size + 1}`
     state.tokens.set(text, token)
@@ -104,7 +106,8 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
       const body = routes.createPlant.body?.(plant, '') ?? ''
-      handle('createPlant', { path: {}, query: new URLSearchParams(), body }, account, state)
+      const headers = new Headers({ 'content-type': 'application/json' })
+      handle('createPlant', { path: {}, query: new URLSearchParams(), headers, body }, account, state)
     }
   }
 

@@ -1,15 +1,21 @@
-import { ApiError, UsageError } from '../errors.ts'
-import { errorMessages } from '../generated/error-codes.ts'
+import { ApiError } from '../errors.ts'
+import { type ErrorName, errorMessages } from '../generated/error-codes.ts'
+import type { OperationRequests, OperationResponses } from '../generated/operations.ts'
+import { requestRules, type Scope, scopes } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import { readObject } from '../wire/read.ts'
+import type { Plant } from '../generated/types.ts'
+import type { RawResponse } from '../results.ts'
 import { exactly } from '../wire/read-exactly.ts'
+import { orUndefined, reject } from '../wire/write.ts'
 import { createApiError } from './api-error.ts'
+import { check, type RequestRules, type Schema } from './check.ts'
 import { type FakeResponse, jsonResponse, type ReceivedRequest } from './fetch.ts'
 import type { FakeToken, StoredPlant } from './types.ts'
 
+/** The limits and media types of the service, which the contract does not have. */
 const MAX_BODY_SIZE = 2 ** 20
-const MAX_PAGE_SIZE = 1000
-const CURSOR = /^fake-(\d+)$/
+const MAX_HEAD_SIZE = 2 ** 14
+const JSON_TYPE = /^application\/json\s*(;\s*(charset=("?)utf-8\3\s*;?)?)?$/i
 
 /** The state of the fake. */
 export interface FakeState {
@@ -21,6 +27,8 @@ export interface FakeState {
 
 /** The data of an account: its plants by id, in order of creation. */
 interface Account {
+  /** Tells the cursors of accounts apart. */
+  readonly number: number
   readonly plants: Map<bigint, { readonly sequence: number; readonly plant: StoredPlant }>
   /** The sequence of the last plant. */
   sequence: number
@@ -31,52 +39,57 @@ interface Received {
   /** The segments of the path, by the name of their parameter. */
   readonly path: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  readonly headers: Headers
   readonly body: string
 }
 
-/** What an operation responds with. Default: status 200 without more headers. */
-interface HandlerResponse {
-  readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: unknown
+/** What an operation responds with. */
+type Handled<TResponse> =
+  TResponse extends RawResponse<infer TData, infer TStatus>
+    ? {
+        readonly status: TStatus
+        readonly body: TData
+        readonly headers?: Readonly<Record<string, string>>
+        /** The cursor of the next page. */
+        readonly next?: string | undefined
+      }
+    : never
+
+/** How each operation responds to a valid request. Without the handler of one that the contract adds, this does not compile. */
+type Handlers = {
+  [TName in OperationName]: (request: OperationRequests[TName], account: Account) => Handled<OperationResponses[TName]>
 }
 
-/** How an operation responds. */
-interface Handler {
-  /** The scope that a token must have. */
-  readonly scope: 'read' | 'write'
-  respond(request: Received, account: Account): HandlerResponse
-}
-
-/** The handler of each operation. Without the handler of an operation that the contract adds, this does not compile. */
-const handlers: Record<OperationName, Handler> = {
-  createPlant: {
-    scope: 'write',
-    respond({ body }, account) {
-      const plant = readPlant(body)
-      const { id, ...shown } = plant
-      const stored = account.plants.get(id)?.plant ?? plant
-      if (stored.name !== plant.name || stored.tag !== plant.tag)
-        throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
-      if (stored === plant) account.plants.set(id, { sequence: ++account.sequence, plant })
-      return { body: shown }
-    },
+const handlers: Handlers = {
+  createPlant({ body }, account) {
+    const plant = { ...body, id: BigInt(body.id) } as StoredPlant
+    const stored = account.plants.get(plant.id)?.plant ?? plant
+    if (stored.name !== plant.name || stored.tag !== plant.tag)
+      throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
+    if (stored === plant) account.plants.set(plant.id, { sequence: ++account.sequence, plant })
+    return { status: 200, body: toBody(plant) }
   },
 
-  getPlants: {
-    scope: 'read',
-    respond({ query }, account) {
-      const limit = readLimit(query.get('limit'))
-      const start = readCursor(query.get('cursor'), account)
-      const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
-      const page = left.slice(0, limit)
-      const link = page.length < left.length && `<?limit=${limit}&cursor=fake-${page.at(-1)?.sequence}>; rel="next"`
-      return { body: page.map(({ plant: { id: _, ...shown } }) => shown), headers: link ? { link } : {} }
-    },
+  getPlants({ query: { limit, cursor } }, account) {
+    const start = readCursor(cursor, account)
+    const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
+    const page = left.slice(0, limit)
+    const next = page.length < left.length ? `fake-${account.number}-${page.at(-1)?.sequence}` : undefined
+    return { status: 200, body: page.map(({ plant }) => toBody(plant)), next }
   },
 }
 
-/** Responds to a request as the service does, with its order of checks: path, method, token, scope, body. */
+function toBody({ id: _, ...shown }: StoredPlant): Plant {
+  return shown
+}
+
+function readCursor(text: string | undefined, { number, sequence }: Account): number {
+  const [, owner, last] = /^fake-(\d+)-(\d+)$/.exec(text ?? `fake-${number}-0`) ?? []
+  if (Number(owner) === number && Number(last) <= sequence) return Number(last)
+  throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidCursor })
+}
+
+/** Responds to a request as the service does, with its order of checks: path, method, token, scope, body, parameters. */
 export function respond(request: ReceivedRequest, state: FakeState): FakeResponse {
   const response = tryToRespond(request, state)
   // The id of the client is returned, where it is valid.
@@ -87,12 +100,13 @@ export function respond(request: ReceivedRequest, state: FakeState): FakeRespons
 function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: FakeState): FakeResponse {
   try {
     const { pathname, searchParams: query } = new URL(url)
+    if ([...headers].join().length + url.length > MAX_HEAD_SIZE) throw createApiError({ name: 'headersTooLarge' })
     const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
     const found = (Object.keys(routes) as OperationName[]).flatMap((name) => matchPath(name, path))
     const target = found.find(({ name }) => routes[name].method === method)
     if (!target) throw createApiError({ name: found.length > 0 ? 'methodNotAllowed' : 'notFound' })
-    const account = authenticate(headers.get('authorization') ?? '', handlers[target.name].scope, state)
-    return handle(target.name, { path: target.segments, query, body }, account, state)
+    const account = authenticate(headers.get('authorization') ?? '', requestRules[target.name].scope, state)
+    return handle(target.name, { path: target.segments, query, headers, body }, account, state)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
@@ -105,34 +119,91 @@ function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: Fa
  * @throws ApiError if the service would reject it
  */
 export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
+  const rules = requestRules[operation]
+  const json = rules.body && readJson(request, rules)
+  const path = readTexts('notFound', rules.path, (name) => request.path[name] ?? [])
+  const headers = readTexts('badRequest', rules.headers, (name) => request.headers.get(name) ?? [])
+  const query = readTexts('invalidQuery', rules.query, (name) => request.query.getAll(name))
+  const body = rules.body && rejectAs('invalidBody', () => check(json, rules.body ?? {}, ''))
+  const data = state.accounts.get(account) ?? { number: state.accounts.size, plants: new Map(), sequence: 0 }
+  state.accounts.set(account, data)
+  const handler = handlers[operation] as (request: object, account: Account) => Handled<RawResponse<unknown>>
+  const response = handler({ path, headers, query, body }, data)
+  if (response.next !== undefined) request.query.set('cursor', response.next)
+  const link = response.next !== undefined && { link: `<?${request.query}>; rel="next"` }
+  return jsonResponse(response.status, response.body, { ...link, ...response.headers })
+}
+
+/** Reads the JSON of a body, with its int64s as bigints. */
+function readJson({ headers, body }: Received, { int64s }: RequestRules): unknown {
   // jsdom has no TextEncoder.
-  if (new Blob([request.body]).size > MAX_BODY_SIZE) {
+  if (new Blob([body]).size > MAX_BODY_SIZE) {
     const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
     throw createApiError({ name: 'bodyTooLarge', message })
   }
-  const data = state.accounts.get(account) ?? { plants: new Map(), sequence: 0 }
-  state.accounts.set(account, data)
-  const { status = 200, headers = {}, body } = handlers[operation].respond(request, data)
-  return jsonResponse(status, body, headers)
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  if (!JSON_TYPE.test(headers.get('content-type') ?? '') || !/^identity$/i.test(encoding)) {
+    throw createApiError({ name: 'unsupportedMediaType' })
+  }
+  try {
+    return int64s ? exactly(int64s)(body) : JSON.parse(body)
+  } catch (error) {
+    const { name, message } = error as Error
+    throw createApiError(name === 'SyntaxError' ? { name: 'malformedJson' } : { name: 'invalidBody', message })
+  }
+}
+
+/** Reads the parameters of one place, which are text, as the values that they have. */
+function readTexts(name: ErrorName, schema: Schema | undefined, textsOf: (name: string) => string | string[]): unknown {
+  const read = ([field, part]: [string, Schema]): [string, unknown][] => {
+    const texts = [textsOf(field)].flat()
+    if (texts.length === 0) return []
+    if (part.items) return [[field, texts.map((text) => readText(text, part.items ?? {}))]]
+    return texts.length === 1 ? [[field, readText(texts[0] ?? '', part)]] : reject(field, 'must appear only once')
+  }
+  return (
+    schema &&
+    rejectAs(name, () => check(Object.fromEntries(Object.entries(schema.properties ?? {}).flatMap(read)), schema, ''))
+  )
+}
+
+/** Reads a text of another type than the schema's as it is, which is invalid then. */
+function readText(text: string, { type, format }: Schema): unknown {
+  if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
+  if (type === 'integer' && /^(0|-?[1-9]\d*)$/.test(text)) return format === 'int64' ? BigInt(text) : Number(text)
+  return type === 'number' && text === String(Number(text)) ? Number(text) : text
+}
+
+function rejectAs<T>(name: ErrorName, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    throw createApiError({ name, message: (error as Error).message })
+  }
 }
 
 function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
   const pattern = routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
   const found = new RegExp(`^${pattern}$`).exec(path)
-  const segments = Object.entries(found?.groups ?? {}).map(([key, text]) => [key, decodeURIComponent(text)])
-  return found ? [{ name, segments: Object.fromEntries(segments) }] : []
+  const segments = Object.entries(found?.groups ?? {}).map(([key, text]) => [
+    key,
+    orUndefined(() => decodeURIComponent(text)),
+  ])
+  return found && segments.every(([, text]) => text !== undefined)
+    ? [{ name, segments: Object.fromEntries(segments) }]
+    : []
 }
 
 /** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */
-function authenticate(authorization: string, scope: 'read' | 'write', { tokens }: FakeState): string {
+function authenticate(authorization: string, scope: Scope, { tokens }: FakeState): string {
   const [, text] = /^bearer +(\S+)$/i.exec(authorization) ?? []
   if (text === undefined) throw createApiError({ name: 'tokenMissing', headers: challenge() })
   const token = tokens.get(text)
   const headers = challenge(', error="invalid_token"')
   if (!token) throw createApiError({ name: 'tokenInvalid', headers })
-  const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
+  const { account = 'default', scopes: own = scopes, expiresAt } = token
   if (expiresAt && expiresAt.getTime() <= Date.now()) throw createApiError({ name: 'tokenEnded', headers })
-  if (scopes.includes(scope)) return account
+  if (own.includes(scope)) return account
   throw createApiError({
     name: 'scopeMissing',
     message: errorMessages.scopeMissing.replace('{scope}', scope),
@@ -142,30 +213,4 @@ function authenticate(authorization: string, scope: 'read' | 'write', { tokens }
 
 function challenge(parameters = ''): Record<string, string> {
   return { 'www-authenticate': `Bearer realm="plant-store"${parameters}` }
-}
-
-/** Reads a plant. The service ignores unknown fields; the rest is valid if the client could send it. */
-function readPlant(body: string): StoredPlant {
-  const read = readObject(exactly({ id: 'int64' }))
-  try {
-    const { id, name, tag } = read(body) as Record<string, unknown>
-    return read(routes.createPlant.body?.({ id, name, tag }, '') ?? '') as StoredPlant
-  } catch (error) {
-    if (error instanceof SyntaxError) throw createApiError({ name: 'malformedJson' })
-    throw createApiError({ name: 'invalidBody', message: error instanceof UsageError ? error.message : undefined })
-  }
-}
-
-function readLimit(text: string | null): number {
-  const limit = Number(text ?? MAX_PAGE_SIZE)
-  if (!/^\d{1,9}$/.test(text ?? '1') || limit < 1 || limit > MAX_PAGE_SIZE) {
-    throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidLimit })
-  }
-  return text === null ? Number.POSITIVE_INFINITY : limit
-}
-
-function readCursor(text: string | null, { sequence }: Account): number {
-  const start = text === null ? 0 : Number(CURSOR.exec(text)?.[1])
-  if (start <= sequence) return start
-  throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidCursor })
 }

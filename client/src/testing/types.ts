@@ -1,3 +1,5 @@
+import type { Scope } from '../generated/requests.ts'
+
 // Apart from the functions, whose declarations have types that not every app has, such as `Headers`.
 
 /** What goes wrong with a request. Without any of the fields, nothing does. */
@@ -37,8 +39,8 @@ export interface StoredPlant {
 export interface FakeToken {
   /** The account that the token belongs to. Default: `default`. */
   readonly account?: string | undefined
-  /** Default: both. */
-  readonly scopes?: readonly ('read' | 'write')[] | undefined
+  /** Default: all. */
+  readonly scopes?: readonly Scope[] | undefined
   /** Default: never. */
   readonly expiresAt?: Date | undefined
 }

@@ -24,7 +24,12 @@ describe('iterate', () => {
     const { client, listed } = await storeWith(101)
     expect(await namesOf(client.iterate.getPlants())).toHaveLength(101)
     expect(await namesOf(client.iterate.getPlants({ limit: undefined }))).toHaveLength(101)
-    expect(listed()).toEqual(['?limit=100', '?limit=100&cursor=fake-100', '?limit=100', '?limit=100&cursor=fake-100'])
+    expect(listed()).toEqual([
+      '?limit=100',
+      '?limit=100&cursor=fake-0-100',
+      '?limit=100',
+      '?limit=100&cursor=fake-0-100',
+    ])
   })
 
   test('fetches nothing before the loop starts, and no page before the loop reaches it', async () => {

@@ -39,10 +39,16 @@ const Kinds = [
   z.object({ kind: z.literal('none') }).meta({ id: 'None' }),
 ] as const
 
+/** What the document cannot say of them, only the service checks. */
+const NotB = z.string().refine((name) => name !== 'b')
+const OnlyA = z.custom((value) => value === 'a').meta({ override: { type: 'string' } })
+const AnyText = z.preprocess(String, z.string())
+const UNDESCRIBED: z.ZodType[] = [NotB, OnlyA, AnyText]
+
 /** Each value with its types in a request and a response, of which an empty one is rejected, and its JSON. */
 const values: [value: z.ZodType, request: string, response: string, json: string][] = [
   ...[z.string(), z.string().min(1).regex(/^F/).startsWith('F').trim()].map(text('"Ficus"')),
-  ...[z.string().brand('A'), z.string().refine((name) => name !== 'b')].map(text('"a"')),
+  ...[z.string().brand('A'), NotB].map(text('"a"')),
   ...[z.email()].map(text('"ada@example.com"')),
   ...[z.uuid(), z.guid()].map(text('"6f2d5a0e-3f0b-4c57-8f5e-0d7a6d1f2b3c"')),
   ...[z.iso.datetime()].map(text('"2026-11-22T12:30:00Z"')),
@@ -101,9 +107,9 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     "{ kind: 'a'; a: bigint } | { kind: 'b'; a: { b: number } }",
     '{"kind":"b","a":{"b":1}}',
   ],
-  ...[z.string().transform(Number), z.preprocess(String, z.string())].map(request('"1"')),
+  ...[z.string().transform(Number), AnyText].map(request('"1"')),
   [z.codec(z.enum(['1', '2']), z.int(), { decode: Number, encode: () => '1' as const }), "'1' | '2'", '', '"1"'],
-  [z.custom((value) => value === 'a').meta({ override: { type: 'string' } }), 'string', 'string', '"a"'],
+  [OnlyA, 'string', 'string', '"a"'],
 ]
 
 function same(type: string, json: string) {
@@ -275,6 +281,34 @@ test.each(values.map((row, index) => [index, row[3], ...row] as const))('value %
     expect(server.requests.at(-1)?.body).toBe(text)
     expect(z.object({ value }).safeParse(parseJson(text))).toMatchObject({ success: true })
   } else expect(() => generate({ getBed: operationWith('request', value) })).toThrow('getBed: body')
+})
+
+test('the fake accepts the bodies that the contract accepts', async () => {
+  const [{ requestRules }, { check }, { exactly }] = await Promise.all(
+    ['generated/requests', 'testing/check', 'wire/read-exactly'].map((name) => import(`${sdk.folder}/src/${name}.ts`)),
+  )
+  const accepts = (run: () => unknown): boolean => {
+    try {
+      run()
+      return true
+    } catch {
+      return false
+    }
+  }
+  const bodies = ['{}', ...new Set(values.map(([, , , json]) => `{"value":${json || '[null]'}}`))]
+  const different = values.flatMap(([value, request], index) => {
+    if (UNDESCRIBED.includes(value)) return []
+    const { body, int64s } = requestRules[`write${index}`] ?? {}
+    const read = int64s ? exactly(int64s) : JSON.parse
+    return !request
+      ? []
+      : bodies.flatMap((json) => {
+          const byFake = accepts(() => check(read(json), body, ''))
+          const byContract = accepts(() => z.object({ value }).parse(parseJson(json)))
+          return byFake === byContract ? [] : [[index, request, JSON.stringify(body.properties.value), json, byFake]]
+        })
+  })
+  expect(different).toEqual([])
 })
 
 test.each(parameters.map((row, index) => [index, ...row] as const))('parameter %i in %s is sent', async (...row) => {

@@ -1,20 +1,53 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { contract } from '@plant-store/contract'
+import { type Scope, ScopeSchema } from '@plant-store/contract'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { INSTALL_TIMEOUT } from '../../../test/helpers/install-tools.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { ApiError, type ClientOptions, createPlantStoreClient, type NewPlant } from '../../src/index.ts'
+import {
+  ApiError,
+  type ClientOptions,
+  createPlantStoreClient,
+  type NewPlant,
+  type OperationName,
+  type PlantStoreClient,
+  type PlantStoreError,
+  type RawResponse,
+} from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { startServiceBehindPrism } from '../helpers/service-behind-prism.ts'
 import { type ServiceUnderTest, startFake, startRealService } from '../helpers/service-under-test.ts'
 
-test.each(Object.keys(contract))('%s is called here', (operation) => {
-  expect(readFileSync(new URL(import.meta.url), 'utf8')).toContain(`.${operation}(`)
-})
+/** A call of each operation, in an account that has the plant {@link FICUS}. */
+const calls: { [TName in OperationName]: Parameters<PlantStoreClient[TName]> } = {
+  createPlant: [{ id: 2, name: 'Monstera' }],
+  getPlants: [{ limit: 1 }],
+}
+const FICUS = { id: 1, name: 'Ficus', tag: 'fig' }
+/** The same id in another account. */
+const ALOE = { id: 1, name: 'Aloe' }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+interface Operation {
+  name: OperationName
+  method: string
+  path: string
+  scope: Scope
+  hasBody: boolean
+  isIdempotent: boolean
+}
+
+const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(
+    ([method, { operationId, security, requestBody, 'x-idempotent': isIdempotent }]): Operation => ({
+      ...{ name: operationId as OperationName, method: method.toUpperCase(), path, isIdempotent },
+      ...{ scope: security[0]?.bearer[0] ?? 'read', hasBody: requestBody !== undefined },
+    }),
+  ),
+)
 
 describe.each([
   ['the real service', startRealService],
@@ -31,7 +64,8 @@ describe.each([
 
   const clientOf = (options: ClientOptions) =>
     createPlantStoreClient({ baseUrl: service.url, token, fetch: service.fetch, ...options })
-  const newAccount = async () => clientOf({ token: await service.createToken({ account: randomUUID() }) })
+  const newToken = () => service.createToken({ account: randomUUID() })
+  const newAccount = async () => clientOf({ token: await newToken() })
 
   /** Sends a raw request and parses the response. */
   async function send(method: string, path: string, init: RequestInit = {}) {
@@ -136,7 +170,9 @@ describe.each([
         expect(await client.raw.getPlants(query)).toMatchObject({ data: rest, nextCursor: undefined })
       }
       expect((await client.raw.getPlants()).nextCursor).toBeUndefined()
-      const inAnother = (await newAccount()).getPlants({ cursor: nextCursor })
+      const another = await newAccount()
+      for (let id = 0; id < 4; id++) await another.createPlant({ id, name: `plant ${id}` })
+      const inAnother = another.getPlants({ cursor: nextCursor })
       expect(await failureOf(inAnother, ApiError)).toMatchObject({ status: 400, code: 40004 })
     })
 
@@ -151,11 +187,12 @@ describe.each([
       expect(names).toEqual(['plant 0', 'plant 1', 'plant 2', 'added'])
     })
 
-    const invalidLimits = ['0', '-1', '1001', 'abc', '1.5', '', '%201', '1e2', '+1', '00', '999999999', '0000000001']
+    const invalidLimits = ['0', '-1', '1001', 'abc', '1.5', '', '%201', '1e2', '+1', '00', '999999999', '01']
     test.each<readonly [string, RegExp]>([
       ...invalidLimits.map((limit) => [`limit=${limit}`, /^limit: must be an integer between 1 and 1000$/] as const),
       ['cursor=', /^cursor: must be taken from the Link header/],
       ['cursor=nonsense', /^cursor: must be taken from the Link header/],
+      ['limit=1&limit=2', /^limit: must appear only once$/],
     ])('with ?%s is rejected', async (query, message) => {
       expect(await send('GET', `/plants?${query}`)).toMatchObject({
         status: 400,
@@ -165,29 +202,90 @@ describe.each([
     })
   })
 
-  describe('a token', () => {
-    test.each(['GET', 'POST'])('that is unknown or has expired gets a 401 for a %s', async (method) => {
+  describe.each(operations)('$name', ({ name, method, path, scope, hasBody, isIdempotent }) => {
+    const call = async (client: PlantStoreClient) => {
+      expect(calls, `add a call of ${name} to the calls of this file`).toHaveProperty(name)
+      return await (client.raw[name] as (...parameters: unknown[]) => Promise<RawResponse<unknown>>)(...calls[name])
+    }
+    const target = path.replace(/\{\w+\}/g, '1')
+    const init = { headers: hasBody ? JSON_TYPE : {}, ...(hasBody && { body: '{}' }) }
+
+    test('affects the plants of its own account only, and has content, unless the status is 204', async () => {
+      const [own, other] = [await newAccount(), await newAccount()]
+      await own.createPlant(FICUS)
+      await other.createPlant(ALOE)
+      const { status, headers } = await call(own)
+      expect(headers.get('content-type')).toBe(status === 204 ? null : 'application/json; charset=utf-8')
+      expect(await other.getPlants()).toEqual([{ name: 'Aloe' }])
+    })
+
+    test(`whose response is lost ${isIdempotent ? 'has the same result' : 'fails, and is not sent again'}`, async () => {
+      const [token, other] = [await newToken(), await newToken()]
+      const client = clientOf({ token })
+      for (const account of [client, clientOf({ token: other })]) await account.createPlant(FICUS)
+      let requests = 0
+      const fetch = async (url: string, options: RequestInit) => {
+        const response = await service.fetch(url, options)
+        if (requests++ === 0) throw new TypeError('fetch failed', { cause: new Error('other side closed') })
+        return response
+      }
+      const expected = await call(clientOf({ token: other }))
+      const result = await call(clientOf({ token, fetch })).catch((error: PlantStoreError) => error)
+      if (isIdempotent) expect(result).toMatchObject({ data: expected.data, status: expected.status, attempts: 2 })
+      else expect(result).toMatchObject({ kind: 'connection', attempts: 1, retryable: false })
+      expect(await client.getPlants()).toEqual(await clientOf({ token: other }).getPlants())
+    })
+
+    test('with an unknown or expired token is rejected', async () => {
       const expired = await service.createToken({ expiresAt: new Date(Date.now() - 1000) })
       for (const [token, error] of [
         ['pst_unknown', 40102],
         [expired, 40103],
       ]) {
-        const response = await send(method, '/plants', { headers: { authorization: `Bearer ${token}` } })
+        const response = await send(method, target, { ...init, headers: { authorization: `Bearer ${token}` } })
         expect(response).toMatchObject({ status: 401, error })
         expect(response.headers.get('www-authenticate')).toBe('Bearer realm="plant-store", error="invalid_token"')
       }
     })
 
-    test.each([
-      ['read', 'POST', 'write'],
-      ['write', 'GET', 'read'],
-    ] as const)('with only the scope %s may not %s', async (scope, method, required) => {
-      const limited = await service.createToken({ scopes: [scope] })
-      const response = await send(method, '/plants', { headers: { authorization: `Bearer ${limited}` } })
+    test('with a token of another scope is rejected', async () => {
+      const limited = await service.createToken({ scopes: ScopeSchema.options.filter((each) => each !== scope) })
+      const response = await send(method, target, { ...init, headers: { authorization: `Bearer ${limited}` } })
       expect(response).toMatchObject({ status: 403, error: 40301 })
-      expect(response.message).toBe(`The token lacks the scope "${required}" that this operation needs.`)
-      expect(response.headers.get('www-authenticate')).toContain(`error="insufficient_scope", scope="${required}"`)
+      expect(response.message).toBe(`The token lacks the scope "${scope}" that this operation needs.`)
+      expect(response.headers.get('www-authenticate')).toContain(`error="insufficient_scope", scope="${scope}"`)
     })
+
+    test.runIf(path !== target)('with an invalid path parameter responds 404, whatever the body', async () => {
+      for (const value of ['%00', '%zz']) {
+        const invalid = await send(method, path.replace(/\{\w+\}/, value), init)
+        expect(invalid).toMatchObject({ status: 404, error: 40400 })
+      }
+    })
+
+    test.runIf(hasBody)('rejects bodies that are not JSON or not an object', async () => {
+      const send415 = (headers: Record<string, string>) => send(method, target, { headers, body: '{}' })
+      for (const type of ['text/plain', 'application/json; charset=latin1', 'application/jsonp']) {
+        expect(await send415({ 'content-type': type })).toMatchObject({ status: 415, error: 41500 })
+      }
+      expect(await send415({ ...JSON_TYPE, 'content-encoding': 'gzip' })).toMatchObject({ status: 415, error: 41500 })
+      for (const [body, error] of Object.entries({ '{': 40001, '': 40001, '{} x': 40001, '[]': 40002, null: 40002 })) {
+        expect(await send(method, target, { ...init, body }), body).toMatchObject({ status: 400, error })
+      }
+      const accepted = { 'content-type': 'Application/JSON ; charset="UTF-8"', 'content-encoding': 'identity' }
+      expect((await send(method, target, { headers: accepted, body: '[]' })).error).toBe(40002)
+    })
+  })
+
+  test('a header or cursor that is too long gets a 431, a shorter one what it deserves', async () => {
+    const long = { 'x-long': 'x'.repeat(20_000) }
+    expect(await send('GET', '/plants?limit=0', { headers: long })).toMatchObject({ status: 431, error: 43100 })
+    for (const [length, error] of [
+      [20_000, 43100],
+      [10_000, 40004],
+    ] as const) {
+      expect(await send('GET', `/plants?cursor=${'x'.repeat(length)}`)).toMatchObject({ error })
+    }
   })
 
   test('a wrong base URL gets a 404, for any token', async () => {

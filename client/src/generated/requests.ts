@@ -1,0 +1,23 @@
+// Generated from the contract by `npm run generate`. Do not edit.
+
+import type { RequestRules } from '../testing/check.ts'
+import type { OperationName } from './routes.ts'
+
+/** The scopes of a token. */
+export const scopes = ["read","write"] as const
+
+/** A scope of a token. */
+export type Scope = (typeof scopes)[number]
+
+/** What the service accepts of each operation. */
+export const requestRules: Record<OperationName, RequestRules> = {
+  createPlant: {
+    scope: 'write',
+    body: {"type":"object","required":["id","name"],"properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"},"tag":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}}},
+    int64s: { id: 'int64' },
+  },
+  getPlants: {
+    scope: 'read',
+    query: {"type":"object","required":[],"properties":{"limit":{"type":"integer","format":"int32","minimum":1,"maximum":1000},"cursor":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}}},
+  },
+}
