@@ -2,10 +2,14 @@
  * What POST /plants stores and GET /plants lists while others write, in one process and in two on one database. The
  * conformance suite of the client has single requests, the fuzzer every spelling, id and text.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Contract, contract } from '@plant-store/contract'
+import { type AppRoute, ContractNoBody } from '@ts-rest/core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOCK_WRITES, openConnection, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
 import { type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { type RequestParts, request } from '../helpers/wire/requests.ts'
+import { type Expected, responds } from '../helpers/wire/wire.ts'
 
 let server: TestServer
 let other: ServerProcess
@@ -17,6 +21,46 @@ beforeAll(async () => {
 afterAll(async () => {
   expect(await other.end()).toBe(0)
   await server.close()
+})
+
+/** A request of each operation for an account that has the plant 1, Ficus, and its response. */
+const exchanges: Record<keyof Contract, [request: RequestParts, response: Expected]> = {
+  createPlant: [{ body: '{"id":2,"name":"Aloe"}' }, { status: 200, body: '{"name":"Aloe"}' }],
+  getPlants: [{ method: 'GET' }, { status: 200, body: '[{"name":"Ficus"}]' }],
+}
+
+describe.each(Object.entries(contract))('%s', (name, operation: AppRoute) => {
+  /** Sends the request of the operation, changed, for an account of its own. */
+  async function exchange(change: RequestParts, expected: Partial<Expected>): Promise<void> {
+    const { token, post } = await newAccount()
+    await post('{"id":1,"name":"Ficus"}')
+    expect(exchanges, `add a request of ${name} to the exchanges of this file`).toHaveProperty(name)
+    const [parts, response] = exchanges[name as keyof Contract]
+    await responds({ url: server.url, token }, request({ ...parts, ...change }), { ...response, ...expected })
+  }
+
+  test('responds, and ignores an unknown parameter', async () => {
+    const path = exchanges[name as keyof Contract]?.[0].target ?? '/plants'
+    await exchange({}, {})
+    await exchange({ target: `${path}?unknown=1` }, {})
+  })
+
+  test('without a token responds 401, before anything else is read', () =>
+    exchange(
+      { headers: { Authorization: null, 'Content-Type': 'text/plain' } },
+      { status: 401, error: 40101, body: /^/ },
+    ))
+
+  test.runIf(operation.method === 'GET')('has the same status and no body for HEAD', () =>
+    exchange({ method: 'HEAD' }, { body: '' }),
+  )
+
+  const hasBody = 'body' in operation && operation.body !== ContractNoBody
+  test.runIf(hasBody)('rejects bodies with duplicate keys or invalid UTF-8', async () => {
+    for (const body of ['{"a":1,"a":2}', Buffer.from([0x22, 0xff, 0x22])]) {
+      await exchange({ body }, { status: 400, error: 40001, body: /^/ })
+    }
+  })
 })
 
 let accounts = 0
