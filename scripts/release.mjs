@@ -32,12 +32,21 @@ function readOptions() {
   }
 }
 
-/** Each package has its own version, in its package.json, CHANGELOG.md and, of the SDK, in its code. */
+/**
+ * Each package has its own version, in its package.json, CHANGELOG.md and, of the SDK and the contract, in its code. The
+ * document of the contract is kept: the next release is compared with it.
+ */
 function setVersions() {
   run(path.join(root, 'node_modules/.bin/changeset'), ['version'], 'inherit')
-  const { version } = JSON.parse(readFileSync(`${root}client/package.json`, 'utf8'))
-  const file = root + run('git', ['grep', '--files-with-matches', "^const VERSION = '", '--', 'client/src'])
-  writeFileSync(file, readFileSync(file, 'utf8').replace(/^(const VERSION = )'.*'$/m, `$1'${version}'`))
+  for (const name of ['client', 'contract']) {
+    const { version } = JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8'))
+    const file = root + run('git', ['grep', '--files-with-matches', "^const VERSION = '", '--', `${name}/src`])
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/^(const VERSION = )'.*'$/m, `$1'${version}'`))
+  }
+  const print = `import { createOpenApiDocument } from '@plant-store/contract/openapi'
+    console.log(JSON.stringify(createOpenApiDocument(), null, 2))`
+  const document = run('node', ['--conditions=@plant-store/source', '--input-type=module', '--eval', print])
+  writeFileSync(`${root}contract/released.json`, `${document}\n`)
 }
 
 function release({ tested = false, 'dry-run': isDryRun = false, from }) {

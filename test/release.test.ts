@@ -124,10 +124,13 @@ describe('a release', { timeout: TIMEOUT }, () => {
   test('gives a package and what depends on it versions of their own, each with its changelog in the tarball', async () => {
     await commit('.changeset/tall-plants.md', changeset('prisma', 'minor'))
     await commit('.changeset/exact.md', changeset('client', 'major'))
+    await commit('.changeset/sizes.md', changeset('contract', 'minor'))
     await run('npm', ['run', 'release', '--', '--version'], clone)
     const read = async (name: string) => JSON.parse(await readFile(path.join(clone, name, 'package.json'), 'utf8'))
     const versions = await Promise.all(names.map(async (name) => (await read(name)).version))
-    expect(versions).toEqual(['1.0.0', '1.1.0', '1.0.1', '2.0.0'])
+    expect(versions).toEqual(['1.1.0', '1.1.0', '1.0.1', '2.0.0'])
+    const released = JSON.parse(await readFile(path.join(clone, 'contract/released.json'), 'utf8'))
+    expect(released).toMatchObject({ info: { version: '1.1.0' }, paths: { '/plants': {} } })
     expect(await readFile(path.join(clone, 'client/CHANGELOG.md'), 'utf8')).toMatch(
       /^# @plant-store\/client\n\n## 2\.0\.0\n\n### Major Changes\n\n- .*Plants can be tall\.\n\n## 1\.0\.0\n/,
     )

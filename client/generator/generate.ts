@@ -1,5 +1,5 @@
 import { errorCatalogue, errorMessages } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { createOpenApiDocument, type OpenApiDocument } from '@plant-store/contract/openapi'
 import { readOperations } from './model.ts'
 import { generateRequests } from './requests.ts'
 import { generateRoutes } from './routes.ts'
@@ -9,8 +9,12 @@ import { comment, generateImports, literal } from './typescript.ts'
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
 /** Generates the SDK files of a contract, by name. */
-export function generate(contract: Record<string, unknown>): Record<string, string> {
-  const document = createOpenApiDocument({ operations: contract })
+export function generate(operations: Record<string, unknown>): Record<string, string> {
+  return generateFrom(createOpenApiDocument({ operations }))
+}
+
+/** Generates the SDK files of a document. */
+export function generateFrom(document: OpenApiDocument): Record<string, string> {
   const { schemas } = document.components
   const all = readOperations(document)
   const { types, operations } = generateTypes(schemas, all)

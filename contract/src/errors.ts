@@ -80,6 +80,7 @@ export const ErrorSchema = z
     error: z.int32().meta({
       description: 'Numeric error value from the error catalogue: HTTP status x 100 + n.',
       examples: [40002],
+      'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),
       override: { type: 'integer', format: 'int32' },
     }),
     message: z.string().meta({

@@ -53,6 +53,9 @@ export interface OpenApiOptions {
 /** An operation of a contract. */
 type Route = AppRoute & { readonly metadata: OperationMetadata }
 
+/** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
+const VERSION = '1.0.0'
+
 /** Most generated clients are not exact here: this is what their users need to know. */
 const IDS =
   'Ids are 64-bit integers (`int64`), written as JSON numbers. Above 2^53 (9007199254740992), `JSON.parse` and ' +
@@ -99,7 +102,7 @@ export function createOpenApiDocument({ serverUrl = '/', operations = contract }
     openapi: '3.1.1',
     info: {
       title: 'Plant Store',
-      version: '1.0.0',
+      version: VERSION,
       description: `A small plant store: ${names.join(', ')}.\n\n${IDS}\n\n${errorTable()}`,
       contact: { name: 'Plant Store maintainers' },
       license: { name: 'MIT', identifier: 'MIT' },

@@ -1,4 +1,4 @@
-// An app that must compile with every version of TypeScript, with and without DOM types.
+// An app that must compile with every version of TypeScript, with and without DOM types, and with every minor version.
 import {
   AbortError,
   ApiError,
