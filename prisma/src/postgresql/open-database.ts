@@ -1,18 +1,13 @@
 import type { Database, DatabaseState, OpenOptions, Plants } from '../database.ts'
-import type { PrismaClient } from '../generated/postgresql/client.ts'
-import { createPlants } from '../shared/plants.ts'
+import { createOperations } from '../shared/operations.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
-import { readSecret } from '../shared/secret.ts'
-import type { Sql } from '../shared/sql.ts'
-import { createTokens } from '../shared/tokens.ts'
+import type { Prisma, Sql } from '../shared/sql.ts'
 import { isTemporary, retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
 import { checkPromises, checkSchema, createReadiness } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { connectPrisma, type PostgresqlRetry } from './prisma-client.ts'
 import { dialect, plantStatements } from './statements.ts'
-
-const SELECT_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM "Token") AND NOT EXISTS (SELECT 1 FROM "Plant")'
 
 /**
  * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
@@ -55,18 +50,19 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
 function createDatabase(pool: Pool, retry: PostgresqlRetry): Database {
   const { sql } = pool
-  let prisma: Promise<PrismaClient> | undefined
+  let prisma: Promise<Prisma> | undefined
   const loadPrisma = () => {
-    prisma ??= connectPrisma(pool, retry)
+    prisma ??= connectPrisma(pool, retry).catch((error) => {
+      prisma = undefined
+      throw error
+    })
     return prisma
   }
-  const plants = createPlants(plantStatements, sql, retry)
+  const { plants, ...others } = createOperations(plantStatements, { sql, dialect, retry, loadPrisma })
   return {
     engine: 'postgresql',
+    ...others,
     plants: { ...plants, insert: failSoon(plants.insert) },
-    tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-    secret: (name) => retry(() => readSecret(sql, dialect, name)),
-    isEmpty: async () => (await retry(() => sql.query<[boolean]>(SELECT_EMPTY)))[0]?.[0] === true,
     ...createReadiness(pool.connections),
     state: () => readState(sql),
     connections: pool.counts,

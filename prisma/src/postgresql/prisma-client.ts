@@ -1,5 +1,5 @@
 import type { SqlDriverAdapter, SqlQueryable, Transaction } from '@prisma/driver-adapter-utils'
-import type { PrismaClient } from '../generated/postgresql/client.ts'
+import type { Prisma } from '../shared/sql.ts'
 import { onPrimary, type Pool } from './connection/pool.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -17,7 +17,7 @@ const READ = /^\s*SELECT\b/i
  * Connects Prisma Client, on which every operation keeps what the plant store promises: it reads on the primary, commits
  * durably or not at all, and is retried where it cannot have happened.
  */
-export async function connectPrisma(pool: Pool, retry: PostgresqlRetry): Promise<PrismaClient> {
+export async function connectPrisma(pool: Pool, retry: PostgresqlRetry): Promise<Prisma> {
   const [{ PrismaClient }, rows] = await Promise.all([
     import('../generated/postgresql/client.ts'),
     retry(() => pool.sql.query<[schema: string]>('SELECT current_schema()')),
@@ -26,7 +26,7 @@ export async function connectPrisma(pool: Pool, retry: PostgresqlRetry): Promise
   const { provider, adapterName } = connection
   const adapter = { provider, adapterName, connect: async () => connection }
   // The default format quotes the source code around the call.
-  return new PrismaClient({ adapter, errorFormat: 'minimal' })
+  return new PrismaClient({ adapter, errorFormat: 'minimal' }) as unknown as Prisma
 }
 
 function createConnection(pool: Pool, retry: PostgresqlRetry, schemaName = 'public'): SqlDriverAdapter {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { KnownList, ListState, PlantRow, Plants, Retry } from '../database.ts'
+import type { KnownList, ListState, PlantRow, Plants } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
-import type { Sql } from './sql.ts'
+import type { Access } from './sql.ts'
 
 /** The SQL of an engine for plants. Parameters are `$1`, `$2` and so on; every statement may run twice. */
 export interface PlantStatements {
@@ -64,7 +64,7 @@ export function maxPageBytes(limit: number): number {
 }
 
 /** Creates the plants of a database. */
-export function createPlants(statements: PlantStatements, sql: Sql, retry: Retry): Plants {
+export function createPlants(statements: PlantStatements, { sql, retry }: Access): Plants {
   async function selectPiece(
     account: string,
     after: number,

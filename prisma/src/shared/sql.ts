@@ -1,4 +1,6 @@
 import type { ArgType, SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { Retry } from '../database.ts'
+import type { PrismaClient } from '../generated/sqlite/client.ts'
 
 /** What a statement takes and returns. */
 export type SqlValue = string | number | boolean | null
@@ -25,6 +27,23 @@ export interface Dialect {
   readonly texts: string
   /** Reads the time of a column, in milliseconds since 1970; NULL if it is not one. */
   readTime(column: string): string
+}
+
+/**
+ * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. Each of its operations keeps what the plant store
+ * promises by itself: it is durable once it has succeeded, sees what was acknowledged, and is retried where it cannot have
+ * happened. A write has to be one statement, since SQLite rejects transactions.
+ */
+export type Prisma = Pick<PrismaClient, 'plant' | 'token' | 'secret' | 'edits'>
+
+/** What a database is read and written with. */
+export interface Access {
+  readonly sql: Sql
+  readonly dialect: Dialect
+  /** For what may run twice, even if it has succeeded. */
+  readonly retry: Retry
+  /** Loads Prisma Client at its first use, which takes 0.2 s and 50 MB. */
+  loadPrisma(): Promise<Prisma>
 }
 
 /** Creates the SQL interface of a connection. */

@@ -1,25 +1,8 @@
-import type { NewTokenRow, Retry, TokenRow, Tokens } from '../database.ts'
+import type { TokenRow, Tokens } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
-import type { Dialect, Sql, SqlValue } from './sql.ts'
-
-/** The part of the Prisma Clients that reads and writes tokens: each engine has its own client. */
-interface TokenTable {
-  create(args: { data: Omit<NewTokenRow, 'scopes'> & { scopes: string; createdAt: Date } }): PromiseLike<StoredToken>
-  findUnique(args: { where: { hash: string } }): PromiseLike<StoredToken | null>
-  updateMany(args: { where: { id: string; revokedAt: null }; data: { revokedAt: Date } }): PromiseLike<unknown>
-  deleteMany(args: { where: { id: { in: string[] } } }): PromiseLike<unknown>
-}
+import type { Access, Dialect, SqlValue } from './sql.ts'
 
 type StoredToken = Omit<TokenRow, 'scopes'> & { readonly scopes: string }
-
-/** What the tokens of a database are read and written with. */
-interface TokenAccess {
-  /** Loads Prisma Client at its first use. */
-  loadPrisma(): Promise<{ token: TokenTable }>
-  readonly sql: Sql
-  readonly dialect: Dialect
-  readonly retry: Retry
-}
 
 type FoundToken = [
   hash: string,
@@ -33,7 +16,7 @@ type FoundToken = [
 ]
 
 /** Creates the tokens of a database. Only the lookup is on the way of a request, which needs no Prisma Client. */
-export function createTokens({ loadPrisma, sql, dialect, retry }: TokenAccess): Tokens {
+export function createTokens({ loadPrisma, sql, dialect, retry }: Access): Tokens {
   const { readTime } = dialect
   const selectTokens = writeSelect(dialect)
   const selectByHash = `${selectTokens} WHERE "hash" IN (${dialect.texts})`

@@ -2,12 +2,9 @@ import { access, constants, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Database, OpenOptions } from '../database.ts'
-import type { PrismaClient } from '../generated/sqlite/client.ts'
-import { createPlants } from '../shared/plants.ts'
+import { createOperations } from '../shared/operations.ts'
 import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../shared/retry.ts'
-import { readSecret } from '../shared/secret.ts'
-import { createSql, type Sql, select } from '../shared/sql.ts'
-import { createTokens } from '../shared/tokens.ts'
+import { createSql, type Prisma, type Sql, select } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
 import { checkTriggers } from './connection/connection-settings.ts'
 import { existingFile, explainUnavailable, faultOf, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
@@ -17,19 +14,16 @@ import { readState } from './database-state.ts'
 import { createWriter, type Writer } from './process/writer.ts'
 import { dialect, plantStatements } from './statements.ts'
 
-type Prisma = Omit<PrismaClient, '$transaction'>
-
 /** A SQLite file that is open. Statements that belong together are written as one: transactions are rejected. */
 export interface SqliteClient {
   readonly sql: Sql
-  /** Loads Prisma Client on the same connections, at its first use: it takes 0.2 s and 50 MB, and requests do not need it. */
+  /** Loads Prisma Client on the same connections. */
   loadPrisma(): Promise<Prisma>
   whyUnavailable: Database['whyUnavailable']
   /** Closes it. The last connection of a file writes the write-ahead log back into it. */
   close(): Promise<void>
 }
 
-const SELECT_ANY = 'SELECT EXISTS (SELECT 1 FROM "Token") OR EXISTS (SELECT 1 FROM "Plant")'
 const READ = /^\s*(?:SELECT|PRAGMA)\b/i
 /** Short, so that writers which release the lock only briefly do not look like one that never does. In milliseconds. */
 const MAX_PAUSE = 5
@@ -45,15 +39,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     const retry = <Result>(run: () => Promise<Result>) => retryWhileBusy(run, { patience, onRetry })
     return {
       engine: 'sqlite',
-      plants: createPlants(plantStatements, sql, retry),
-      tokens: createTokens({ loadPrisma, sql, dialect, retry }),
-      secret: (name) => retry(() => readSecret(sql, dialect, name)),
-
-      async isEmpty() {
-        const [row] = await sql.query<[number]>(SELECT_ANY)
-        return row?.[0] === 0
-      },
-
+      ...createOperations(plantStatements, { sql, dialect, retry, loadPrisma }),
       whyUnavailable,
       failure: toTemporaryFailure,
       state: () => readState(file),
@@ -86,7 +72,7 @@ export async function connectClient(
     reader = connect(file, { readonly: true })
     const findMoved = createFileGuard(files)
     await retryWhileBusy(() => openFiles(reader as SqlDriverAdapter, findMoved), { patience: OPEN_PATIENCE, signal })
-    return createClient(file, writer, watchReads(reader, findMoved))
+    return createClient(file, writer, watchReads(reader, findMoved), patience)
   } catch (error) {
     await reader?.dispose()
     await writer.close()
@@ -121,7 +107,7 @@ function watchReads(reader: SqlDriverAdapter, findMoved: FileGuard): SqlDriverAd
  * read-only, one page is written for real: only that shows when the failure is over, since clients stop writing to a server
  * that is not ready.
  */
-function createClient(file: string, writer: Writer, reader: SqlDriverAdapter): SqliteClient {
+function createClient(file: string, writer: Writer, reader: SqlDriverAdapter, patience: number): SqliteClient {
   /** Damage that was found, after which nothing is written until a restart. */
   let damage: unknown
   /** Whether the last statement failed for another reason than a lock. */
@@ -187,7 +173,7 @@ function createClient(file: string, writer: Writer, reader: SqlDriverAdapter): S
   return {
     sql: createSql(connection),
     loadPrisma() {
-      prisma ??= createPrisma(connection)
+      prisma ??= createPrisma(connection, patience)
       return prisma
     },
 
@@ -206,10 +192,16 @@ function createClient(file: string, writer: Writer, reader: SqlDriverAdapter): S
   }
 }
 
-async function createPrisma(connection: SqlDriverAdapter): Promise<Prisma> {
+/** Creates Prisma Client, whose statements are retried while the database is locked: only then have they done nothing. */
+async function createPrisma(connection: SqlDriverAdapter, patience: number): Promise<Prisma> {
   const { PrismaClient } = await import('../generated/sqlite/client.ts')
-  const { provider, adapterName } = connection
-  const adapter = { provider, adapterName, connect: async () => connection }
+  const { provider, adapterName, queryRaw, executeRaw } = connection
+  const retrying: SqlDriverAdapter = {
+    ...connection,
+    queryRaw: (query) => retryWhileBusy(() => queryRaw(query), { patience }),
+    executeRaw: (query) => retryWhileBusy(() => executeRaw(query), { patience }),
+  }
+  const adapter = { provider, adapterName, connect: async () => retrying }
   // The default format quotes the source code around the call.
   return new PrismaClient({ adapter, errorFormat: 'minimal' })
 }

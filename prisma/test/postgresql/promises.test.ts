@@ -157,6 +157,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   }
   const direct = postgresql.url(database.slice(1, -1))
   const opened = await openDatabase(as('changing'), { patience: 0 })
+  const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
   const uses = [
     () => opened.plants.insert([PLANT]),
     () => opened.plants.compare([PLANT]),
@@ -164,7 +165,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     () => opened.plants.list('alice'),
     () => opened.tokens.find('hash'),
     () => opened.secret('cursor'),
-    () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() }),
+    createToken,
     () => opened.tokens.revoke('token'),
   ]
   try {
@@ -185,6 +186,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   }
   await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
   await expect.poll(opened.whyUnavailable).toBe(undefined)
+  await createToken()
   await opened.close()
   expect(await start(url)).toBe('no error')
 })

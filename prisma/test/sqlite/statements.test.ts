@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { createPlants } from '../../src/shared/plants.ts'
 import type { Sql, SqlValue } from '../../src/shared/sql.ts'
-import { plantStatements } from '../../src/sqlite/statements.ts'
+import { dialect, plantStatements } from '../../src/sqlite/statements.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: number, name: string) => ({ account: 'alice', id: String(id), name, tag: null })
 
 test('a page and a short list are one statement, and only the plants of the account are read', async () => {
-  const { sql } = await openNewClient()
+  const { sql, loadPrisma } = await openNewClient()
   const statements: [string, ...SqlValue[]][] = []
   const counting: Sql = {
     execute: sql.execute,
@@ -16,7 +16,7 @@ test('a page and a short list are one statement, and only the plants of the acco
       return sql.query(...statement)
     },
   }
-  const plants = createPlants(plantStatements, counting, (run) => run())
+  const plants = createPlants(plantStatements, { sql: counting, dialect, loadPrisma, retry: (run) => run() })
   await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
   for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, {}, { limit: 5, after: 30 }]) {
     for await (const piece of (await plants.list('alice', range)).pieces) expect(piece).toMatch(/^\[.*\]$/)
