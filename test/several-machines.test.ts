@@ -1,4 +1,5 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
+import type { contract } from '@plant-store/contract'
 import { DatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from './helpers/database/databases.ts'
@@ -9,7 +10,7 @@ import { startSlowNetwork } from './helpers/network/slow-network.ts'
 import { codeBlock, isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
 import { startNginx } from './helpers/production/nginx.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
-import { startTestServer } from './helpers/server/start-test-server.ts'
+import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
 import { plantOf, startWriting } from './helpers/server/start-writing.ts'
 import { until } from './helpers/until.ts'
 
@@ -52,6 +53,12 @@ test('migrate exits once the migrations are applied, without the 10 s that its l
   expect(performance.now() - begin).toBeLessThan(10_000)
 })
 
+/** A request of each operation, since each needs its rights. */
+const REQUESTS: Record<keyof typeof contract, (server: TestServer) => Promise<Response>> = {
+  createPlant: (server) => server.post('{"id": 4, "name": "Hoya"}'),
+  getPlants: (server) => server.call('/plants'),
+}
+
 describe('the role of the servers', () => {
   test.each([
     ['', 'served'],
@@ -69,6 +76,7 @@ describe('the role of the servers', () => {
     const page = await server.call('/plants?limit=2')
     const [, query = ''] = /<([^>]+)>/.exec(page.headers.get('link') ?? '') ?? []
     expect(await (await server.call(`/plants${query}`)).json()).toHaveLength(1)
+    for (const [name, send] of Object.entries(REQUESTS)) expect((await send(server)).status, name).toBe(200)
     const { id, token } = await server.createToken()
     await server.revoke(id)
     expect((await server.call('/plants', { token })).status).toBe(401)
@@ -92,6 +100,35 @@ describe('the role of the servers', () => {
     ]) {
       await expect(runSql(server, sql), sql).rejects.toThrow(/permission denied|must be owner/)
     }
+  })
+
+  test('may change plants with one more right, and cannot keep that from being counted', async () => {
+    const { owner, server } = await createMigrated('changing')
+    const insert = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Ficus')`
+    await runSql(owner, `${insert}; ${/^-- (GRANT .*)$/m.exec(rights)?.[1]}`)
+    await runSql(server, `CREATE TEMPORARY TABLE "Edits" AS SELECT * FROM "Edits"; UPDATE "Plant" SET "name" = 'Hoya'`)
+    expect(await query(owner, 'SELECT "count" FROM "Edits"')).toEqual([{ count: '2' }])
+    await runSql(server, 'DELETE FROM "Plant"')
+    expect(await query(owner, 'SELECT "count" FROM "Edits"')).toEqual([{ count: '3' }])
+  })
+
+  test('cannot start a server without one of its rights', async () => {
+    const { owner, server } = await createMigrated('denied')
+    const grants = [...rights.matchAll(/^GRANT (.*) ON (.*) TO plant_store;$/gm)].flatMap(
+      ([, privileges = '', tables = '']) =>
+        tables.split(', ').flatMap((table) => privileges.split(', ').map((privilege) => `${privilege} ON ${table}`)),
+    )
+    expect(grants).toHaveLength(9)
+    const start = async () => {
+      await migrateDatabase(server)
+      await (await openDatabase(server)).close()
+    }
+    for (const grant of grants) {
+      await runSql(owner, `REVOKE ${grant} FROM plant_store`)
+      await expect(start(), grant).rejects.toThrow(/does not allow this user to do that/)
+      await runSql(owner, `GRANT ${grant} TO plant_store`)
+    }
+    await start()
   })
 
   test('may not migrate: a server that starts before the migration says so', async () => {

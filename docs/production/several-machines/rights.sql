@@ -5,3 +5,5 @@ GRANT SELECT ON "_prisma_migrations" TO plant_store;
 GRANT SELECT, INSERT ON "Plant", "Secret" TO plant_store;
 GRANT SELECT, INSERT, UPDATE ON "Token" TO plant_store;
 GRANT SELECT ON "Edits" TO plant_store;
+-- Only for operations that change or delete plants, which version 1.0.0 does not have:
+-- GRANT UPDATE, DELETE ON "Plant" TO plant_store;

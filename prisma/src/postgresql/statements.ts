@@ -1,15 +1,16 @@
 import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, MAX_STATES, type PlantStatements } from '../shared/plants.ts'
 import type { Dialect } from '../shared/sql.ts'
+import { writeStatements } from '../shared/statements.ts'
 import { DURABLY } from './connection/promises.ts'
 
 export const dialect: Dialect = {
   durably: DURABLY,
+  // As `json`, each element would be parsed again for each of its columns.
+  elements: 'jsonb_array_elements($1::jsonb) WITH ORDINALITY AS elements(value, key)',
+  now: 'now()',
   texts: 'SELECT value FROM json_array_elements_text($1::json)',
   readTime: (column) => `round(date_part('epoch', ${column}) * 1000)`,
 }
-
-const INSERT = 'INSERT INTO "Plant" ("account", "id", "name", "tag")'
-const UNLESS_STORED = 'ON CONFLICT ("account", "id") DO NOTHING'
 
 /**
  * The plants of an account after a `seq`, in order. It compares rows, and orders by the account too, since only the index
@@ -30,13 +31,7 @@ const joinJson = (maxBytes: string | number) => `
     THEN string_agg("json", ',' ORDER BY "seq") END`
 
 export const plantStatements: PlantStatements = {
-  insertOne: `${INSERT} SELECT $1, $2, $3, $4 WHERE ${DURABLY} ${UNLESS_STORED}`,
-  // As `json`, each plant would be parsed again for each of its columns.
-  insertMany: `${INSERT}
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
-    WHERE ${DURABLY} ORDER BY position
-    ${UNLESS_STORED}`,
+  ...writeStatements(dialect),
 
   compareStored: `
     SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3

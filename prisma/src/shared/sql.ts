@@ -23,6 +23,10 @@ export interface Sql {
 export interface Dialect {
   /** A condition that makes a write fail where it would not be durable. */
   readonly durably: string
+  /** The table of a JSON array, the first parameter: `key`, by which it is ordered, and `value`. */
+  readonly elements: string
+  /** The time as Prisma stores it. */
+  readonly now: string
   /** Selects the texts of a JSON array, the first parameter. */
   readonly texts: string
   /** Reads the time of a column, in milliseconds since 1970; NULL if it is not one. */

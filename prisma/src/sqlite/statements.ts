@@ -1,5 +1,6 @@
 import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements } from '../shared/plants.ts'
 import type { Dialect } from '../shared/sql.ts'
+import { writeStatements } from '../shared/statements.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
@@ -7,16 +8,16 @@ export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
 export const dialect: Dialect = {
   // The settings of the connection are.
   durably: 'true',
+  // SQLite's JSON functions stop at U+0000, which no text contains.
+  elements: 'json_each($1)',
+  now: `strftime('${TIME_FORMAT}', 'now')`,
   texts: 'SELECT value FROM json_each($1)',
   // Prisma writes text with a time zone. By hand, a time may also be a number or `CURRENT_TIMESTAMP`.
   readTime: (column) =>
     `iif(typeof(${column}) = 'integer', ${column}, CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER))`,
 }
 
-const INSERT = 'INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")'
-const NOW = `strftime('${TIME_FORMAT}', 'now')`
 const CREATED_AT = dialect.readTime('"createdAt"')
-const UNLESS_STORED = 'ON CONFLICT ("account", "id") DO NOTHING'
 
 /**
  * The plants of a part of a list. With the parameter alone, SQLite would prepare the statement again for each value, which
@@ -48,11 +49,7 @@ const ofLast = (value: string) => `
   (SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 ORDER BY "seq" DESC LIMIT 1)`
 
 export const plantStatements: PlantStatements = {
-  insertOne: `${INSERT} VALUES ($1, $2, $3, $4, ${NOW}) ${UNLESS_STORED}`,
-  // 500 rows as 2,000 parameters take five times as long. SQLite's JSON functions stop at U+0000, which no text contains.
-  insertMany: `${INSERT}
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, ${NOW} FROM json_each($1)
-    WHERE true ORDER BY key ${UNLESS_STORED}`,
+  ...writeStatements(dialect),
 
   compareStored: `
     SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)}
