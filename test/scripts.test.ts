@@ -121,7 +121,7 @@ describe('the workflows', () => {
   interface Job {
     environment?: string
     permissions?: Record<string, string>
-    steps: { uses?: string; run?: string }[]
+    steps: { uses?: string; run?: string; with?: Record<string, unknown> }[]
   }
   const jobs = ['ci', 'release'].flatMap((name) => {
     const { permissions, jobs } = parse(readFileSync(`${root}.github/workflows/${name}.yml`, 'utf8'))
@@ -132,6 +132,16 @@ describe('the workflows', () => {
     const actions = jobs.flatMap(({ steps }) => steps.flatMap(({ uses = [] }) => uses))
     expect(actions.length).toBeGreaterThan(4)
     expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([])
+  })
+
+  // By default the pinned setup-node runs the package manager of package.json, which is not installed.
+  test('restore no cache, and set up Node.js without pnpm', () => {
+    const steps = jobs.flatMap(({ steps }) => steps)
+    const actions = steps.map(({ uses = '' }) => uses.split('@')[0])
+    expect(actions).not.toContain('actions/cache')
+    const inputs = steps.filter((_, index) => actions[index] === 'actions/setup-node').map((step) => step.with)
+    expect(inputs).toHaveLength(2)
+    for (const input of inputs) expect(input).toEqual({ 'node-version': 24, 'package-manager-cache': false })
   })
 
   test('can write and prove an origin only in the approved job that runs no dependency', () => {
