@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { fail, root } from './run.mjs'
+import { fail, installLocked, root } from './run.mjs'
 
 const folder = `${root}node_modules/.cache/node`
 const isWindows = process.platform === 'win32'
@@ -25,16 +25,12 @@ export function findNode() {
     `Node.js ${process.versions.node} is too old for the plant store (${needed}): ` +
       `installing Node.js ${version} into node_modules/.cache/node, about 50 MB to download.`,
   )
-  mkdirSync(folder, { recursive: true })
-  for (const file of ['package.json', 'package-lock.json']) cpSync(`${root}scripts/node/${file}`, `${folder}/${file}`)
-  const options = { cwd: folder, encoding: 'utf8', shell: isWindows }
-  const { error, stdout, stderr } = spawnSync('npm', ['ci', '--ignore-scripts', '--loglevel=error'], options)
-  // npm ignores an optional package that it cannot install.
+  installLocked(`${root}scripts/node`, folder, (output) => reject(`npm cannot install it\n${output}`))
   if (versionOf(node) === version) return node
-  const output = [stdout, stderr, error?.message].filter(Boolean).join('\n')
-  return reject(
-    existsSync(node) ? `the one of the npm registry does not run here\n${output}` : `npm cannot install it\n${output}`,
-  )
+  // npm ignores an optional package that it cannot install.
+  const reason = existsSync(node) ? 'the one of the npm registry does not run here' : 'npm cannot install it'
+  rmSync(folder, { recursive: true, force: true })
+  return reject(reason)
 }
 
 /** Makes every script of the workspace run on a Node.js that {@link findNode} has returned. */

@@ -1,8 +1,8 @@
-// Runs the version of pnpm that package.json names, on a machine without pnpm too: node scripts/pnpm.mjs PARAMETERS
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+// Runs pnpm, on a machine without it too: node scripts/pnpm.mjs PARAMETERS
+import { pathToFileURL } from 'node:url'
+import { installLocked, root } from './run.mjs'
 
-const { packageManager } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-const parameters = ['--yes', packageManager, ...process.argv.slice(2)]
-const { status } = spawnSync('npx', parameters, { stdio: 'inherit', shell: process.platform === 'win32' })
-process.exitCode = status ?? 1
+// Its entry for Corepack, which needs no install script. It runs the binary of the lockfile; on a system that the lockfile
+// has none for, it downloads that of its own version, and checks the signature of npm.
+const folder = installLocked(`${root}scripts/pnpm`, `${root}node_modules/.cache/pnpm`)
+await import(pathToFileURL(`${folder}/node_modules/pnpm/bin/pnpm.mjs`).href)

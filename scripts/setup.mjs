@@ -18,7 +18,13 @@ process.env['PATH'] = path.dirname(node) + path.delimiter + process.env['PATH']
 
 /** Does each step that is not up to date. Ends the process with exit code 1 if one fails. */
 function setUp({ build }) {
-  const manifests = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.mjs']
+  const manifests = [
+    'package.json',
+    'pnpm-lock.yaml',
+    'pnpm-workspace.yaml',
+    '.pnpmfile.mjs',
+    'scripts/pnpm/package-lock.json',
+  ]
   for (const folder of packages) manifests.push(`${folder}/package.json`)
   const folders = packages.map((folder) => `${folder}/node_modules`)
   doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)

@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -29,4 +32,21 @@ test('the SBOM lists the dependencies of the server, and none that only tests ne
   )
   expect(names).toEqual(expect.arrayContaining(['express', 'better-sqlite3', 'zod', '@ts-rest/core']))
   expect(names).not.toContain('vitest')
+})
+
+test('pnpm is installed as its lockfile says, without install scripts, and rejected with another integrity', () => {
+  const folder = temporaryFolder()
+  cpSync(fileURLToPath(new URL('../scripts', import.meta.url)), path.join(folder, 'scripts'), { recursive: true })
+  const run = () => spawnSync(process.execPath, ['scripts/pnpm.mjs', '--version'], { cwd: folder, encoding: 'utf8' })
+  const lockfile = path.join(folder, 'scripts/pnpm/package-lock.json')
+  const locked = JSON.parse(readFileSync(lockfile, 'utf8')).packages['node_modules/pnpm']
+  expect(run()).toMatchObject({ status: 0, stdout: `${locked.version}\n` })
+  // Its install script would replace the script with the binary.
+  const installed = path.join(folder, 'node_modules/.cache/pnpm/node_modules/pnpm/pnpm')
+  expect(readFileSync(installed).length).toBeLessThan(10_000)
+
+  writeFileSync(lockfile, readFileSync(lockfile, 'utf8').replace(locked.integrity, `sha512-${'A'.repeat(86)}==`))
+  const { status, stderr } = run()
+  expect(stderr).toContain('EINTEGRITY')
+  expect(status).toBe(1)
 })
