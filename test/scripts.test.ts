@@ -80,6 +80,24 @@ describe('before set-up', () => {
   )
 })
 
+test('what is installed next to the workspace has lockfiles, with an integrity and no registry', () => {
+  const folders = run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*package-lock.json'])
+    .stdout.trim()
+    .split('\n')
+  expect(folders).toEqual(
+    expect.arrayContaining(
+      ['scripts/node', 'scripts/pnpm', 'client/scripts/runtimes'].map((folder) => `${folder}/package-lock.json`),
+    ),
+  )
+  for (const file of folders) {
+    const { packages } = JSON.parse(readFileSync(root + file, 'utf8'))
+    for (const [name, { integrity, resolved, inBundle }] of Object.entries<Record<string, string>>(packages)) {
+      if (name === '' || inBundle) continue
+      expect([integrity, resolved], `${file} ${name}`).toEqual([expect.stringMatching(/^sha512-/), undefined])
+    }
+  }
+})
+
 test('the set-up has a supported Node.js for every platform, with its integrity', () => {
   const { optionalDependencies } = JSON.parse(readFileSync(`${root}scripts/node/package.json`, 'utf8'))
   const { packages } = JSON.parse(readFileSync(`${root}scripts/node/package-lock.json`, 'utf8'))

@@ -122,8 +122,8 @@ describe('every int64 that is sent comes back, and a closed port is recognized',
     ...['20', '22', '24', '26'].map((version): [string, string | undefined, string[]] => {
       return [`the installed Node.js ${version}`, findRuntime(`node-${version}/bin/node`), []]
     }),
-    ['Bun', findRuntime('.bin/bun'), []],
-    ['Deno', findRuntime('.bin/deno'), ['run', '--no-prompt', '--allow-net=127.0.0.1']],
+    ['Bun', findRuntime('bun'), []],
+    ['Deno', findRuntime('deno'), ['run', '--no-prompt', '--allow-net=127.0.0.1']],
   ]
   for (const [name, program, parameters] of runtimes) {
     noteAbsence(name, program)

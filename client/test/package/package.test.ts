@@ -188,9 +188,9 @@ describe('the package runs', () => {
     ['Node.js 22', findRuntime('node-22/bin/node'), []],
     ['Node.js 24', findRuntime('node-24/bin/node'), []],
     ['Node.js 26', findRuntime('node-26/bin/node'), []],
-    ['Bun', findRuntime('.bin/bun'), []],
+    ['Bun', findRuntime('bun'), []],
     // Without permission to read the environment.
-    ['Deno', findRuntime('.bin/deno'), ['run', '--no-prompt', '--node-modules-dir=manual', '--allow-net=127.0.0.1']],
+    ['Deno', findRuntime('deno'), ['run', '--no-prompt', '--node-modules-dir=manual', '--allow-net=127.0.0.1']],
   ]
   for (const [name, program, parameters] of runtimes) {
     noteAbsence(name, program)
