@@ -99,7 +99,7 @@ export function createAuthentication(
     const { identity } =
       cached ??
       (await find(request.headers, token).catch((error) => {
-        if (error instanceof Failure) reportFailure(error, addressKey(clientAddress(request) ?? ''), response)
+        if (error instanceof Failure) reportFailure(error, addressKey(clientAddress(request)), response)
         throw error
       }))
     request.identity = identity

@@ -1,32 +1,33 @@
-import { isIP, isIPv6 } from 'node:net'
+import { isIP, SocketAddress } from 'node:net'
 import type { Request } from 'express'
 
 /** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
-const WITH_PORT = /^(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/i
-/** An address, perhaps with a zone, or half of an IPv6 address. */
-const ADDRESS = /^([\d.:a-f]+)(?:%\w{1,16})?(?:\/64)?$/i
+const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
-/** Returns the address of a client, if a trusted proxy reports it with a port, without this: each connection has another. */
-export function clientAddress({ ip }: Request): string | undefined {
-  const [, version6, version4] = (ip && WITH_PORT.exec(ip)) || []
-  return version6 ?? version4 ?? ip
-}
-
-/** Returns a client's address for the log; undefined for other text, which a client may send in `X-Forwarded-For`. */
-export function validAddress(address: string | undefined): string | undefined {
-  const [, bare = ''] = ADDRESS.exec(address ?? '') ?? []
-  return isIP(bare) === 0 ? undefined : address
+/**
+ * Returns the address of a client as a trusted proxy reports it, without the port that each of its connections has, or
+ * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the whole
+ * header in memory for a part of it.
+ */
+export function clientAddress({ ip = '', socket }: Request): string | undefined {
+  if (ip === socket.remoteAddress) return ip
+  const [, inBrackets, version4] = WITH_PORT.exec(ip) ?? []
+  const address = inBrackets ?? version4 ?? ip
+  const version = isIP(address)
+  if (version === 0) return socket.remoteAddress
+  return new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' }).address
 }
 
 /**
  * Names the client behind an address: an IPv4 address, or the first half of an IPv6 address, since one customer of a
  * provider may use all of the other half.
+ *
+ * @param address as Node.js writes it, which is always the same way
  */
-export function addressKey(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
+export function addressKey(address = 'unknown'): string {
+  const bare = address.replace(/^::ffff:(?=\d+\.)|%.*$/g, '')
+  if (!bare.includes(':')) return bare
+  const [head = '', tail] = bare.split('::')
   const groups = head.split(':').filter(Boolean)
   const last = tail?.split(':').filter(Boolean) ?? []
   const zeros = Array.from({ length: Math.max(0, 8 - groups.length - last.length) }, () => '0')

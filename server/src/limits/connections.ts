@@ -140,7 +140,7 @@ export function createConnections(
 
   return {
     add(socket) {
-      const address = addressKey(socket.remoteAddress ?? '')
+      const address = addressKey(socket.remoteAddress)
       if (!share.hasRoom(address, 1)) {
         requestRejected.publish('connections')
         socket.destroy()

@@ -59,7 +59,7 @@ export function createLoadShedding({
       const { socket } = request
       const address = trustProxy === undefined ? socket.remoteAddress : clientAddress(request)
       // No account begins with a space.
-      hold(socket, ` ${addressKey(address ?? '')}`)
+      hold(socket, ` ${addressKey(address)}`)
     },
 
     shedByAccount({ identity, socket }) {

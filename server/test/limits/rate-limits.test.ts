@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
 import { addressKey } from '../../src/limits/client-address.ts'
 import { get, NO_TOKEN, post } from '../helpers/wire/requests.ts'
@@ -49,18 +49,29 @@ describe('failed authentication per address', () => {
   })
 
   test.each([
-    ['is ignored by default', undefined, [401, 429, 429, 429, 429, 429]],
-    ['is trusted from one proxy', 1, [401, 429, 429, 401, 401, 429]],
-    ['is trusted from the address of the proxy', ['127.0.0.1'], [401, 429, 429, 401, 401, 429]],
+    ['is ignored by default', undefined, [401, 429, 429, 429, 429, 429, 429, 429, 429]],
+    ['is trusted from one proxy', 1, [401, 429, 429, 401, 401, 429, 429, 429, 401]],
+    ['is trusted from the address of the proxy', ['127.0.0.1'], [401, 429, 429, 401, 401, 429, 429, 429, 401]],
   ])('X-Forwarded-For, perhaps with the port of each connection, %s', async (_name, trustProxy, expected) => {
     await using server = await startTestServer({ trustProxy, authFailureLimit: { requests: 1, seconds: 60 } })
-    const ports = ['192.0.2.1:4711', '192.0.2.1:4712', '192.0.2.1', '192.0.2.2']
+    const version4 = ['192.0.2.1:4711', '192.0.2.1:4712', '::ffff:c000:0201', '192.0.2.2']
+    const version6 = ['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0::2', '2001:db8:0::%zone']
     const statuses = []
-    for (const address of [...ports, '[2001:db8::1]:4711', '[2001:db8::1]:4712']) {
-      statuses.push((await server.call('/plants', { token: null, headers: { 'x-forwarded-for': address } })).status)
-    }
+    for (const address of [...version4, ...version6, '127.0.0.1']) statuses.push(await statusOf(server, address))
     expect(statuses).toEqual(expected)
   })
+
+  test('what is not an address in X-Forwarded-For counts as the address of the connection', async () => {
+    await using server = await startTestServer({ trustProxy: 1, authFailureLimit: { requests: 1, seconds: 60 } })
+    expect(await statusOf(server, 'x'.repeat(14_000))).toBe(401)
+    for (const text of ['unknown', '1.2.3', '192.0.2.1:http', '[2001:db8::1', '192.0.2.1 x', '127.0.0.1']) {
+      expect(await statusOf(server, text), text).toBe(429)
+    }
+  })
+
+  async function statusOf(server: TestServer, address: string): Promise<number> {
+    return (await server.call('/plants', { token: null, headers: { 'x-forwarded-for': address } })).status
+  }
 })
 
 test.each([
@@ -68,7 +79,7 @@ test.each([
   ['::ffff:192.0.2.1', '192.0.2.1'],
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
   ['2001:db8::1', '2001:db8:0:0::/64'],
-  ['2001:DB8:0:0:1::', '2001:db8:0:0::/64'],
+  ['2001:db8:0:0:1::', '2001:db8:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
 ])('the address %s is counted as %s', (address, key) => {

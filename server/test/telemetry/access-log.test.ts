@@ -172,7 +172,7 @@ describe('a response that is not complete', () => {
 
 describe('of requests that cost their client next to nothing', () => {
   const publishEnded = (status: number, identity?: object) => {
-    const request = { requestId: 'many', ip: '192.0.2.1', identity } as unknown as Request
+    const request = { requestId: 'many', socket: {}, identity } as unknown as Request
     requestEnded.publish({ request, status, seconds: 0, bytesSent: 0 })
   }
   const publishUnparsed = () => requestUnparsed.publish({ requestId: 'many', status: 400, address: undefined })
@@ -217,17 +217,17 @@ describe('of requests that cost their client next to nothing', () => {
   })
 })
 
-test('an address is written as a proxy reports it, without its port; what is not an address is left out', async () => {
+test('an address is written as a proxy reports it, without its port, or else that of the connection', async () => {
   const { server, find } = await startLogged()
-  const cases: [reported: string, written: string | undefined][] = [
+  const cases: [reported: string, written: string][] = [
     ['192.0.2.7:4711', '192.0.2.7'],
     ['[2001:db8::1]:4711', '2001:db8::1'],
     ['[2001:db8::1]', '2001:db8::1'],
     ['2001:db8::1', '2001:db8::1'],
-    ['fe80::1%eth0', 'fe80::1%eth0'],
+    ['fe80::1%eth0', 'fe80::1'],
     ['', '127.0.0.1'],
     ...['not an address', 'pst_0123456789', '"}\u0085', 'dead.beef.cafe:face', '1.2.3.4.5'].map(
-      (text): [string, undefined] => [text, undefined],
+      (text): [string, string] => [text, '127.0.0.1'],
     ),
   ]
   for (const [index, [reported, written]] of cases.entries()) {
@@ -268,7 +268,7 @@ test('the log says which addresses failed to authenticate, why and how often, al
     addresses: [
       { address: '192.0.2.2', failed: 4, codes: { 40101: 1, 40102: 2, 40103: 1 } },
       { address: '2001:db8:0:0::/64', failed: 1, codes: { 40102: 1 } },
-      { address: 'unknown', failed: 1, codes: { 40101: 1 } },
+      { address: '127.0.0.1', failed: 1, codes: { 40101: 1 } },
     ],
   })
   expect(others).toEqual([])

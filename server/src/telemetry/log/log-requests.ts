@@ -1,7 +1,7 @@
 /** What the log says about requests: a line for each, what was rejected, and who fails to authenticate. */
 import type { Request } from 'express'
 import type { Logger } from 'pino'
-import { clientAddress, validAddress } from '../../limits/client-address.ts'
+import { clientAddress } from '../../limits/client-address.ts'
 import * as events from '../events.ts'
 import { auditLogger } from './logger.ts'
 
@@ -63,7 +63,7 @@ export function logRequests(logger: Logger, hasRoom: () => boolean): () => void 
         bytesSent,
         account: identity?.account,
         tokenId: identity?.tokenId,
-        clientAddress: validAddress(clientAddress(request)),
+        clientAddress: clientAddress(request),
       },
       `${method} ${route?.path ?? 'unknown path'} ${status}`,
     )
@@ -71,7 +71,7 @@ export function logRequests(logger: Logger, hasRoom: () => boolean): () => void 
 
   function logUnparsed({ requestId, status, address }: events.RequestUnparsed): void {
     if (!hasLine(true)) return
-    const fields = { event: 'request', requestId, status, clientAddress: validAddress(address) }
+    const fields = { event: 'request', requestId, status, clientAddress: address }
     audit.info(fields, `malformed request ${status}`)
   }
 
@@ -127,9 +127,8 @@ export function logAuthenticationFailures(logger: Logger): () => void {
     failed = 0
     byAddress.clear()
   })
-  return collectIn(period, events.authenticationFailed, ({ code, address: unchecked }) => {
+  return collectIn(period, events.authenticationFailed, ({ code, address }) => {
     failed++
-    const address = validAddress(unchecked) ?? 'unknown'
     const failures = byAddress.get(address) ?? { address, failed: 0, codes: {} }
     failures.failed++
     failures.codes[code] = (failures.codes[code] ?? 0) + 1
