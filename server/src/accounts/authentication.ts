@@ -5,6 +5,7 @@ import type { Response } from 'express'
 import { Failure } from '../failure.ts'
 import { addressKey, clientAddress } from '../limits/client-address.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
+import { createRecentMap } from '../limits/recent-map.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */
@@ -47,7 +48,7 @@ const MAX_HEADER_LENGTH = 4096
  * in every process.
  */
 const TTL = 500
-/** How many tokens are cached; the oldest is evicted first. */
+/** How many tokens are cached. */
 const MAX_CACHED = 10_000
 
 /**
@@ -65,13 +66,11 @@ export function createAuthentication(
   failureLimit: RateLimit | undefined,
 ): (request: TsRestRequest<typeof contract>, response: Response) => Promise<void> {
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
-  const cache = new Map<string, ValidToken & { staleAt: number }>()
+  const cache = createRecentMap<ValidToken & { staleAt: number }>(MAX_CACHED, TTL)
 
   function findCached(token: string): ValidToken | undefined {
     const cached = cache.get(token)
-    if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
-    cache.delete(token)
-    return undefined
+    return cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt ? cached : undefined
   }
 
   async function find({ authorization = '' }: IncomingHttpHeaders, token: string | undefined): Promise<ValidToken> {
@@ -81,8 +80,6 @@ export function createAuthentication(
     const found = token === undefined ? 'tokenInvalid' : await findToken(token)
     if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
     if (token === undefined || staleAt <= performance.now()) return found
-    const [oldest] = cache.keys()
-    if (cache.size >= MAX_CACHED && oldest !== undefined) cache.delete(oldest)
     cache.set(token, { ...found, staleAt })
     return found
   }

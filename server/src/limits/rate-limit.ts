@@ -2,9 +2,13 @@ import type { Response } from 'express'
 import { Failure } from '../failure.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
+import { createRecentMap } from './recent-map.ts'
 
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>
+
+/** How many keys are counted at the same time, in about 10 MB: an attacker may have any number of addresses. */
+const MAX_WINDOWS = 50_000
 
 /**
  * Creates a limit of the requests to this process under a key, such as a token or an address. Each key has a window of its
@@ -18,7 +22,7 @@ export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
   { requests, seconds }: RateLimit,
 ): (key: string, response: Response) => void {
-  const counter = createCounter(seconds * 1_000)
+  const counter = createCounter(requests, seconds * 1_000)
   const counted = reason === 'rate-limit' ? 'requests' : 'failed authentications'
   // The draft allows only whole seconds.
   const policy = `"${reason}";q=${requests};w=${Math.ceil(seconds)}`
@@ -37,17 +41,15 @@ export function createRateLimit(
 }
 
 /** Counts per key, in windows of a length in milliseconds. A change of the system's clock does not affect it. */
-function createCounter(length: number): (key: string) => { count: number; endsIn: number } {
-  // All windows are equally long, and a Map keeps the order of insertion: the first one is the first to end.
-  const windows = new Map<string, { begin: number; count: number }>()
+function createCounter(limit: number, length: number): (key: string) => { count: number; endsIn: number } {
+  // A flood of other keys does not give one that has reached its limit a new window.
+  const windows = createRecentMap<{ begin: number; count: number }>(MAX_WINDOWS, length, ({ count }) => count >= limit)
   return (key) => {
     const now = performance.now()
-    for (const [first, { begin }] of windows) {
-      if (now - begin < length) break
-      windows.delete(first)
-    }
-    const window = windows.get(key) ?? { begin: now, count: 0 }
-    windows.set(key, window)
+    const known = windows.get(key)
+    const isOpen = known !== undefined && now - known.begin < length
+    const window = isOpen ? known : { begin: now, count: 0 }
+    if (!isOpen) windows.set(key, window)
     window.count++
     // A sum with a time would be rounded, and could be longer than the window.
     return { count: window.count, endsIn: length - (now - window.begin) }
