@@ -1,7 +1,7 @@
 /** Which texts are JSON. The fuzzer has integers in every spelling, bodies.test.ts the limits and the messages. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { JsonSyntaxError, parseLosslessJson } from '../../src/http/request/lossless-json.ts'
+import { createJsonReader, JsonSyntaxError, parseLosslessJson } from '../../src/http/request/lossless-json.ts'
 
 /** Parses a text with JSON.parse; returns `JsonSyntaxError` if it throws. */
 function builtIn(text: string): unknown {
@@ -21,6 +21,14 @@ function lossless(text: string): unknown {
   }
 }
 
+function inParts(text: string): unknown {
+  const read = createJsonReader(text)
+  for (;;) {
+    const whole = read(1)
+    if (whole) return whole.value
+  }
+}
+
 /** Rounds every bigint of a value to a number, as JSON.parse does. */
 function rounded(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
@@ -37,6 +45,7 @@ test('JSON is parsed as by JSON.parse, but without rounding, and mutated JSON is
     fc.property(...change, (json, indent, position, removed, inserted) => {
       const text = JSON.stringify(JSON.parse(json), null, indent)
       expect(rounded(parseLosslessJson(text))).toEqual(JSON.parse(text))
+      expect(inParts(text)).toEqual(parseLosslessJson(text))
       const at = position % (text.length + 1)
       const changed = text.slice(0, at) + inserted + text.slice(at + removed)
       const isRejected = lossless(changed) === JsonSyntaxError
