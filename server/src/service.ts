@@ -18,7 +18,7 @@ export interface Service {
   plants: PlantStore
   cursors: Cursors
   loadShedding: LoadShedding
-  /** The memory of all bodies being received. */
+  /** The memory of all bodies until they are parsed. */
   bodyMemory: FairShare
   responseMemory: ResponseMemory
 }

@@ -167,7 +167,7 @@ export const settingsTable = {
     unset: '64mb, or 4 times BODY_LIMIT if that is more',
     example: '64mb',
     description:
-      'Memory for request bodies being received, 1mb to 16gb and at least BODY_LIMIT; above it, requests get 503.',
+      'Memory for request bodies until they are parsed, 1mb to 16gb and at least BODY_LIMIT; above it, requests get 503.',
   },
   MAX_RESPONSE_MEMORY: {
     format: MemorySchema,

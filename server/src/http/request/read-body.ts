@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type contract, errorMessages } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
@@ -6,11 +5,12 @@ import type { TsRestRequest } from '@ts-rest/express'
 import type { Request } from 'express'
 import { Failure, shed } from '../../failure.ts'
 import type { FairShare } from '../../limits/fair-share.ts'
-import { JsonSyntaxError, parseLosslessJson } from './lossless-json.ts'
+import { createBodyParser, disconnected, parseBody } from './parse-body.ts'
 
-const BYTE_ORDER_MARK = 0xfeff
 /** No two parts match the same spaces, which would take quadratic time. */
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
+/** A body of at most so many bytes is parsed immediately. */
+const SHORT_BODY = 4 * 1024
 /** The first buffer of a body of unknown length, in bytes; then twice as much each time. */
 const FIRST_CAPACITY = 16 * 1024
 const EMPTY = Buffer.alloc(0)
@@ -26,6 +26,8 @@ export function readBody(
   limit: number,
   memory: FairShare,
 ): (request: TsRestRequest<typeof contract>, response: ServerResponse) => Promise<void> {
+  const parseInTurn = createBodyParser()
+
   return async (request, response) => {
     const { body } = request.tsRestRoute as { body?: unknown }
     if (body === undefined || body === ContractNoBody) return
@@ -33,7 +35,17 @@ export function readBody(
     checkMediaType(request)
     // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
     if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
-    request.body = parseBody(await readBytes(request, limit, memory)) as never
+    const room = takeRoom(request, memory)
+    try {
+      const bytes = await readBytes(request, limit, room.grow)
+      if (bytes.length <= SHORT_BODY) request.body = parseBody(bytes) as never
+      else {
+        room.grow(bytes.length)
+        request.body = (await parseInTurn(request.identity.account, bytes, () => request.socket.writable)) as never
+      }
+    } finally {
+      room.release()
+    }
   }
 }
 
@@ -51,20 +63,34 @@ function checkMediaType({ headers }: IncomingMessage): void {
   }
 }
 
+/** Takes room in memory for the body of a request, which may grow. */
+function takeRoom(request: Pick<Request, 'identity' | 'complete'>, memory: FairShare) {
+  const { account } = request.identity
+  let held = 0
+  return {
+    grow(size: number): void {
+      if (size <= held) return
+      if (!memory.hasRoom(account, size - held)) {
+        // Nothing reads the rest of the body.
+        const headers = request.complete ? undefined : { Connection: 'close' }
+        throw shed('body-memory', 'The server is receiving too many large bodies. Retry later.', headers)
+      }
+      memory.take(account, size - held)
+      held = size
+    },
+
+    release: () => memory.release(account, held),
+  }
+}
+
 /**
  * Reads a body into one buffer: Node.js gives each piece a buffer of its own, which takes hundreds of bytes even for one.
  * A body in one piece is not copied.
  */
-async function readBytes(
-  request: Pick<Request, 'identity'> & IncomingMessage,
-  limit: number,
-  memory: FairShare,
-): Promise<Buffer> {
-  const client = request.identity.account
+async function readBytes(request: IncomingMessage, limit: number, reserve: (size: number) => void): Promise<Buffer> {
   const declared = request.headers['content-length']
   let buffer: Buffer = EMPTY
   let size = 0
-  let held = 0
 
   function append(chunk: Buffer): void {
     const end = size + chunk.length
@@ -82,22 +108,14 @@ async function readBytes(
   }
 
   function grow(capacity: number): void {
-    if (!memory.hasRoom(client, capacity - held)) {
-      throw shed('body-memory', 'The server is receiving too many large bodies. Retry later.', { Connection: 'close' })
-    }
-    memory.take(client, capacity - held)
-    held = capacity
+    reserve(capacity)
     const grown = Buffer.allocUnsafeSlow(capacity)
     buffer.copy(grown, 0, 0, size)
     buffer = grown
   }
 
-  try {
-    await readChunks(request, append)
-    return buffer.subarray(0, size)
-  } finally {
-    memory.release(client, held)
-  }
+  await readChunks(request, append)
+  return buffer.subarray(0, size)
 }
 
 function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): Promise<void> {
@@ -117,21 +135,9 @@ function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): 
       .on('end', resolve)
       // It follows an error too, which Node.js emits only where something listens to it.
       .on('close', () => {
-        // A client that disconnects is not a fault of the server.
         if (!request.complete) reject(disconnected())
       })
   })
-}
-
-function parseBody(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new Failure('malformedJson', 'The body is not valid UTF-8.')
-  const text = bytes.toString('utf8')
-  try {
-    return parseLosslessJson(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error
-    throw new Failure('malformedJson', `The body is not valid JSON: ${error.message}.`)
-  }
 }
 
 /** The rest of the body is not read. */
@@ -139,8 +145,4 @@ function tooLarge(limit: number): Failure {
   return new Failure('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(limit)), {
     headers: { Connection: 'close' },
   })
-}
-
-function disconnected(): Failure {
-  return new Failure('badRequest', 'The connection closed before the body was complete.')
 }

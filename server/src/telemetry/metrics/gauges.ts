@@ -63,7 +63,7 @@ export function addGauges(registry: Registry, { service, settings, ...sources }:
   add('plant_store_open_connections_limit', 'MAX_CONNECTIONS.', () => settings.maxConnections)
   add('plant_store_requests_in_flight', 'Requests that the process works on.', loadShedding.inFlight)
   add('plant_store_requests_in_flight_limit', 'MAX_REQUESTS_IN_FLIGHT.', () => settings.maxRequestsInFlight)
-  add('plant_store_request_body_memory_bytes', 'Memory of request bodies being received.', bodyMemory.used)
+  add('plant_store_request_body_memory_bytes', 'Memory of request bodies until they are parsed.', bodyMemory.used)
   add('plant_store_request_body_memory_limit_bytes', 'MAX_BODY_MEMORY.', () => settings.maxBodyMemory)
   add('plant_store_response_memory_bytes', 'Memory of responses waiting to be read.', responseMemory.used)
   add('plant_store_response_memory_limit_bytes', 'MAX_RESPONSE_MEMORY.', () => settings.maxResponseMemory)

@@ -1,0 +1,103 @@
+import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Failure } from '../../failure.ts'
+import { createJsonReader, JsonSyntaxError } from './lossless-json.ts'
+
+const BYTE_ORDER_MARK = 0xfeff
+/** How many characters of waiting bodies are parsed in a turn of the event loop, which takes up to 3 ms. */
+const CHARACTERS_PER_TURN = 32 * 1024
+
+/** A body that waits for its turn. */
+interface Waiting {
+  account: string
+  length: number
+  /** Parses the next part, and returns whether it was the last one. */
+  parsePart(): boolean
+}
+
+/** Parses the body of an account's request as JSON. */
+export type ParseInTurn = (account: string, bytes: Buffer, isConnected: () => boolean) => Promise<unknown>
+
+/**
+ * Creates what parses bodies in parts, a few in a turn of the event loop: many that have arrived together would take
+ * seconds. Accounts take turns. One body is parsed to its end before the next begins, since its values may take 30 times
+ * as much memory as its text; but those that fit into one turn do not wait for longer ones.
+ */
+export function createBodyParser(): ParseInTurn {
+  const [addShort, addLong] = [createTurns(), createTurns()]
+  return (account, bytes, isConnected) =>
+    new Promise((resolve, reject) => {
+      let read: ReturnType<typeof createJsonReader> | undefined
+      const parsePart = () => {
+        try {
+          if (!isConnected()) throw disconnected()
+          read ??= createJsonReader(decode(bytes))
+          const whole = read(CHARACTERS_PER_TURN)
+          if (whole) resolve(whole.value)
+          return whole !== undefined
+        } catch (error) {
+          reject(explain(error))
+          return true
+        }
+      }
+      const add = bytes.length <= CHARACTERS_PER_TURN ? addShort : addLong
+      add({ account, length: bytes.length, parsePart })
+    })
+}
+
+/** Returns a function that adds a body to a queue of its own. */
+function createTurns(): (body: Waiting) => void {
+  /** The waiting bodies of each account, of which the first one is next. */
+  const queues: Waiting[][] = []
+
+  async function run(): Promise<void> {
+    while (queues.length > 0) {
+      await nextTurn()
+      for (let left = CHARACTERS_PER_TURN; left > 0; ) {
+        const [queue] = queues
+        const [body] = queue ?? []
+        if (!queue || !body) break
+        left -= body.length
+        if (!body.parsePart()) continue
+        queue.shift()
+        queues.shift()
+        if (queue.length > 0) queues.push(queue)
+      }
+    }
+  }
+
+  return (body) => {
+    const queue = queues.find(([first]) => first?.account === body.account)
+    if (queue) queue.push(body)
+    else if (queues.push([body]) === 1) void run()
+  }
+}
+
+/**
+ * Parses a short body immediately.
+ *
+ * @throws Failure `malformedJson`
+ */
+export function parseBody(bytes: Buffer): unknown {
+  try {
+    return createJsonReader(decode(bytes))()?.value
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
+function decode(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new Failure('malformedJson', 'The body is not valid UTF-8.')
+  const text = bytes.toString('utf8')
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof JsonSyntaxError)) return error
+  return new Failure('malformedJson', `The body is not valid JSON: ${error.message}.`)
+}
+
+/** A client that disconnects is not a fault of the server. */
+export function disconnected(): Failure {
+  return new Failure('badRequest', 'The connection closed before the response.')
+}
