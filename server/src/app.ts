@@ -52,6 +52,8 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
         countRequest?.(request.identity.tokenId, response)
         await read(request, response)
         next()
+        // It has been validated: what the schema ignores need not stay in memory until the response.
+        request.body = undefined as never
       },
     ],
     requestValidationErrorHandler: (error, request) => {
