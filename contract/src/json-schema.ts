@@ -65,12 +65,6 @@ const ADVICE: Readonly<Record<string, string>> = {
 }
 const NOT_TEXT =
   'rejects text, which every parameter is; use TextSchema, z.enum(), Int64TextSchema, z.stringbool() or z.codec()'
-/** Texts of values that a parameter may be parsed to. */
-const PARSED_TEXTS: Readonly<Record<string, readonly string[]>> = {
-  boolean: ['true', 'false'],
-  number: ['0', '1', '-1', '20', '3000'],
-  bigint: ['0', '1', '-1', '20', '3000'],
-}
 const NUMBER_FORMATS: Readonly<Record<string, JsonSchema>> = {
   int32: { format: 'int32' },
   float32: { format: 'float' },
@@ -215,7 +209,7 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
     case 'record':
       return describeRecord(def, place)
     case 'union':
-      return describeUnion(def, place)
+      return describeUnion(schema, def, place)
     case 'nullable':
       return { anyOf: [describe(def.innerType, place), { type: 'null' }] }
     case 'default':
@@ -320,8 +314,8 @@ function describeParsed(schema: z.core.$ZodType, def: z.core.$ZodPipeDef, place:
   let out = def.out as z.core.$ZodTypes
   while (out._zod.def.type === 'pipe') out = out._zod.def.out as z.core.$ZodTypes
   const { type } = out._zod.def
-  const texts = PARSED_TEXTS[type]
-  if (!texts || sentBy(def) !== def.in) return undefined
+  const texts = type === 'boolean' ? ['true', 'false'] : ['0', '1', '-1', '20', '3000']
+  if (!['boolean', 'number', 'bigint'].includes(type) || sentBy(def) !== def.in) return undefined
   const sent = describe(def.in, place)
   if (sent.type !== 'string' || sent.enum) return undefined
   if (place.direction !== 'parameter') {
@@ -335,14 +329,14 @@ function describeParsed(schema: z.core.$ZodType, def: z.core.$ZodPipeDef, place:
   return type === 'boolean' ? reject(place, 'does not read "true" and "false" as booleans; use z.enum()') : undefined
 }
 
-/** Parses text as a server does, which responds with a 500 if the schema throws. */
-export function parse(schema: z.core.$ZodType, text: string, place: Place): z.ZodSafeParseResult<unknown> {
+/** Parses a value as a server does, which responds with a 500 if the schema throws. */
+export function parse(schema: z.core.$ZodType, value: unknown, place: Place): z.ZodSafeParseResult<unknown> {
   try {
-    return z.safeParse(schema, text)
+    return z.safeParse(schema, value)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const fix = 'check the text first, for example with z.url() or .regex(), and what is asynchronous in the handler'
-    return reject(place, `throws on the text "${text}" (${message}), which is a 500; ${fix}`)
+    return reject(place, `throws on ${JSON.stringify(value)} (${message}), which is a 500; ${fix}`)
   }
 }
 
@@ -351,7 +345,7 @@ function sentBy(def: z.core.$ZodPipeDef): z.core.$ZodType {
 }
 
 /** Describes alternatives that a reader can tell apart: otherwise it could round an int64, or send another alternative. */
-function describeUnion(def: z.core.$ZodUnionDef, place: Place): JsonSchema {
+function describeUnion(schema: z.core.$ZodType, def: z.core.$ZodUnionDef, place: Place): JsonSchema {
   const { options } = def
   for (const option of options) requirePresent(option, place, 'make the whole union optional')
   const anyOf = options.map((option) => describe(option, place))
@@ -359,16 +353,14 @@ function describeUnion(def: z.core.$ZodUnionDef, place: Place): JsonSchema {
   const [lists, objects] = ['array', 'object'].map((type) => options.filter((_, index) => types[index]?.includes(type)))
   // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
   const isMixed = ['int64', 'number'].every((type) => types.flat().includes(type))
-  if (Number(lists?.length) < 2 && haveKinds(objects ?? []) && !isMixed) {
-    // zod then says what is wrong in the alternative that was meant.
-    if (Number(objects?.length) < 2 || 'discriminator' in def || place.direction !== 'request') return { anyOf }
-    reject(place, 'names no field that tells its objects apart; use z.discriminatedUnion()')
+  const hasObjects = Number(objects?.length) > 1
+  if (isMixed || Number(lists?.length) > 1 || (hasObjects && !('discriminator' in def))) {
+    const fix = 'or be the objects of a z.discriminatedUnion(); use one, with a field such as `kind`'
+    reject(place, `the alternatives of a union must differ in their JSON type, ${fix}`)
   }
-  return reject(
-    place,
-    'the alternatives of a union must differ in their JSON type, or be objects with a field of this name and another ' +
-      'literal each; add such a field, for example `kind`',
-  )
+  // zod finds duplicate kinds when it parses.
+  if (hasObjects) parse(schema, {}, place)
+  return { anyOf }
 }
 
 function typesOf(schema: JsonSchema, components: Components): (string | undefined)[] {
@@ -376,16 +368,6 @@ function typesOf(schema: JsonSchema, components: Components): (string | undefine
   if (anyOf) return anyOf.flatMap((member) => typesOf(member, components))
   if (format === 'int64') return [format]
   return [type === 'integer' || values.some((each) => typeof each === 'number') ? 'number' : type]
-}
-
-/** Whether each object has a field of one name with literals that no other has. */
-function haveKinds(objects: readonly z.core.$ZodType[]): boolean {
-  const kinds = objects.map(({ _zod }) => _zod.propValues ?? {})
-  const isKind = (name: string): boolean => {
-    const values = kinds.flatMap((kind) => [...(kind[name] ?? [])])
-    return kinds.every((kind) => name in kind) && new Set(values).size === values.length
-  }
-  return objects.length < 2 || Object.keys(kinds[0] ?? {}).some(isKind)
 }
 
 /** Reads metadata that describes the whole value, for values whose zod schema only says how they are parsed. */

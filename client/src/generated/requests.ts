@@ -12,12 +12,12 @@ export type Scope = (typeof scopes)[number]
 /** What the service accepts of each operation. */
 export const requestRules: Record<OperationName, RequestRules> = {
   createPlant: {
-    scope: 'write',
-    body: {"type":"object","required":["id","name"],"properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"},"tag":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}}},
+    scope: "write",
+    body: {"type":"object","properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"},"tag":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}},"required":["id","name"]},
     int64s: { id: 'int64' },
   },
   getPlants: {
-    scope: 'read',
-    query: {"type":"object","required":[],"properties":{"limit":{"type":"integer","format":"int32","minimum":1,"maximum":1000},"cursor":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}}},
+    scope: "read",
+    query: {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":1000,"format":"int32"},"cursor":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}},"required":[]},
   },
 }

@@ -35,25 +35,17 @@ interface Account {
 }
 
 /** A request whose path and token are valid. */
-interface Received {
-  /** The segments of the path, by the name of their parameter. */
+interface Received extends Pick<ReceivedRequest, 'headers' | 'body'> {
+  /** The segments of the path as they are written, by the name of their parameter. */
   readonly path: Readonly<Record<string, string>>
   readonly query: URLSearchParams
-  readonly headers: Headers
-  readonly body: string
 }
 
-/** What an operation responds with. */
-type Handled<TResponse> =
-  TResponse extends RawResponse<infer TData, infer TStatus>
-    ? {
-        readonly status: TStatus
-        readonly body: TData
-        readonly headers?: Readonly<Record<string, string>>
-        /** The cursor of the next page. */
-        readonly next?: string | undefined
-      }
-    : never
+/** What an operation responds with: also headers, and the cursor of the next page. */
+type Handled<TResponse> = Pick<Extract<TResponse, RawResponse<unknown>>, 'status' | 'data'> & {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly next?: string | undefined
+}
 
 /** How each operation responds to a valid request. Without the handler of one that the contract adds, this does not compile. */
 type Handlers = {
@@ -67,7 +59,7 @@ const handlers: Handlers = {
     if (stored.name !== plant.name || stored.tag !== plant.tag)
       throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
     if (stored === plant) account.plants.set(plant.id, { sequence: ++account.sequence, plant })
-    return { status: 200, body: toBody(plant) }
+    return { status: 200, data: toBody(plant) }
   },
 
   getPlants({ query: { limit, cursor } }, account) {
@@ -75,7 +67,7 @@ const handlers: Handlers = {
     const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
     const page = left.slice(0, limit)
     const next = page.length < left.length ? `fake-${account.number}-${page.at(-1)?.sequence}` : undefined
-    return { status: 200, body: page.map(({ plant }) => toBody(plant)), next }
+    return { status: 200, data: page.map(({ plant }) => toBody(plant)), next }
   },
 }
 
@@ -121,8 +113,10 @@ function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: Fa
 export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
   const rules = requestRules[operation]
   const json = rules.body && readJson(request, rules)
-  const path = readTexts('notFound', rules.path, (name) => request.path[name] ?? [])
-  const headers = readTexts('badRequest', rules.headers, (name) => request.headers.get(name) ?? [])
+  // U+0000 is invalid in every path.
+  const decode = (text: string): string => orUndefined(() => decodeURIComponent(text)) ?? '\0'
+  const path = readTexts('notFound', rules.path, (name) => [decode(request.path[name] ?? '')])
+  const headers = readTexts('badRequest', rules.headers, (name) => [request.headers.get(name) ?? []].flat())
   const query = readTexts('invalidQuery', rules.query, (name) => request.query.getAll(name))
   const body = rules.body && rejectAs('invalidBody', () => check(json, rules.body ?? {}, ''))
   const data = state.accounts.get(account) ?? { number: state.accounts.size, plants: new Map(), sequence: 0 }
@@ -131,7 +125,7 @@ export function handle(operation: OperationName, request: Received, account: str
   const response = handler({ path, headers, query, body }, data)
   if (response.next !== undefined) request.query.set('cursor', response.next)
   const link = response.next !== undefined && { link: `<?${request.query}>; rel="next"` }
-  return jsonResponse(response.status, response.body, { ...link, ...response.headers })
+  return jsonResponse(response.status, response.data, { ...link, ...response.headers })
 }
 
 /** Reads the JSON of a body, with its int64s as bigints. */
@@ -154,17 +148,15 @@ function readJson({ headers, body }: Received, { int64s }: RequestRules): unknow
 }
 
 /** Reads the parameters of one place, which are text, as the values that they have. */
-function readTexts(name: ErrorName, schema: Schema | undefined, textsOf: (name: string) => string | string[]): unknown {
-  const read = ([field, part]: [string, Schema]): [string, unknown][] => {
-    const texts = [textsOf(field)].flat()
-    if (texts.length === 0) return []
-    if (part.items) return [[field, texts.map((text) => readText(text, part.items ?? {}))]]
-    return texts.length === 1 ? [[field, readText(texts[0] ?? '', part)]] : reject(field, 'must appear only once')
-  }
-  return (
-    schema &&
-    rejectAs(name, () => check(Object.fromEntries(Object.entries(schema.properties ?? {}).flatMap(read)), schema, ''))
-  )
+function readTexts(name: ErrorName, schema: Schema = {}, textsOf: (field: string) => string[]): unknown {
+  return rejectAs(name, () => {
+    const fields = Object.entries(schema.properties ?? {}).flatMap(([field, part]): [string, unknown][] => {
+      const values = textsOf(field).map((text) => readText(text, part.items ?? part))
+      if (!part.items && values.length > 1) reject(field, 'must appear only once')
+      return values.length > 0 ? [[field, part.items ? values : values[0]]] : []
+    })
+    return check(Object.fromEntries(fields), { ...schema, type: 'object' }, '')
+  })
 }
 
 /** Reads a text of another type than the schema's as it is, which is invalid then. */
@@ -185,13 +177,7 @@ function rejectAs<T>(name: ErrorName, run: () => T): T {
 function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
   const pattern = routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
   const found = new RegExp(`^${pattern}$`).exec(path)
-  const segments = Object.entries(found?.groups ?? {}).map(([key, text]) => [
-    key,
-    orUndefined(() => decodeURIComponent(text)),
-  ])
-  return found && segments.every(([, text]) => text !== undefined)
-    ? [{ name, segments: Object.fromEntries(segments) }]
-    : []
+  return found ? [{ name, segments: { ...found.groups } }] : []
 }
 
 /** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */

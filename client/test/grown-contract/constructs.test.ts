@@ -414,6 +414,11 @@ describe('rejected', () => {
     [apart, z.union([z.array(z.string()), z.array(Int64Schema)]), z.union([z.object({ a: z.int() }), z.object({})])],
     [apart, z.union([z.object({ a: Letter }), z.object({ a: z.literal('b'), c: z.int() })])],
     [apart, z.union([z.object({ kind: z.literal('a').optional() }), z.object({ kind: z.literal('b').optional() })])],
+    [apart, z.union([...Kinds])],
+    [
+      'throws on {} (Duplicate discriminator',
+      z.discriminatedUnion('a', [z.object({ a: Letter }), z.object({ a: Letter })]),
+    ],
     [apart, z.union([z.record(z.string(), z.string()), z.object({ kind: z.literal('b') })])],
     ['the metadata "type" is not supported; name it "x-type"', z.number().meta({ type: 'integer', format: 'int64' })],
     [override, z.unknown().meta({ override: {} }), z.unknown().meta({ override: { type: 'integer' } })],
@@ -431,14 +436,13 @@ describe('rejected', () => {
   const coerced = [z.coerce.string(), z.coerce.number(), z.coerce.bigint().optional(), z.coerce.boolean()]
   const text = 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format'
   const Text = z.string().refine((value) => value !== '\0')
-  const mixed = z.union([
+  const mixed = z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('a'), a: z.int64() }),
     z.object({ kind: z.literal('b'), a: z.union([z.int(), z.string()]) }),
   ])
   const notText = 'rejects text, which every parameter is'
   test.each<[place: string, reason: string, ...schemas: z.core.$ZodType[]]>([
     ...['request', 'parameter'].map((place): [string, string, ...z.ZodType[]] => [place, coerce, ...coerced]),
-    ['request', 'names no field that tells its objects apart; use z.discriminatedUnion()', z.union([...Kinds])],
     ['request', bigint, z.int64(), z.bigint(), z.array(z.bigint().nullable())],
     [
       'request',
@@ -467,11 +471,11 @@ describe('rejected', () => {
     ],
     ['query', text, z.string(), z.string().min(1).optional(), listOf(z.string()), z.string().regex(/^[^x]*$/), Text],
     ['pathParams', text, z.string(), z.string().brand('Tag'), z.string().transform(Number)],
-    ['parameter', 'throws on the text "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
-    ['parameter', 'throws on the text "a" (Encountered Promise', z.string().refine(async () => true)],
+    ['parameter', 'throws on "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
+    ['parameter', 'throws on "a" (Encountered Promise', z.string().refine(async () => true)],
     [
       'query',
-      'throws on the text "0" (Encountered Promise',
+      'throws on "0" (Encountered Promise',
       z
         .string()
         .refine(async () => true)
