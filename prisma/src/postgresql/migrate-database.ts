@@ -10,7 +10,7 @@ import {
 } from '../shared/migrations.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createSingleConnection, type Pool, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
-import { checkServer, checkSettings } from './connection/promises.ts'
+import { checkSettings, SERVER } from './connection/promises.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -19,9 +19,12 @@ export const MAINTENANCE_DATABASE = 'postgres'
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'pg_advisory_xact_lock(72707369)'
 
-/** What PostgreSQL 15 and newer let only the owner of a database do. */
-const RIGHTS =
-  '. This user must be the owner of the database (ALTER DATABASE ... OWNER TO), or have the right to create tables (GRANT CREATE ON SCHEMA ... TO), and own the tables that exist'
+/** What to do, by SQLSTATE. PostgreSQL 15 and newer let only the owner of a database create tables. */
+const ADVICE: Record<string, string> = {
+  '3F000': '. Create the schema that the search_path of this user names (CREATE SCHEMA), or correct that',
+  '42501':
+    '. This user must be the owner of the database (ALTER DATABASE ... OWNER TO), or have the right to create tables (GRANT CREATE ON SCHEMA ... TO), and own the tables that exist',
+}
 
 /** Migrates a PostgreSQL database, and creates it if it does not exist and this user may. */
 export async function migrateDatabase(
@@ -71,7 +74,7 @@ export async function createDatabase(address: ServerAddress, signal?: AbortSigna
   const server = { ...address, database: MAINTENANCE_DATABASE }
   const { connections, close } = await createSingleConnection(server, { timeout: QUERY_TIMEOUT, signal })
   try {
-    await checkServer(connections, describeDatabase(address))
+    await checkSettings(connections, describeDatabase(address), SERVER)
     await connections.query(create)
   } catch (cause) {
     const state = sqlState(cause)
@@ -107,8 +110,7 @@ async function migrate(pool: Pool, database: string, migrations: Migrations): Pr
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
     const applied = await applyMigrations(connection, database, migrations).catch((error: DatabaseError) => {
-      if (sqlState(error.cause) === '42501') throw new DatabaseError(error.message + RIGHTS, { cause: error.cause })
-      throw error
+      throw new DatabaseError(error.message + (ADVICE[sqlState(error.cause)] ?? ''), { cause: error.cause })
     })
     await commit()
     return applied

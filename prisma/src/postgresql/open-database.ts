@@ -4,7 +4,7 @@ import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import type { Prisma, Sql } from '../shared/sql.ts'
 import { isTemporary, retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { createPool, type Pool } from './connection/pool.ts'
-import { checkPromises, checkSchema, createReadiness } from './connection/promises.ts'
+import { checkPromises, createReadiness, whyNotInOrder } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { connectPrisma, type PostgresqlRetry } from './prisma-client.ts'
 import { dialect, plantStatements } from './statements.ts'
@@ -90,7 +90,7 @@ export function createRetry(
       const state = sqlState(error)
       if (state === 'NOT_DURABLE') throw toDatabaseError(error, database)
       if (/^(3F|42)/.test(state)) {
-        await checkSchema(connections).catch((cause) => {
+        await whyNotInOrder(connections).catch((cause) => {
           throw toDatabaseError(cause, database)
         })
       }

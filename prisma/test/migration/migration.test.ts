@@ -339,8 +339,11 @@ describe('a PostgreSQL database', () => {
     await runSql(
       url,
       `CREATE TABLE public.customers AS SELECT 'Ada' AS name; CREATE TABLE public."Token" (id INTEGER);
-       CREATE SCHEMA shop AUTHORIZATION shopkeeper; ALTER ROLE shopkeeper SET search_path = shop`,
+       CREATE SCHEMA shop AUTHORIZATION shopkeeper`,
     )
+    await runSql(url, 'ALTER ROLE shopkeeper SET search_path = shpo')
+    await expect(migrateDatabase(as(url))).rejects.toThrow(/no schema .*\. Create the schema that the search_path/)
+    await runSql(url, 'ALTER ROLE shopkeeper SET search_path = shop')
     await migrateDatabase(as(url))
     const { plants, tokens, whyUnavailable, close } = await openDatabase(as(url))
     expect(await plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])).toBe(1)

@@ -91,6 +91,7 @@ export async function createSingleConnection(
 }
 
 async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false): Promise<Pool> {
+  const nameFor = (prefix: string) => (namesStatements ? createNames(prefix) : () => undefined)
   const user = address.user ?? process.env['PGUSER'] ?? userName()
   const sockets = new Set<Socket>()
   const connections = new pg.Pool({
@@ -113,8 +114,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
     },
     ...config,
   })
-  const nameOf = namesStatements ? createNames() : () => undefined
-  const naming = { statementNameGenerator: nameOf as (query: SqlQuery) => string }
+  const naming = { statementNameGenerator: nameFor('prisma') as (query: SqlQuery) => string }
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
   const adapter = await new PrismaPg(connections, naming).connect()
   const disconnect = () => {
@@ -127,7 +127,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   return {
     connections,
     adapter,
-    sql: createDirectSql(connections, nameOf),
+    sql: createDirectSql(connections, nameFor('plant-store')),
     disconnect,
 
     counts() {
@@ -182,13 +182,13 @@ type NameOf = (query: Pick<SqlQuery, 'sql' | 'args'>) => string | undefined
 const MAX_NAMES = 100
 
 /** Names statements, so that PostgreSQL parses and plans each once a connection, at half the cost. */
-function createNames(): NameOf {
+function createNames(prefix: string): NameOf {
   const names = new Map<string, string>()
   return ({ sql, args }) => {
     const name = names.get(sql)
     // A script, which has no parameters, can only be sent without a name.
     if (name !== undefined || args.length === 0 || names.size === MAX_NAMES) return name
-    names.set(sql, `plant-store-${names.size}`)
+    names.set(sql, `${prefix}-${names.size}`)
     return names.get(sql)
   }
 }

@@ -80,7 +80,8 @@ const SELECT_BLOCKER = `
 /** What has to be: an expression of SQL, its value, and what to say otherwise, where `$` is what it is. */
 type Promises = readonly (readonly [sql: string, expected: RegExp, sentence: string])[]
 
-const SERVER: Promises = [
+/** Those of a server. */
+export const SERVER: Promises = [
   [KEEPS_COMMITS, /^true$/, ''],
   // The oldest version that PostgreSQL itself still maintains.
   [`current_setting('server_version')`, /^(1[4-9]|[2-9]\d)/, 'runs PostgreSQL $: upgrade to 14 or newer'],
@@ -122,23 +123,9 @@ const LOCK_TIMEOUT = '55P03'
 /** After how long a probe asks what blocks it, how long that may take, and the probe in all, in milliseconds. */
 const [BLOCKED, BLOCKER_TIMEOUT, PROBE_TIMEOUT] = [1_500, 500, 2_500]
 
-/** Checks, as {@link checkPromises}, a server on which a database is to be created. */
-export async function checkServer(connections: Pool, database: string): Promise<void> {
-  reject(database, await whyNotKept(connections, SERVER))
-}
-
-/** Checks, as {@link checkPromises}, a database that has no tables yet. */
-export async function checkSettings(connections: Pool, database: string): Promise<void> {
-  reject(database, await whyNotKept(connections, SETTINGS))
-}
-
-/**
- * Fails where what the migrations created is locked, missing, or not allowed to this user. A transaction of one round trip.
- *
- * @throws the engine's error
- */
-export async function checkSchema(connections: Pool): Promise<void> {
-  await connections.query(CHANGE_IN_ORDER)
+/** Checks, as {@link checkPromises}, a database that has no tables yet; or a server, where it is to be created. */
+export async function checkSettings(connections: Pool, database: string, promises = SETTINGS): Promise<void> {
+  reject(database, await whyNotKept(connections, promises))
 }
 
 /**
@@ -171,8 +158,12 @@ async function whyNotKept(connections: Pool, promises = PROMISES): Promise<strin
   return promises[index]?.[2].replaceAll('$', () => values[index] ?? '')
 }
 
-/** Explains why plants are not in order: engines that only speak PostgreSQL's protocol may lack its locks or triggers. */
-async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
+/**
+ * Explains why plants are not in order: engines that only speak PostgreSQL's protocol may lack its locks or triggers.
+ *
+ * @throws the engine's error where what the migrations created is locked, missing or not allowed
+ */
+export async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
   const results = (await connections.query(CHANGE_IN_ORDER)) as unknown as { rowCount: number }[]
   if (results.at(-1)?.rowCount === 1) return undefined
   return 'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself'
