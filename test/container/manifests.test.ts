@@ -111,7 +111,7 @@ describe('kubernetes.yaml', () => {
     securityContext: object
   }
 
-  const [job, deployment, service] = parseAllDocuments(readGuide('kubernetes.yaml')).map((document) => {
+  const [job, deployment, service, policy] = parseAllDocuments(readGuide('kubernetes.yaml')).map((document) => {
     expect(document.errors).toEqual([])
     return document.toJS()
   })
@@ -120,7 +120,8 @@ describe('kubernetes.yaml', () => {
   const settings = Object.fromEntries(container.env.flatMap(({ name, value }) => (value ? [[name, value]] : [])))
 
   test('has a job that migrates, a deployment and a service, with known settings and the rights of the image', () => {
-    expect([job.kind, deployment.kind, service.kind]).toEqual(['Job', 'Deployment', 'Service'])
+    const kinds = [job, deployment, service, policy].map(({ kind }) => kind)
+    expect(kinds).toEqual(['Job', 'Deployment', 'Service', 'NetworkPolicy'])
     expect(containerOf(job).args).toEqual(['migrate'])
     expect(service.spec.selector).toEqual(deployment.spec.template.metadata.labels)
     expect(deployment.spec.selector.matchLabels).toEqual(service.spec.selector)
@@ -131,6 +132,7 @@ describe('kubernetes.yaml', () => {
       expect(env.filter(({ name }) => !isSetting(name) && name !== 'NODE_OPTIONS')).toEqual([])
       expect(env[0]).toMatchObject({ name: 'DATABASE_URL', valueFrom: { secretKeyRef: { name: 'plant-store' } } })
       expect(object.spec.template.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: Number(user) })
+      expect(object.spec.template.spec.automountServiceAccountToken).toBe(false)
       expect(securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, ...drop })
     }
   })
@@ -141,6 +143,19 @@ describe('kubernetes.yaml', () => {
       { name: 'admin', containerPort: Number(image['ADMIN_PORT']) },
     ])
     expect(service.spec.ports).toEqual([{ name: 'http', port: 80, targetPort: 'http' }])
+  })
+
+  test('lets the ingress reach the servers, which trust it by its addresses, and the monitoring their private port', () => {
+    expect(settings['TRUST_PROXY']).toMatch(/^[\d.]+\/\d+$/)
+    const from = (name: string) => [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } }]
+    expect(policy.spec).toEqual({
+      podSelector: deployment.spec.selector,
+      policyTypes: ['Ingress'],
+      ingress: [
+        { from: from('ingress-nginx'), ports: [{ port: 'http' }] },
+        { from: from('monitoring'), ports: [{ port: 'admin' }] },
+      ],
+    })
   })
 
   test('has probes of what a server responds, and a shutdown ends readiness alone, within the grace period', async () => {

@@ -194,6 +194,7 @@ export const settingsTable = {
   ADMIN_HOST: {
     format: TextSchema,
     default: '127.0.0.1',
-    description: 'Address that the private port listens on.',
+    description:
+      'Address that the private port listens on. A request whose Host is neither an address, nor this value, nor a name without a dot or under .internal, .local or .localhost gets 403.',
   },
 } as const satisfies Record<string, SettingEntry>

@@ -8,9 +8,9 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { takeInheritedSockets } from '../../src/systemd/inherited-sockets.ts'
 
 /** Sends one request and returns its status or its error. */
-function request(url: string, agent: Agent): Promise<number | string> {
+function request(url: string, agent: Agent, host = new URL(url).host): Promise<number | string> {
   return new Promise((resolve) => {
-    get(url, { agent }, (response) => {
+    get(url, { agent, headers: { host } }, (response) => {
       response.resume().on('close', () => resolve(response.statusCode ?? 0))
     }).on('error', (error) => resolve(String(error)))
   })
@@ -49,11 +49,14 @@ test('clients do not notice a restart while another process keeps the socket ope
 test('the socket named admin is the private port, and a connection that stays open gets a last response', async () => {
   const { url: DATABASE_URL } = temporaryDatabase()
   const [admin, http] = [openSocket(), openSocket()]
-  const environment = { DATABASE_URL, SHUTDOWN_DELAY: '20s', SHUTDOWN_TIMEOUT: '20s', LISTEN_FDNAMES: 'admin:http' }
+  const times = { SHUTDOWN_DELAY: '20s', SHUTDOWN_TIMEOUT: '20s' }
+  const environment = { DATABASE_URL, ...times, LISTEN_FDNAMES: 'admin:http', ADMIN_HOST: 'Plants.example.com' }
   const server = await startServerProcess(environment, [admin.descriptor, http.descriptor])
   expect([server.url, server.adminUrl]).toEqual([http.url, admin.url])
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   expect(await request(`${admin.url}/readyz`, new Agent())).toBe(200)
+  expect(await request(`${admin.url}/readyz`, new Agent(), 'plants.example.com:3001')).toBe(200)
+  expect(await request(`${admin.url}/readyz`, new Agent(), 'example.com')).toBe(403)
   expect(await request(`${http.url}/nowhere`, agent)).toBe(404)
   expect(server.output()).toContain('listening on sockets of systemd')
   const ended = server.end()

@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { rmSync, statfsSync } from 'node:fs'
-import { METHODS } from 'node:http'
+import { get, METHODS } from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
@@ -36,6 +37,28 @@ test('/livez, /readyz and /metrics respond 200 on the private port', async () =>
   expect((await read('/metrics'))[0]).toBe(200)
   expect((await read('/plants'))[0]).toBe(404)
   expect((await fetch(`${server.adminUrl}/livez`, { method: 'POST' })).status).toBe(404)
+})
+
+test('the private port responds to names that no other site can have, and 403 to others', async () => {
+  await using server = await startTestServer({ adminPort: 0, adminHost: 'localhost' })
+  const status = async (host: string) => {
+    const { port } = new URL(String(server.adminUrl))
+    const [response] = await once(get({ host: 'localhost', port, path: '/metrics', headers: { host } }), 'response')
+    response.resume()
+    return response.statusCode
+  }
+  const own = ['127.0.0.1', '10.1.2.3:3001', '[::1]:3001', 'LOCALHOST:3001', 'plant-store', 'server-1:3001']
+  const local = ['plant-store.default.svc.cluster.local:3001', 'vm.zone.c.project.internal', 'a.localhost.']
+  for (const host of [...own, ...local]) expect([host, await status(host)]).toEqual([host, 200])
+  const foreign = [
+    'evil.example',
+    'evil.example:3001',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'evil.example.',
+  ]
+  const invalid = ['evil.internal.example', 'notinternal.com', '10.1.2.3@evil.example', 'a b']
+  for (const host of [...foreign, ...invalid]) expect([host, await status(host)]).toEqual([host, 403])
 })
 
 test('the metrics count requests by method, route and status, batches, rejections and waiting writes', async () => {
