@@ -57,8 +57,10 @@ async function readLastBackup(file: string): Promise<number> {
   try {
     return (await stat(record)).mtimeMs / 1_000
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return 0
-    throw error
+    if (errorCode(error) !== 'ENOENT') throw error
+    // Of a database that is gone, nothing is known.
+    await stat(file)
+    return 0
   }
 }
 
