@@ -5,6 +5,7 @@ import type { TokenStore } from './accounts/token-store.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
+import { limitConnections } from './limits/connections.ts'
 import { openService, type Service } from './service.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
 import type { InheritedSockets } from './systemd/inherited-sockets.ts'
@@ -93,12 +94,14 @@ export async function startServer(
     const loadingApp = import('./app.ts')
     service = await openService(settings, logger, signal)
     const { createApp } = await loadingApp
-    http = createHttpServer(createApp(service, settings, logger), settings, service.loadShedding.release)
+    const poolSize = service.database.connections?.().max ?? 0
+    const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, poolSize, logger) }
+    http = createHttpServer(createApp(service, settings, logger), limited, service.loadShedding.release)
     if (admin) {
       // Loaded only if a port shows them.
       const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
-      metrics = createMetrics({ service, settings, isReady, openConnections: http.openConnections })
+      metrics = createMetrics({ service, settings: limited, isReady, openConnections: http.openConnections })
     }
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)

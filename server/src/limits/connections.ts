@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Logger } from 'pino'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey } from './client-address.ts'
@@ -26,6 +27,34 @@ const INTERVAL = 500
 const MEBIBYTE = 2 ** 20
 /** So many chunks of a body are read in a turn of the event loop, and what came with them. */
 const CHUNKS_PER_TURN = 256
+
+/** How many files and sockets are kept for the private port, the database, a restart of its process, and the log. */
+const RESERVED = 128
+/** A limit that is lowered to less than this part of it is logged. */
+const NOTABLE = 0.95
+
+/**
+ * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
+ * every new connection would be reset, those of probes too, and the database could not be opened again.
+ *
+ * @param poolSize how many connections to the database may be open
+ */
+export function limitConnections(maxConnections: number, poolSize: number, logger: Logger): number {
+  // Otherwise a report looks up the names of addresses.
+  Object.assign(process.report, { excludeNetwork: true })
+  // Node.js has raised it to the hard limit. Windows has none.
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
+  const nofile = Number(userLimits?.open_files.soft)
+  const left = Math.floor(Math.max(nofile / 2, nofile - RESERVED - poolSize))
+  if (!(left < maxConnections)) return maxConnections
+  // A few less are not worth a line at every startup.
+  if (left < NOTABLE * maxConnections) {
+    const advice = 'Raise it (LimitNOFILE of systemd, ulimits of Docker, ulimit -n), or lower MAX_CONNECTIONS'
+    const change = `MAX_CONNECTIONS is lowered from ${maxConnections} to ${left}`
+    logger.warn(`${change}, since the limit of open files (nofile) is ${nofile}. ${advice}.`)
+  }
+  return left
+}
 
 /** What is known of an open connection. */
 interface Connection {

@@ -155,7 +155,8 @@ export const settingsTable = {
   MAX_CONNECTIONS: {
     format: CountSchema,
     default: '20000',
-    description: 'Open connections; more are closed immediately. An idle one takes about 10 kB.',
+    description:
+      'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
   },
   MAX_REQUESTS_IN_FLIGHT: {
     format: CountSchema,

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
@@ -169,6 +170,23 @@ describe('shares', () => {
     sockets[0]?.write(withToken(get(), server.token))
     expect(await readStatus(sockets[0] as Socket)).toBe(200)
   })
+})
+
+test('connections leave files for probes, the database and the log where the process may open few', async () => {
+  const settings = { DATABASE_URL: await newDatabase(), ADMIN_PORT: '0' }
+  const server = await startServerProcess(settings, [], 256)
+  expect(server.output()).toMatch(/"level":"warn".*MAX_CONNECTIONS is lowered from 20000 to 128,.*\(nofile\) is 256/)
+  const half = 'GET /plants HTTP/1.1\r\nHost: '
+  const sockets: Socket[] = []
+  // Each address has its share.
+  for (let index = 0; index < 300; index++) sockets.push(await openUnread(server, half, `127.0.0.${2 + (index % 30)}`))
+  await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 172)
+  expect((await fetch(`${server.adminUrl}/readyz`)).status).toBe(200)
+  expect(await readMetric(server, 'plant_store_open_connections_limit')).toBe(128)
+  for (const socket of sockets.slice(0, 100)) socket.destroy()
+  await until(async () => (await fetch(`${server.url}/plants`).catch(() => undefined))?.status === 401)
+  expect(await server.end()).toBe(0)
+  expect(server.output()).toMatch(/"rejected":\{"connections":\d+\}/)
 })
 
 describe('slow and silent clients', () => {

@@ -17,14 +17,19 @@ export interface CommandResult {
   stderr: string
 }
 
-/** Starts the command line without the settings of this process's environment. Sockets are passed as by systemd. */
+/**
+ * Starts the command line without the settings of this process's environment. Sockets are passed as by systemd; `nofile` is
+ * the limit of open files.
+ */
 export function spawnCommand(
   args: readonly string[],
   environment: Record<string, string> = {},
   sockets: readonly number[] = [],
+  nofile?: number,
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
-  const activation = sockets.length > 0 ? ['sh', '-c', 'LISTEN_PID=$$ exec "$@"', 'sh'] : []
+  const preparation = [nofile ? `ulimit -n ${nofile};` : '', sockets.length > 0 ? 'LISTEN_PID=$$' : ''].join(' ').trim()
+  const activation = preparation === '' ? [] : ['sh', '-c', `${preparation} exec "$@"`, 'sh']
   const [program, ...parameters] = bound([...activation, ...commandLine(args)])
   const env = { PATH, HOME, ...(sockets.length > 0 && { LISTEN_FDS: String(sockets.length) }), ...environment }
   const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe', ...sockets] })
@@ -75,8 +80,9 @@ export interface ServerProcess {
 export async function startServerProcess(
   environment: Record<string, string>,
   sockets: readonly number[] = [],
+  nofile?: number,
 ): Promise<ServerProcess> {
-  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, sockets)
+  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, sockets, nofile)
   const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
   let isReady = false

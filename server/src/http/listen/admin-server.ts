@@ -11,6 +11,9 @@ export interface AdminSources {
   metrics(): Metrics | undefined
 }
 
+/** How many connections it accepts: a part of the files that clients leave. */
+const MAX_CONNECTIONS = 64
+
 /** A running admin server. */
 export interface AdminServer {
   url: string
@@ -57,6 +60,7 @@ export async function startAdminServer({ whyNotReady, metrics }: AdminSources, p
       else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
     },
   )
+  server.maxConnections = MAX_CONNECTIONS
   return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
 }
 
