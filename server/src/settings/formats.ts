@@ -119,11 +119,18 @@ export const TrustProxySchema = format(
   'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
 )
 
-/** Reads a URL without its trailing slashes. */
+/** Reads a URL without its trailing slashes, as it stands in the header Link and in the OpenAPI document. */
 export const PublicUrlSchema = z
-  .url({ protocol: /^https?$/, error: 'must be an http or https URL, such as https://plants.example.com' })
-  .refine((url) => !/[?#]/.test(url), { error: 'must not have a query or a fragment' })
-  .transform((url) => url.replace(/\/+$/, ''))
+  .string()
+  .regex(/^[^?#]*$/, { error: 'must not have a query or a fragment' })
+  .regex(/^(?!\w+:\/\/[^/]*@)/, { error: 'must not have a user name or a password' })
+  .pipe(
+    format((text) => {
+      // The characters of RFC 3986.
+      const isUrl = /^https?:\/\/(?!\/)(?:[\w.~:/[\]@!$&'()*+,;=-]|%[\da-f]{2})+$/i.test(text) && URL.canParse(text)
+      return isUrl ? new URL(text).href.replace(/(?<!\/)\/+$/, '') : undefined
+    }, 'must be an http or https URL, such as https://plants.example.com'),
+  )
 
 export const KeysUrlSchema = format(
   (text) => (isSafeUrl(text) ? text : undefined),

@@ -135,10 +135,22 @@ const FORMATS: Format[] = [
       'https://plants.example.com': 'https://plants.example.com',
       'http://localhost:8080/': 'http://localhost:8080',
       'https://example.com/plants//': 'https://example.com/plants',
+      'https://EXAMPLE.com/a%20b/@': 'https://example.com/a%20b/@',
+      // A regular expression that backtracks would take seconds.
+      [`http://[::1]:8080/${'/'.repeat(300_000)}x`]: `http://[::1]:8080/${'/'.repeat(300_000)}x`,
     },
     rejects: {
-      [url]: ['plants.example.com', 'ftp://example.com', 'xhttp://example.com', 'httpsx://example.com'],
+      [url]: [
+        ...['plants.example.com', 'ftp://example.com', 'xhttp://example.com', 'httpsx://example.com', 'https:///a'],
+        ...['>', '<', '"', ' ', '\\', '{', '^', '`', '|', 'é', '%', '%2', '\t'].map(
+          (text) => `https://example.com/a${text}`,
+        ),
+        ...['https://example.com>', ' https://example.com', 'https://example.com/a\nb', 'https://example.com:99999'],
+      ],
       'must not have a query or a fragment': ['https://example.com?a=1', 'https://example.com#a'],
+      'must not have a user name or a password': ['alice:secret@', 'alice@', ':secret@', '@', 'a@b:c@'].map(
+        (user) => `https://${user}example.com`,
+      ),
     },
   },
   {
