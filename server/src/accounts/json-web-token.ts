@@ -17,6 +17,8 @@ export interface TokenIssuer {
 
 /** Signatures by private keys only: an HMAC could be made with the public key, and `none` by any client. */
 const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
+/** Access tokens say `at+jwt` (RFC 9068), or no more than `JWT`. Others of the issuer say what they are for: `logout+jwt`. */
+const TOKEN_TYPES = ['at+jwt', 'jwt']
 /** How far the issuer's clock and ours may differ, in seconds. */
 const CLOCK_TOLERANCE = 5
 
@@ -36,7 +38,8 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
 
   async function readClaims(token: string): Promise<JWTPayload | InvalidToken> {
     try {
-      return (await jwtVerify(token, findKey, options)).payload
+      const { payload, protectedHeader } = await jwtVerify(token, findKey, options)
+      return isAccessToken(protectedHeader.typ) ? payload : 'tokenInvalid'
     } catch (error) {
       if (error instanceof Failure) throw error
       // Which rule a token breaks would only help forgers; and the error holds its claims. A key that cannot be used, such as
@@ -55,6 +58,11 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     const identity = { account: sub, tokenId: `${issuer} ${sub}`, scopes }
     return { identity, expiresAt: exp * 1000 }
   }
+}
+
+/** Whether the header `typ`, a media type (RFC 7515 section 4.1.9), is that of an access token, or missing. */
+function isAccessToken(typ: unknown = 'JWT'): boolean {
+  return typeof typ === 'string' && TOKEN_TYPES.includes(typ.toLowerCase().replace(/^application\//, ''))
 }
 
 /**

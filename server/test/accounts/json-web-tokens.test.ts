@@ -24,6 +24,12 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+/** Signs a valid token with a header `typ`. */
+function signWithType(typ: unknown): Promise<string> {
+  const header = { alg: 'ES256', kid: 'first', typ: typ as string }
+  return new SignJWT(validClaims()).setProtectedHeader(header).sign(issuer.key.privateKey)
+}
+
 describe('a token of the issuer', () => {
   test.each(['RS256', 'PS256', 'ES256', 'EdDSA'])('signed with %s is accepted', async (algorithm) => {
     const ofAlgorithm = await createKey(algorithm, algorithm)
@@ -39,6 +45,10 @@ describe('a token of the issuer', () => {
     const token = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(issuer.key.privateKey)
     expect(await statusOf(issuer, token)).toBe(200)
     expect(await statusOf(issuer, await signToken(issuer.key, { aud: [AUDIENCE, 'https://other.test'] }))).toBe(200)
+  })
+
+  test.each(['JWT', 'at+jwt', 'application/AT+JWT'])('of the type %s is accepted', async (typ) => {
+    expect(await statusOf(issuer, await signWithType(typ))).toBe(200)
   })
 
   test('sees the plants of its own account, also those that an own token created, and no others', async () => {
@@ -127,6 +137,10 @@ describe('a token gets a 401', () => {
     ['signed by another key of the same id', async () => signToken(await createKey('first'))],
     ['signed with HS256 and the public key', () => signWithPublicKey()],
     ['with its own key in its header', () => signWithOwnKey()],
+    // RFC 8725 section 3.11: they are for other purposes.
+    ...['logout+jwt', 'secevent+jwt', 'dpop+jwt', 'application/logout+jwt', '', 7].map(
+      (typ): [string, () => Promise<string>] => [`of the type ${JSON.stringify(typ)}`, () => signWithType(typ)],
+    ),
     ...['a.b', 'a.b.c', '..', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map(
       (token): [string, () => string] => [`malformed: ${token}`, () => token],
     ),
