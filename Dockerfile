@@ -1,9 +1,9 @@
 # docs/production/container/README.md says how to build and run it.
 
-# Any version that "engines" in package.json allows.
-ARG NODE_VERSION=24.21.0
+# By its digest, which Dependabot updates: a tag can be moved. Any version that "engines" in package.json allows.
+FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20 AS base
 
-FROM node:${NODE_VERSION}-bookworm-slim AS build
+FROM base AS build
 WORKDIR /source
 ENV CI=true
 # The packages are installed again only if they change. The secret `npmrc` is for a registry of your own.
@@ -17,7 +17,7 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc node scripts/pnpm.mjs insta
 COPY . .
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm run deploy -- /app
 
-FROM node:${NODE_VERSION}-bookworm-slim
+FROM base
 COPY --from=build /app /app
 # A new volume inherits the owner and the rights of the folder.
 RUN ln -s /app/dist/main.js /usr/local/bin/plant-store && install -d -o 1000 -g 1000 -m 700 /data

@@ -89,6 +89,9 @@ test('what is installed next to the workspace has lockfiles, with an integrity a
       ['scripts/node', 'scripts/pnpm', 'client/scripts/runtimes'].map((folder) => `${folder}/package-lock.json`),
     ),
   )
+  const { updates } = parse(readFileSync(`${root}.github/dependabot.yml`, 'utf8'))
+  const covered = updates.flatMap(({ directories = [] }) => directories)
+  expect(covered).toEqual(['/', ...folders.map((file) => `/${path.dirname(file)}`).sort()])
   for (const file of folders) {
     const { packages } = JSON.parse(readFileSync(root + file, 'utf8'))
     for (const [name, { integrity, resolved, inBundle }] of Object.entries<Record<string, string>>(packages)) {

@@ -24,9 +24,11 @@ const image = Object.fromEntries(
     .map((pair) => pair.split('=') as [string, string]),
 )
 
-test('the base of the image is the version of Node.js that the tests run on', () => {
+test('the base of the image is the version of Node.js that the tests run on, by its digest', () => {
   const version = read('.node-version').trim()
-  expect(dockerfile).toContain(`\nARG NODE_VERSION=${version}\n`)
+  const [first = '', ...others] = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
+  expect(first).toMatch(/@sha256:[0-9a-f]{64}$/)
+  expect([first.split('@')[0], ...others]).toEqual([`node:${version}-bookworm-slim`, 'base', 'base'])
   expect(readGuide(`container/README.md`)).toContain(`node:${version}-bookworm-slim`)
 })
 

@@ -28,7 +28,7 @@ ADD debian.tar /
 COPY local /usr/local
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 END
-../docker build --tag "docker.io/library/node:$version-bookworm-slim" .`
+../docker build --from scratch --tag "docker.io/library/node:$version-bookworm-slim" .`
 
 /**
  * Makes a command `docker` in a folder, for PATH: Debian's container programs, with images and containers in that folder,
@@ -43,12 +43,13 @@ export async function installDocker(
 ): Promise<void> {
   const variables = Object.entries(environment).map(([name, value]) => `--env=${name}=${value}`)
   // Neither an own network nor systemd: they work inside of a container too, as in CI.
+  const base = `docker.io/library/node:${nodeVersion}-bookworm-slim`
   const script = `#!/bin/sh
 command=$1
 shift
 storage='--root=${folder}/images --runroot=${folder}/run'
 podman="podman $storage --runtime=runc --cgroup-manager=cgroupfs"
-build='--isolation=chroot --pull=never --network=host --format=docker ${await useRegistry(folder)}'
+build='--isolation=chroot --pull=never --network=host --format=docker --from=${base} ${await useRegistry(folder)}'
 run='--network=host --pull=never --ulimit=nofile=20000:20000 --ulimit=nproc=4096:4096 ${variables.join(' ')}'
 case $command in
   build) exec buildah $storage build $build "$@" ;;
