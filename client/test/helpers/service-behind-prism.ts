@@ -44,7 +44,7 @@ export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
     url,
     fetch: send,
     createToken: service.createToken,
-    roundsIds: true,
+    isBehindProxy: true,
     async [Symbol.asyncDispose]() {
       await prism[Symbol.asyncDispose]()
       await service[Symbol.asyncDispose]()

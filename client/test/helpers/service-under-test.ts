@@ -7,8 +7,8 @@ export interface ServiceUnderTest extends AsyncDisposable {
   /** Sends a raw request. */
   fetch(url: string, init?: RequestInit): Promise<Response>
   createToken(token?: Parameters<TestServer['createToken']>[0]): Promise<string>
-  /** Ids above 2^53 arrive rounded, by something in front of the service. */
-  roundsIds?: true
+  /** Something in front of the service reads the requests itself, and rounds ids above 2^53. */
+  isBehindProxy?: true
 }
 
 export async function startRealService(): Promise<ServiceUnderTest> {

@@ -109,7 +109,7 @@ describe.each([
     })
 
     test('distinguishes ids over all of int64', async ({ skip }) => {
-      skip(service.roundsIds === true, 'Prism reads bodies with JSON.parse, which rounds these ids.')
+      skip(service.isBehindProxy === true, 'Prism reads bodies with JSON.parse, which rounds these ids.')
       const client = await newAccount()
       const edges = [0n, 2n ** 53n, -(2n ** 53n), 2n ** 63n - 1n, -(2n ** 63n)]
       const near = edges.flatMap((edge) => [edge - 1n, edge, edge + 1n]).filter((id) => BigInt.asIntN(64, id) === id)
@@ -263,7 +263,8 @@ describe.each([
       }
     })
 
-    test.runIf(hasBody)('rejects bodies that are not JSON or not an object', async () => {
+    test.runIf(hasBody)('rejects bodies that are not JSON or not an object', async ({ skip }) => {
+      skip(service.isBehindProxy === true, 'Prism waits for ever for a body that is not the gzip that it says.')
       const send415 = (headers: Record<string, string>) => send(method, target, { headers, body: '{}' })
       for (const type of ['text/plain', 'application/json; charset=latin1', 'application/jsonp']) {
         expect(await send415({ 'content-type': type })).toMatchObject({ status: 415, error: 41500 })
@@ -277,7 +278,8 @@ describe.each([
     })
   })
 
-  test('a header or cursor that is too long gets a 431, a shorter one what it deserves', async () => {
+  test('a header or cursor that is too long gets a 431, a shorter one what it deserves', async ({ skip }) => {
+    skip(service.isBehindProxy === true, 'Prism rejects them itself.')
     const long = { 'x-long': 'x'.repeat(20_000) }
     expect(await send('GET', '/plants?limit=0', { headers: long })).toMatchObject({ status: 431, error: 43100 })
     for (const [length, error] of [
