@@ -17,7 +17,9 @@ export function jsonResponse(status: number, body: unknown, headers: Readonly<Re
     'cache-control': 'no-store',
     'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
   }
-  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
+  // No text of the service contains U+0000, and not every runtime has `JSON.rawJSON`.
+  const marked = JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? `\0${value}` : value)) ?? ''
+  return { status, headers: { ...common, ...headers }, body: marked.replace(/"\\u0000(-?\d+)"/g, '$1') }
 }
 
 /**

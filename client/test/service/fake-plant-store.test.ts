@@ -9,6 +9,7 @@ import {
   PlantStoreError,
   UsageError,
 } from '../../src/index.ts'
+import { jsonResponse } from '../../src/testing/fetch.ts'
 import { createApiError, createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
@@ -28,6 +29,11 @@ test('it stores what the contract names of a Request, as Mock Service Worker pas
   const responses = await Promise.all(requests.map((request) => store.fetch(request.url, request)))
   expect(responses.map(({ status }) => status)).toEqual([200, 400, 400])
   expect(store.plants()).toStrictEqual([{ id: 1n, name: 'Ficus' }])
+})
+
+test('an int64 in a response is exact', () => {
+  const { body } = jsonResponse(200, [{ id: 2n ** 63n - 1n, name: '\\u00001' }, -(2n ** 63n)], {})
+  expect(body).toBe('[{"id":9223372036854775807,"name":"\\\\u00001"},-9223372036854775808]')
 })
 
 const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' }
