@@ -255,7 +255,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await asPostgres(codeBlock(servers, 'Create the database', 0).replaceAll('--pwprompt ', ''))
       await asPostgres(`psql --command="ALTER ROLE plant_store_owner PASSWORD 'owned'" \\
         --command="ALTER ROLE plant_store PASSWORD 'served'"`)
-      await runHere('Create the database', 1)
+      await runHere('Create the database', 2)
       await runHere('Move from SQLite')
     })
 
