@@ -6,6 +6,7 @@ import { type Contract, contract } from '@plant-store/contract'
 import { type AppRoute, ContractNoBody } from '@ts-rest/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LOCK_WRITES, openConnection, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
+import { exchanges, FICUS } from '../../../test/helpers/server/exchanges.ts'
 import { type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type RequestParts, request } from '../helpers/wire/requests.ts'
@@ -23,18 +24,12 @@ afterAll(async () => {
   await server.close()
 })
 
-/** A request of each operation for an account that has the plant 1, Ficus, and its response. */
-const exchanges: Record<keyof Contract, [request: RequestParts, response: Expected]> = {
-  createPlant: [{ body: '{"id":2,"name":"Aloe"}' }, { status: 200, body: '{"name":"Aloe"}' }],
-  getPlants: [{ method: 'GET' }, { status: 200, body: '[{"name":"Ficus"}]' }],
-}
-
 describe.each(Object.entries(contract))('%s', (name, operation: AppRoute) => {
   /** Sends the request of the operation, changed, for an account of its own. */
   async function exchange(change: RequestParts, expected: Partial<Expected>): Promise<void> {
     const { token, post } = await newAccount()
-    await post('{"id":1,"name":"Ficus"}')
-    expect(exchanges, `add a request of ${name} to the exchanges of this file`).toHaveProperty(name)
+    await post(FICUS)
+    expect(exchanges, `add a request of ${name} to test/helpers/server/exchanges.ts`).toHaveProperty(name)
     const [parts, response] = exchanges[name as keyof Contract]
     await responds({ url: server.url, token }, request({ ...parts, ...change }), { ...response, ...expected })
   }
