@@ -59,7 +59,7 @@ export const plantStatements: PlantStatements = {
       ORDER BY "account" DESC, "seq" DESC LIMIT 1) AS "newest" ON true
     CROSS JOIN LATERAL (
       SELECT CASE WHEN count(*) = 0 THEN '' WHEN count(*) <= ${MAX_NEWS_PLANTS} THEN ${joinJson(MAX_NEWS_BYTES)} END AS "json"
-      FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES)} AS "json" ${plantsAfter('"known"."name"', '"known"."last"')}
+      FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES / MAX_NEWS_PLANTS)} AS "json" ${plantsAfter('"known"."name"', '"known"."last"')}
             LIMIT ${MAX_NEWS_PLANTS + 1}) AS "plants") AS "new"
     ORDER BY position`,
 }

@@ -37,8 +37,8 @@ const MAX_PIECE_PLANTS = 4_096
 /** The states of so many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
 export const MAX_STATES = 32
 /**
- * The news of a state are at most so many plants, and so many bytes of JSON. Nothing is reserved for them: a thousand lists of
- * one turn of the event loop bring 8 MB.
+ * The news of a state are at most so many plants, and so many bytes of JSON; each plant has its part of these. Nothing is
+ * reserved for them: a thousand lists of one turn of the event loop bring 8 MB, and no longer text is turned into JSON.
  */
 export const MAX_NEWS_PLANTS = 64
 export const MAX_NEWS_BYTES = 2 ** 13

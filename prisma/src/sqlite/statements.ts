@@ -65,7 +65,7 @@ export const plantStatements: PlantStatements = {
       coalesce(${ofLast('"seq"')}, 0), ${ofLast(CREATED_AT)},
       EXISTS (SELECT 1 FROM "Plant" WHERE "account" = value ->> 0 AND "seq" = value ->> 1 AND ${CREATED_AT} = value ->> 2),
       (SELECT iif(count(*) = 0, '', iif(count(*) <= ${MAX_NEWS_PLANTS}, ${joinJson(MAX_NEWS_BYTES)}, NULL))
-       FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES)} AS "json"
+       FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES / MAX_NEWS_PLANTS)} AS "json"
              FROM "Plant" WHERE "account" = value ->> 0 AND "seq" > value ->> 1
              ORDER BY "seq" LIMIT ${MAX_NEWS_PLANTS + 1}))
     FROM json_each($1) ORDER BY key`,

@@ -185,9 +185,10 @@ test('a state says where a list ends, whether its known last plant is still stor
 test.each([
   ['64 plants', 64, 'x', true],
   ['65 plants', 65, 'x', false],
-  ['8 kB of JSON', 2, 'x'.repeat(4_085), true],
-  ['more than 8 kB', 2, 'x'.repeat(4_086), false],
-  ['more than 8 kB, once escaped', 2, '\u0001'.repeat(700), false],
+  ['128 bytes of text', 1, 'x'.repeat(128), true],
+  ['129 bytes of text', 1, 'x'.repeat(129), false],
+  ['more than 8 kB of JSON', 64, 'x'.repeat(128), false],
+  ['more than 8 kB, once escaped', 12, '\u0001'.repeat(128), false],
 ])('%s are news: %#', async (_what, count, name, areNews) => {
   const account = newAccount()
   await database.plants.insert(rowsOf(account, ...Array(count).fill(name)))
