@@ -202,7 +202,7 @@ function within<T>(
 const waiting = new WeakMap<object, Set<() => void>>()
 
 function runWaiting(event?: { readonly target: object | null }): void {
-  for (const callback of waiting.get(Object(event?.target)) ?? []) callback()
+  for (const callback of waiting.get(event?.target as object) ?? []) callback()
 }
 
 /** Calls a function when a signal is aborted. Returns a function that must be called when the work is done. */

@@ -67,8 +67,11 @@ export class PlantStoreError extends Error {
   declare readonly retryable: boolean
 
   /** @internal */
-  constructor(reason: string, call?: FailedCall, { headers, ...fields }: Readonly<Record<string, unknown>> = {}) {
-    const { method, url, attempts = 0 }: Partial<FailedCall> = call ?? {}
+  constructor(
+    reason: string,
+    { method, url, attempts = 0 }: Partial<FailedCall> = {},
+    { headers, ...fields }: Readonly<Record<string, unknown>> = {},
+  ) {
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
     // `timeout` of a `TimeoutError`, unless the fields have another kind.

@@ -129,7 +129,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, name: strin
   retries: must('a non-negative integer', (count: number) => Number.isInteger(count) && count >= 0),
   // Of another realm or a polyfill, a signal has another class.
   signal: (signal: Signal, signals: Signal[]) =>
-    Object(signal).aborted === undefined ? reject('signal', 'must be an AbortSignal') : signals.concat(signal),
+    signal?.aborted === undefined ? reject('signal', 'must be an AbortSignal') : signals.concat(signal),
   headers: (headers: unknown, others: HeaderFields) => ({ ...others, ...readHeaders(headers) }),
   fetch: () => undefined,
   hooks: (hooks: Hooks, others: Hooks[]) => others.concat(listHooks(hooks)),
@@ -152,12 +152,12 @@ export function readClientOptions(options: ClientOptions): Settings {
   const settings = { ...others, baseUrl }
   const logLevel = readEnvironment('PLANT_STORE_LOG') as LogLevel | undefined
   try {
-    return settings.logLevel ? settings : readCallOptions({ logLevel }, settings)
+    if (!settings.logLevel) return readCallOptions({ logLevel }, settings)
   } catch (error) {
     // The variable is set from outside of the code, which must not fail because of it.
     console.warn(`PLANT_STORE_LOG: ${(error as Error).message}`)
-    return settings
   }
+  return settings
 }
 
 /**
@@ -170,8 +170,7 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
 }
 
 function mergeOptions(options: ClientOptions, client: object, known: readonly string[]): Settings {
-  const hintOf = (name: string): string => (/^idem/i.test(name) ? '; only what is safe to repeat is retried' : '')
-  requireKnown(options, known, 'options', '', hintOf)
+  requireKnown(options, known, 'options')
   const settings: Record<string, unknown> = { ...client }
   for (const name of known) {
     const value = options[name]

@@ -35,7 +35,11 @@ export function createApiError(options: ApiErrorOptions): ApiError {
   const code = errorCodes[name]
   const status = Math.floor(code / 100)
   const body = { error: code, message }
-  const head = readHead(status, new Headers(jsonResponse(status, body, withoutNull(readHeaders(headers))).headers))
+  const head = readHead(
+    status,
+    new Headers(jsonResponse(status, body, withoutNull(readHeaders(headers))).headers),
+    String,
+  )
   const declares = (each: OperationName): boolean => routes[each].declaredErrors.includes(status)
   const { operation = (Object.keys(routes) as OperationName[]).find(declares) ?? 'getPlants' } = options
   if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')

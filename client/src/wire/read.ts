@@ -32,11 +32,7 @@ export const readAny = /* @__PURE__ */ readIf(() => true)
 export const readNothing: Reader = () => undefined
 
 /** Reads the head of a response. */
-export function readHead(
-  status: number,
-  headers: ResponseHeaders,
-  redact: (text: string) => string = String,
-): ResponseHead {
+export function readHead(status: number, headers: ResponseHeaders, redact: (text: string) => string): ResponseHead {
   const retryAfterMs = readRetryAfter(headers.get('retry-after') ?? '')
   return { status, headers, requestId: redact(headers.get('x-request-id') ?? '') || undefined, retryAfterMs }
 }
@@ -90,7 +86,7 @@ export function readData(
   const data = orUndefined(() => JSON.parse(text))
   if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
-    const body = { error: Number(data['error']), message: redact(data['message']) }
+    const body = { error: data['error'] as number, message: redact(data['message']) }
     throw new ApiError(kind, body, head, call)
   }
   const type = headers.get('content-type') ?? 'no content type'

@@ -35,11 +35,10 @@ export const integer: Writer = (value, field) =>
   Number.isSafeInteger(value) ? String(value) : reject(field, 'must be an integer')
 
 export const int64: Writer = (value, field) => {
-  if (typeof value !== 'bigint' && !Number.isSafeInteger(value))
-    return reject(field, 'must be a bigint or a safe integer')
-  const exact = BigInt(value as bigint)
-  return BigInt.asIntN(64, exact) === exact
-    ? String(exact)
+  if (Number.isSafeInteger(value)) return String(value)
+  if (typeof value !== 'bigint') return reject(field, 'must be a bigint or a safe integer')
+  return BigInt.asIntN(64, value) === value
+    ? String(value)
     : reject(field, 'must be between -2^63 and 2^63 - 1 (int64)')
 }
 
@@ -70,13 +69,12 @@ export type FieldsWriter = (
 
 /** Creates a writer of named values. */
 export function fields(required: Fields, optional: Fields = {}): FieldsWriter {
-  const writers = Object.entries({ ...required, ...optional })
-  const names = writers.map(([name]) => name)
+  const all = { ...required, ...optional }
   return (value, field, areParameters) => {
     const prefix = field && !areParameters ? `${field}.` : ''
     const hint = areParameters ? `; options are the argument after the ${field}` : ''
-    requireKnown(value, names, field, prefix, () => hint)
-    return writers.flatMap(([name, write]): [string, FieldText][] => {
+    requireKnown(value, Object.keys(all), field, prefix, hint)
+    return Object.entries(all).flatMap(([name, write]): [string, FieldText][] => {
       if (value[name] !== undefined) return [[name, write(value[name], prefix + name)]]
       return Object.hasOwn(optional, name) ? [] : reject(prefix + name, 'is required')
     })
@@ -93,7 +91,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * every name with a value is known. The names of an instance are its fields and the getters of its classes.
  *
  * @param prefix what precedes a name in an error
- * @param hintOf returns what is added to the error of an unknown name
+ * @param hint what is added to the error of an unknown name
  * @throws UsageError if a name is unknown
  */
 export function requireKnown<T>(
@@ -101,7 +99,7 @@ export function requireKnown<T>(
   known: readonly string[],
   field: string,
   prefix = '',
-  hintOf: (name: string) => string = () => '',
+  hint = '',
 ): asserts value is T & Readonly<Record<string, unknown>> {
   if (!isObject(value)) return reject(field, 'must be an object')
   const names = Object.keys(value)
@@ -114,7 +112,8 @@ export function requireKnown<T>(
     names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
   }
   const unknown = names.find((name) => value[name] !== undefined && !known.includes(name))
-  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${hintOf(unknown)}`)
+  const advice = /^idem/i.test(unknown ?? '') ? '; only what is safe to repeat is retried' : hint
+  if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${advice}`)
 }
 
 /** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
