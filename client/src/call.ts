@@ -123,8 +123,8 @@ export async function sendCall({ operation, route, url, body, headers, settings 
     async function exchange(signal: Signal): Promise<[ResponseHead, text: string]> {
       if (source !== false && !authorization) {
         const isFunction = typeof source === 'function'
-        const token = isFunction ? await callback('token', () => source({ rejected })) : (source ?? '')
-        authorization = `Bearer ${checkToken(token, isFunction ? 'the function returned' : 'is')}`
+        const token = isFunction ? await callback('token', () => source({ rejected })) : source
+        authorization = `Bearer ${checkToken(token, isFunction)}`
       }
       for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
       const { authorization: added, ...rest } = hooks.length

@@ -190,14 +190,15 @@ function mergeOptions(options: ClientOptions, client: object, known: readonly st
 /**
  * Checks a token before the runtime does, whose error would show it.
  *
- * @param subject what has the token: the option, or a function that returned it
+ * @param returned whether it is the result of a function of the app
  * @throws UsageError if the token is invalid
  */
-export function checkToken(token: unknown, subject = 'is'): string {
+export function checkToken(token: unknown, returned?: boolean): string {
   if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token
-  const text = token ? 'text with a space or newline, or not ASCII' : 'missing'
+  const text = token ? 'text with whitespace, or not ASCII' : 'empty text'
   const kind = typeof token === 'string' ? text : `${token && typeof token}`
-  return reject('token', `${subject} ${kind}; set it or PLANT_STORE_TOKEN to the token alone`)
+  const advice = 'set it, or leave the option out and set PLANT_STORE_TOKEN'
+  return reject('token', returned ? `the function returned ${kind}` : `is ${kind}; ${advice}`)
 }
 
 /**
@@ -212,7 +213,7 @@ export function readBaseUrl(baseUrl = ''): string {
   const origin = isPath ? location?.origin : undefined
   const url = parseUrl(baseUrl, origin)?.href ?? ''
   const reason = !baseUrl
-    ? 'is missing; set it or PLANT_STORE_URL'
+    ? 'is missing; set it, or leave the option out and set PLANT_STORE_URL'
     : // `localhost:3000` parses as a URL with the scheme `localhost`.
       !origin && !/^[a-z]+:\D/i.test(baseUrl)
       ? 'must have a scheme such as https:'

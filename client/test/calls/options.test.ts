@@ -78,8 +78,8 @@ class WithGetter {
 const notOf = (kind: string) => `options: must be an object of ${OPTIONS}, not ${kind}`
 const missing = undefined as unknown as string
 const token = (reason: string) => `token: ${reason}`
-const ALONE = '; set it or PLANT_STORE_TOKEN to the token alone'
-const TEXT = `is text with a space or newline, or not ASCII${ALONE}`
+const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN'
+const TEXT = 'text with whitespace, or not ASCII'
 const INVALID_HEADERS = 'headers: has an invalid name or value, or there is no Headers'
 
 describe('an option', () => {
@@ -105,12 +105,14 @@ describe('an option', () => {
     'hooks: must be an object': [null, [null], () => {}].map((hooks) => ({ hooks })),
     'hooks.request: must be a function': [{ hooks: { request: 'x' } }],
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
-    [token(`is undefined${ALONE}`)]: [{ retries: 0, token: missing }, { get token() { return missing } }], // biome-ignore format: one line
-    [token(`is null${ALONE}`)]: [{ token: null }],
-    [token(`is number${ALONE}`)]: [{ token: 5 }],
-    [token(`is boolean${ALONE}`)]: [{ token: true }],
-    [token(`is missing${ALONE}`)]: [{ token: '' }],
-    [token(TEXT)]: [' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b'].map((text) => ({ token: text })),
+    [token(`is undefined${LEAVE_OUT}`)]: [{ retries: 0, token: missing }, { get token() { return missing } }], // biome-ignore format: one line
+    [token(`is null${LEAVE_OUT}`)]: [{ token: null }],
+    [token(`is number${LEAVE_OUT}`)]: [{ token: 5 }],
+    [token(`is boolean${LEAVE_OUT}`)]: [{ token: true }],
+    [token(`is empty text${LEAVE_OUT}`)]: [{ token: '' }],
+    [token(`is ${TEXT}${LEAVE_OUT}`)]: [' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b'].map((text) => ({
+      token: text,
+    })),
     'headers: must be an object': [null, 'x-key: secret'].map((headers) => ({ headers })),
     'headers.x-key: must be a string': [{ secret: 1 }, ['secret']].map((value) => ({ headers: { 'x-key': value } })),
     'headers.X-Key: must be a string': [{ headers: { 'X-Key': 5 } }],
@@ -200,7 +202,7 @@ describe('baseUrl', () => {
   })
 
   const invalid: Record<string, unknown[]> = {
-    'is missing; set it or PLANT_STORE_URL': ['', undefined, null],
+    'is missing; set it, or leave the option out and set PLANT_STORE_URL': ['', undefined, null],
     'must have a scheme such as https:': [
       ...['plants.example.com', 'localhost:3000', 'example.com:3000/api', '//example.com'],
       ...['api', './api', '?a', '/plants'],
@@ -306,22 +308,23 @@ describe('who sends a call', () => {
   })
 
   test.each<[unknown, string]>([
-    [undefined, `the function returned undefined${ALONE}`],
-    [null, `the function returned null${ALONE}`],
-    [false, `the function returned false${ALONE}`],
-    ['', `the function returned missing${ALONE}`],
-    ['two words', TEXT.replace('is', 'the function returned')],
-  ])('is an error if the function returns %j', async (returned, reason) => {
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [false, 'false'],
+    ['', 'empty text'],
+    ['two words', TEXT],
+  ])('is an error if the function returns %j', async (returned, kind) => {
     const { options, sent } = recorder()
     const client = createPlantStoreClient({ ...options, token: () => returned as string })
-    expect(await failureOf(client.getPlants(), UsageError)).toMatchObject({ detail: `token: ${reason}`, attempts: 0 })
+    const detail = token(`the function returned ${kind}`)
+    expect(await failureOf(client.getPlants(), UsageError)).toMatchObject({ detail, attempts: 0 })
     expect(sent).toEqual([])
   })
 
   test('that is missing fails the call, and the error says where to set it', async () => {
     vi.stubEnv('PLANT_STORE_TOKEN', '')
     const error = await failureOf(createPlantStoreClient({ baseUrl: 'http://localhost:1' }).getPlants(), UsageError)
-    expect(error.detail).toBe(token(`is missing${ALONE}`))
+    expect(error.detail).toBe(token(`is undefined${LEAVE_OUT}`))
   })
 })
 
