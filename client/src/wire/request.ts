@@ -62,7 +62,8 @@ export function readHeaders(headers: unknown): HeaderFields {
         fields[key] = value && fields[key] ? `${fields[key]}, ${text}` : value && text
       }
     } catch {
-      reject('headers', 'has an invalid name or value, or there is no Headers')
+      // What follows a name may be a secret.
+      reject(`headers.${/^[\w-]*/.exec(`${name}`)}`, 'is invalid, or there is no Headers')
     }
   }
   return fields
