@@ -90,14 +90,16 @@ function createClient(settings: Settings): PlantStoreClient {
 /**
  * Returns the URL of the next page; undefined if this is the last page.
  *
- * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to the same page
+ * @param seen the URLs of the pages so far
+ * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to a page before
  */
-function nextPage({ head, call, redact }: CallResponse): URL | undefined {
+function nextPage({ head, call, redact }: CallResponse, seen: Set<string> = new Set()): URL | undefined {
   const target = nextLink(head.headers.get('link'))
   if (target === undefined) return undefined
   const current = new URL(call.url)
-  const next = parseUrl(target, call.url)
-  if (next?.origin === current.origin && next.href !== current.href) return next
+  const next = parseUrl(target, current.href)
+  seen.add(current.href)
+  if (next?.origin === current.origin && !seen.has(next.href)) return next
   throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`), head, call)
 }
 
@@ -108,12 +110,12 @@ async function* iteratePages(
   settings: Settings,
 ): AsyncGenerator<unknown, void, undefined> {
   const call = prepareCall(operation, parameters, settings)
-  const first = new URL(call.url)
-  if (!first.searchParams.has('limit')) first.searchParams.set('limit', '100')
-  for (let page = await sendCall({ ...call, url: first.href }); ; ) {
+  const seen = new Set<string>()
+  let next: URL | undefined = new URL(call.url)
+  if (!next.searchParams.has('limit')) next.searchParams.set('limit', '100')
+  while (next) {
+    const page = await sendCall({ ...call, url: next.href })
     yield* page.data as unknown[]
-    const next = nextPage(page)
-    if (!next) return
-    page = await sendCall({ ...call, url: next.href })
+    next = nextPage(page, seen)
   }
 }

@@ -76,7 +76,8 @@ export function withoutNull(headers: HeaderFields): Record<string, string> {
 
 /** Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none. */
 export function nextLink(header: string | null): string | undefined {
-  return /<([^>]*)>[^<]*;\s*rel\s*=\s*"?([^",;]*\s)?next(?![^\s",;])/i.exec(header ?? '')?.[1]
+  // No two parts match the same characters, which would take quadratic time.
+  return /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(header ?? '')?.[1]
 }
 
 /** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError, createPlantStoreClient, MalformedResponseError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
+import { nextLink } from '../../src/wire/request.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
@@ -135,3 +136,25 @@ test('raw has a cursor of a list alone', async () => {
   expect(await client.raw.getPlants()).toHaveProperty('nextCursor', undefined)
   expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
 })
+test('pages that point at each other are an error, after the plants of each', async () => {
+  await using server = await startTinyServer((response, { url }) => {
+    response.setHeader('link', `<?cursor=${url.endsWith('a') ? 'b' : 'a'}>; rel="next"`)
+    sendJson(response, 200, [{ name: url }])
+  })
+  const names: string[] = []
+  const loop = async () => {
+    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
+    for await (const { name } of client.iterate.getPlants()) names.push(name)
+  }
+  await failureOf(loop(), MalformedResponseError)
+  expect(names).toEqual(['/plants?limit=100', '/plants?cursor=a', '/plants?cursor=b'])
+})
+
+// Each would take minutes in quadratic time.
+test.each(['<a>; rel=', '<', '<a>; rel="', '<a>;', '<a>; rel', '; rel=', 'next '])(
+  'a long Link header of %j is read in time',
+  (part) => {
+    for (const filler of [' ', part]) expect(nextLink(part + filler.repeat(300_000))).toBeUndefined()
+  },
+)
+
