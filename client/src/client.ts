@@ -29,7 +29,8 @@ export interface PlantStoreClient extends Operations {
   readonly raw: RawOperations
 
   /**
-   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100.
+   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100. A second loop over
+   * the same result starts again.
    *
    * @example
    * for await (const plant of client.iterate.getPlants({ limit: 500 })) console.log(plant.name)
@@ -81,7 +82,19 @@ function createClient(settings: Settings): PlantStoreClient {
       const result = { data: response.data, ...response.head, attempts: response.call.attempts }
       return paged ? { ...result, nextCursor: nextPage(response)?.searchParams.get('cursor') ?? undefined } : result
     }
-    if (paged) iterate[operation] = (...parameters) => iteratePages(operation, parameters, settings)
+    if (!paged) continue
+    iterate[operation] = (...parameters) => {
+      const start = () => iteratePages(operation, parameters, settings)
+      let unused = start()
+      return Object.assign(unused, {
+        // The first loop continues after `next`, and each one after it starts again.
+        [Symbol.asyncIterator]() {
+          const pages = unused
+          unused = start()
+          return pages
+        },
+      })
+    }
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient

@@ -1,6 +1,6 @@
 /** Paging: a page is fetched only when the loop needs it. */
 import { describe, expect, test } from 'vitest'
-import { ApiError, createPlantStoreClient, MalformedResponseError } from '../../src/index.ts'
+import { AbortError, ApiError, createPlantStoreClient, MalformedResponseError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { nextLink } from '../../src/wire/request.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -68,6 +68,33 @@ describe('iterate', () => {
     expect(names).toEqual(['plant 0', 'plant 1'])
   })
 
+  test('a second loop starts again, and the first one continues after next', async () => {
+    const { client, listed } = await storeWith(3)
+    const plants = client.iterate.getPlants({ limit: 2 })
+    expect((await plants.next()).value).toEqual({ name: 'plant 0' })
+    expect(await namesOf(plants)).toEqual(['plant 1', 'plant 2'])
+    for await (const plant of plants) {
+      expect(plant).toEqual({ name: 'plant 0' })
+      break
+    }
+    expect(await namesOf(plants)).toEqual(['plant 0', 'plant 1', 'plant 2'])
+    expect(listed()).toHaveLength(5)
+  })
+
+  test('an abort ends the loop after the plants that have been read', async () => {
+    const { client } = await storeWith(4)
+    const controller = new AbortController()
+    const names: string[] = []
+    const loop = async () => {
+      for await (const { name } of client.iterate.getPlants({ limit: 2 }, { signal: controller.signal })) {
+        names.push(name)
+        controller.abort()
+      }
+    }
+    await failureOf(loop(), AbortError)
+    expect(names).toEqual(['plant 0', 'plant 1'])
+  })
+
   test('applies options to every page', async () => {
     const { store, client } = await storeWith(3)
     await namesOf(client.iterate.getPlants({ limit: 2 }, { headers: { 'x-job': '7' } }))
@@ -131,11 +158,6 @@ describe('the link to the next page', () => {
   })
 })
 
-test('raw has a cursor of a list alone', async () => {
-  const { client } = await storeWith(1)
-  expect(await client.raw.getPlants()).toHaveProperty('nextCursor', undefined)
-  expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
-})
 test('pages that point at each other are an error, after the plants of each', async () => {
   await using server = await startTinyServer((response, { url }) => {
     response.setHeader('link', `<?cursor=${url.endsWith('a') ? 'b' : 'a'}>; rel="next"`)
@@ -158,3 +180,8 @@ test.each(['<a>; rel=', '<', '<a>; rel="', '<a>;', '<a>; rel', '; rel=', 'next '
   },
 )
 
+test('raw has a cursor of a list alone', async () => {
+  const { client } = await storeWith(1)
+  expect(await client.raw.getPlants()).toHaveProperty('nextCursor', undefined)
+  expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
+})
