@@ -73,13 +73,13 @@ interface ErrorLike {
 }
 
 /**
- * Replaces the token of an `Authorization` header in a text from outside, also one with escapes of a URL. A token of less
- * than 8 characters may be a part of any word.
+ * Makes a text from outside fit for a message: in one line, without control characters, and without the token of an
+ * `Authorization` header, also one with escapes of a URL. A token of less than 8 characters may be a part of any word.
  */
 export function redactToken(text: string, authorization = ''): string {
   const token = authorization.replace(/.* /, '')
-  if (token.length < 8 || text.length < token.length) return text
+  const line = text.replace(/\p{Cc}+/gu, ' ')
   // Unlike `decodeURIComponent`, it accepts any text.
-  const plain = unescape(text)
-  return (plain.includes(token) ? plain : text).replaceAll(token, '[token]')
+  const plain = unescape(line)
+  return token.length < 8 ? line : (plain.includes(token) ? plain : line).replaceAll(token, '[token]')
 }

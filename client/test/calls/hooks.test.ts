@@ -146,6 +146,26 @@ describe('logging', () => {
     expect(await linesOf(options, variable)).toEqual(lines)
   })
 
+  test('is in lines without control characters, whatever the service sends', async () => {
+    const message = 'one\r\ntwo\u001b[2J\u009b\u0000\u0085'
+    const store = createFakePlantStore()
+    store.failNext({
+      status: 503,
+      body: JSON.stringify({ error: 50300, message }),
+      headers: { 'x-request-id': 'a\u009bb' },
+    })
+    const lines: string[] = []
+    const log = (line: string) => lines.push(line)
+    await createPlantStoreClient({
+      ...store,
+      logger: { warn: log, info: log, debug: log },
+      logLevel: 'debug',
+    }).getPlants()
+    expect(lines).toHaveLength(5)
+    expect(lines.join('')).toContain('one two [2J ')
+    expect(lines.join('')).not.toMatch(/\p{Cc}/u)
+  })
+
   test('may throw without effect', async () => {
     const fail = () => expect.fail('disk full')
     const logger = { debug: fail, info: fail, warn: fail }
