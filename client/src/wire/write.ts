@@ -112,7 +112,7 @@ export function requireKnown<T>(
     names.push(...Object.getOwnPropertyNames(owner).filter((name) => typeof value[name] !== 'function'))
   }
   const unknown = names.find((name) => value[name] !== undefined && !known.includes(name))
-  const advice = /^idem/i.test(unknown ?? '') ? '; only what is safe to repeat is retried' : hint
+  const advice = /^idem/i.test(unknown ?? '') ? '; what is safe to repeat is retried' : hint
   if (unknown !== undefined) reject(prefix + unknown, `is not one of ${list}${advice}`)
 }
 

@@ -89,7 +89,7 @@ describe('an option', () => {
   const withoutInfo = { logger: { warn() {}, debug() {} }, logLevel: 'info' }
   const invalid: Record<string, unknown[]> = {
     ...Object.fromEntries(names.map((name) => [unknown(name), [{ [name]: 1 }]])),
-    [`${unknown('idempotencyKey')}; only what is safe to repeat is retried`]: [{ idempotencyKey: 1 }],
+    [`${unknown('idempotencyKey')}; what is safe to repeat is retried`]: [{ idempotencyKey: 1 }],
     [unknown('tiemout')]: [new WithField(), new WithGetter(), new (class extends WithGetter {})(), inherited, bare],
     'options: must be an object': [false, 'pst_test', [], () => ({})],
     [notOf('AbortSignal')]: [new AbortController().signal],
