@@ -48,6 +48,8 @@ export interface OpenOptions {
   patience?: number
   /** Called each time a statement is retried because of that. */
   onRetry?: () => void
+  /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
+  editsPlants?: boolean
   /** Aborts waiting for a database that is locked or not reachable. */
   signal?: AbortSignal | undefined
 }

@@ -1,3 +1,4 @@
+import { contract } from '@plant-store/contract'
 import { type Database, openDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
@@ -23,6 +24,8 @@ export interface Service {
   responseMemory: ResponseMemory
 }
 
+/** The methods of operations that change or delete plants. */
+const EDITING_METHODS = new Set<string>(['PUT', 'PATCH', 'DELETE'])
 /** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
 const DATABASE_STATE_TTL = 1_000
 
@@ -37,7 +40,11 @@ export async function openService(
   signal: AbortSignal | undefined,
 ): Promise<Service> {
   const verify = await loadVerifier(settings, logger)
-  const opened = await openDatabase(settings.databaseUrl, { signal, onRetry: () => busyRetried.publish(undefined) })
+  const opened = await openDatabase(settings.databaseUrl, {
+    signal,
+    editsPlants: Object.values(contract).some(({ method }) => EDITING_METHODS.has(method)),
+    onRetry: () => busyRetried.publish(undefined),
+  })
   const database = {
     ...opened,
     whyUnavailable: cacheFor(DATABASE_STATE_TTL, opened.whyUnavailable),

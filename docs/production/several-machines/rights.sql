@@ -1,9 +1,7 @@
 -- What the role of the servers needs, and no more: it cannot change or delete plants, or switch a trigger off. Run it as
--- the owner after each migration; it may run again.
+-- the owner after each migration; it may run again. Where operations change or delete plants, run edit-rights.sql as well.
 DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO plant_store', current_schema()); END $$;
 GRANT SELECT ON "_prisma_migrations" TO plant_store;
 GRANT SELECT, INSERT ON "Plant", "Secret" TO plant_store;
 GRANT SELECT, INSERT, UPDATE ON "Token" TO plant_store;
 GRANT SELECT ON "Edits" TO plant_store;
--- Only for operations that change or delete plants, which version 1.0.0 does not have:
--- GRANT UPDATE, DELETE ON "Plant" TO plant_store;

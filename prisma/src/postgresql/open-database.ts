@@ -33,22 +33,23 @@ const LATE_PATIENCE = 400
 
 /** Opens a PostgreSQL database. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
+  const { editsPlants = false, signal } = options
   const address = readServerAddress(url)
   const name = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(options.patience ?? 0, REQUEST_PATIENCE) + GRACE
   const pool = await createPool(address, timeout + SILENCE)
   try {
-    await retryWhileUnavailable(() => checkPromises(pool.connections, name), options.signal)
-    return createDatabase(pool, createRetry(pool, name, timeout, options))
+    await retryWhileUnavailable(() => checkPromises(pool.connections, name, editsPlants), signal)
+    return createDatabase(pool, createRetry(pool, name, timeout, options), editsPlants)
   } catch (error) {
     await pool.close()
-    options.signal?.throwIfAborted()
+    signal?.throwIfAborted()
     throw toDatabaseError(error, name)
   }
 }
 
-function createDatabase(pool: Pool, retry: PostgresqlRetry): Database {
+function createDatabase(pool: Pool, retry: PostgresqlRetry, editsPlants: boolean): Database {
   const { sql } = pool
   let prisma: Promise<Prisma> | undefined
   const loadPrisma = () => {
@@ -63,7 +64,7 @@ function createDatabase(pool: Pool, retry: PostgresqlRetry): Database {
     engine: 'postgresql',
     ...others,
     plants: { ...plants, insert: failSoon(plants.insert) },
-    ...createReadiness(pool.connections),
+    ...createReadiness(pool.connections, editsPlants),
     state: () => readState(sql),
     connections: pool.counts,
     close: pool.close,
@@ -80,7 +81,7 @@ export function createRetry(
   { connections }: Pool,
   database: string,
   timeout: number,
-  { patience = REQUEST_PATIENCE, onRetry }: OpenOptions,
+  { patience = REQUEST_PATIENCE, onRetry, editsPlants = false }: OpenOptions,
 ): PostgresqlRetry {
   return async (run, mayRepeat = () => true) => {
     try {
@@ -90,7 +91,7 @@ export function createRetry(
       const state = sqlState(error)
       if (state === 'NOT_DURABLE') throw toDatabaseError(error, database)
       if (/^(3F|42)/.test(state)) {
-        await whyNotInOrder(connections).catch((cause) => {
+        await whyNotInOrder(connections, editsPlants).catch((cause) => {
           throw toDatabaseError(cause, database)
         })
       }

@@ -36,7 +36,7 @@ const TRIGGERS = ['Plant_deleted', 'Plant_order', 'Plant_truncated', 'Plant_upda
 
 /**
  * Statements that fail if a request would, and change nothing: where a table or column is locked, missing or not allowed.
- * An operation that does more to a table than these adds that here. The first one takes the lock on the order of plants.
+ * The first one takes the lock on the order of plants.
  */
 const CHANGE_NOTHING = `
   INSERT INTO "Plant" ("account", "id", "name", "tag")
@@ -50,10 +50,16 @@ const CHANGE_NOTHING = `
   UPDATE "Token" SET "revokedAt" = NULL WHERE false;
   INSERT INTO "Secret" SELECT * FROM "Secret" WHERE false`
 
+/** The same for operations that change or delete plants. */
+const EDIT_NOTHING = `
+  UPDATE "Plant" SET "name" = '', "tag" = NULL WHERE false;
+  DELETE FROM "Plant" WHERE false`
+
 /** One transaction, also through a pooler, which has no time limits of a session. PostgreSQL shows the halves of the lock. */
-const CHANGE_IN_ORDER = `
+const changeInOrder = (editsPlants: boolean) => `
   SET LOCAL lock_timeout = '2s';
   ${CHANGE_NOTHING};
+  ${editsPlants ? `${EDIT_NOTHING};` : ''}
   SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
     AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}`
 
@@ -133,11 +139,12 @@ export async function checkSettings(connections: Pool, database: string, promise
  * as they are, plants become visible in the order of their numbers, and this user may do what requests need.
  *
  * @param database names it in messages
+ * @param editsPlants whether requests change or delete plants
  * @throws {DatabaseError} if a setting or the schema breaks a promise; the engine's error if commits would be lost, or a
  *   right or a table is missing
  */
-export async function checkPromises(connections: Pool, database: string): Promise<void> {
-  reject(database, (await whyNotKept(connections)) ?? (await whyNotInOrder(connections).catch(ignoreLock)))
+export async function checkPromises(connections: Pool, database: string, editsPlants: boolean): Promise<void> {
+  reject(database, (await whyNotKept(connections)) ?? (await whyNotInOrder(connections, editsPlants).catch(ignoreLock)))
 }
 
 function reject(database: string, reason: string | undefined): void {
@@ -161,10 +168,11 @@ async function whyNotKept(connections: Pool, promises = PROMISES): Promise<strin
 /**
  * Explains why plants are not in order: engines that only speak PostgreSQL's protocol may lack its locks or triggers.
  *
+ * @param editsPlants whether requests change or delete plants
  * @throws the engine's error where what the migrations created is locked, missing or not allowed
  */
-export async function whyNotInOrder(connections: Pool): Promise<string | undefined> {
-  const results = (await connections.query(CHANGE_IN_ORDER)) as unknown as { rowCount: number }[]
+export async function whyNotInOrder(connections: Pool, editsPlants: boolean): Promise<string | undefined> {
+  const results = (await connections.query(changeInOrder(editsPlants))) as unknown as { rowCount: number }[]
   if (results.at(-1)?.rowCount === 1) return undefined
   return 'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself'
 }
@@ -175,12 +183,12 @@ export async function whyNotInOrder(connections: Pool): Promise<string | undefin
  * then only that the database is available again is news. A full disk shows only in a real write, which is tried after a
  * request has failed for it.
  */
-export function createReadiness(connections: Pool): Pick<Database, 'failure' | 'whyUnavailable'> {
+export function createReadiness(connections: Pool, editsPlants: boolean): Pick<Database, 'failure' | 'whyUnavailable'> {
   let hadNoRoom = false
   let wasAvailable = true
 
   async function probe(): Promise<string | undefined> {
-    const reason = (await whyNotKept(connections)) ?? (await whyNotInOrder(connections))
+    const reason = (await whyNotKept(connections)) ?? (await whyNotInOrder(connections, editsPlants))
     if (reason !== undefined) return `The database ${reason}.`
     if (hadNoRoom) await connections.query(INSERT_AND_UNDO)
     hadNoRoom = false
