@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { ColumnTypeEnum, type SqlDriverAdapter, type SqlQuery, type SqlResultSet } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
+import { openConnection } from '../src/postgresql/connection/connections.ts'
 import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
-import { createSingleConnection } from '../src/postgresql/connection/pool.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
 import { createDatabase as create, execute, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
 import { select } from '../src/shared/sql.ts'
@@ -102,8 +102,8 @@ async function findAny(address: ServerAddress): Promise<ServerAddress> {
 
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
 async function connect(address: ServerAddress): Promise<SqlDriverAdapter> {
-  const { adapter, connections, close } = await createSingleConnection(address)
-  const restoreChars = readCharColumns(connections)
+  const { adapter, pool, close } = await openConnection(address)
+  const restoreChars = readCharColumns(pool)
   const queryRaw = adapter.queryRaw.bind(adapter)
   const [row] = await select(adapter, 'SELECT current_schema() AS name')
   return Object.assign(adapter, {

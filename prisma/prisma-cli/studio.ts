@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import http, { type RequestListener, type ServerResponse } from 'node:http'
 import type pg from 'pg'
 import { DatabaseError } from '../src/database-error.ts'
+import { openConnection } from '../src/postgresql/connection/connections.ts'
 import { toDatabaseError } from '../src/postgresql/connection/errors.ts'
-import { createSingleConnection } from '../src/postgresql/connection/pool.ts'
 import {
   describeDatabase,
   isPostgresqlUrl,
@@ -100,9 +100,9 @@ function whyUnsupported({ sslRootCertificate, sslCertificate }: ServerAddress): 
 
 /** Connects, and returns the user and the password, which may come from the environment or `~/.pgpass`. */
 async function findUser(address: ServerAddress): Promise<Pick<pg.Client, 'user' | 'password'>> {
-  const { connections, close } = await createSingleConnection(address)
+  const { pool, close } = await openConnection(address)
   try {
-    const client = await connections.connect()
+    const client = await pool.connect()
     client.release()
     const { user, password } = client as unknown as pg.Client
     return { user, password }

@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DatabaseError } from './database-error.ts'
-import { checkMigrated, explainDatabaseError, migrateDatabase, openDatabase, openSide } from './engine.ts'
-import { insertBatch, type Row, readBatches, type Side, type TableName, tableNames } from './shared/copy-tables.ts'
+import { checkMigrated, explainDatabaseError, migrateDatabase, openCopyConnection, openDatabase } from './engine.ts'
+import {
+  type CopyConnection,
+  insertBatch,
+  type Row,
+  readBatches,
+  type TableName,
+  tableNames,
+} from './shared/copy-tables.ts'
 
 /** A database of a copy. */
 export interface CopyAddress {
@@ -52,7 +59,7 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: 
   const { signal } = options
   const explain = explainFor(from, signal)
   await explain(() => checkMigrated(from.url))
-  const source = await explain(() => openSide(from.url, 'source', signal))
+  const source = await explain(() => openCopyConnection(from.url, 'source', signal))
   try {
     const target = await explainFor(to, signal)(() => openTarget(to.url, signal))
     try {
@@ -65,13 +72,13 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: 
   }
 }
 
-async function openTarget(url: string, signal: AbortSignal | undefined): Promise<Side> {
+async function openTarget(url: string, signal: AbortSignal | undefined): Promise<CopyConnection> {
   // With a listener it runs in a process of its own, so that this one receives signals.
   await migrateDatabase(url, undefined, { onPending: () => {}, signal })
   // A server would reject a database that does not keep what is promised: better before the copy than after it.
   const database = await openDatabase(url, { signal })
   await database.close()
-  return openSide(url, 'target', signal)
+  return openCopyConnection(url, 'target', signal)
 }
 
 /** Runs an operation whose errors are sentences that name the database and where its URL was set, or the signal's reason. */
@@ -93,12 +100,12 @@ function explainFor({ url, setting }: CopyAddress, signal: AbortSignal | undefin
   }
 }
 
-function explained(side: Side, explain: Explain): Side {
-  const query: Side['query'] = (statement, ...values) => explain(() => side.query(statement, ...values))
-  return { ...side, query, commit: () => explain(side.commit) }
+function explained(connection: CopyConnection, explain: Explain): CopyConnection {
+  const query: CopyConnection['query'] = (statement, ...values) => explain(() => connection.query(statement, ...values))
+  return { ...connection, query, commit: () => explain(connection.commit) }
 }
 
-async function copyAll(source: Side, target: Side, { onProgress = () => {}, signal }: CopyOptions) {
+async function copyAll(source: CopyConnection, target: CopyConnection, { onProgress = () => {}, signal }: CopyOptions) {
   const lastSeq = await selectLastSeq(source)
   const report = (phase: CopyProgress['phase'], plants: number, seq: unknown) =>
     onProgress({ phase, plants, fraction: Math.min(1, Math.max(0, Number(seq) / Math.max(1, lastSeq))) })
@@ -128,7 +135,7 @@ async function copyAll(source: Side, target: Side, { onProgress = () => {}, sign
 }
 
 /** Rejects a target that has been used, of which a server may already rely on the secrets. */
-async function rejectData(target: Side): Promise<void> {
+async function rejectData(target: CopyConnection): Promise<void> {
   for (const name of tableNames) {
     const [row] = await target.query<[number]>(`SELECT 1 FROM "${name}" LIMIT 1`)
     if (!row) continue
@@ -146,13 +153,13 @@ interface Digest {
 }
 
 async function digest(
-  side: Side,
+  connection: CopyConnection,
   signal: AbortSignal | undefined,
   report: (plants: number, seq: unknown) => void = () => {},
 ): Promise<Digest> {
   const hash = createHash('sha256')
   const counts = { Secret: 0, Token: 0, Plant: 0 }
-  for await (const [name, rows] of readAll(side, signal)) {
+  for await (const [name, rows] of readAll(connection, signal)) {
     // Independent of where a batch ends.
     for (const row of rows) hash.update(`${name}${JSON.stringify(row)}\n`)
     counts[name] += rows.length
@@ -165,9 +172,12 @@ function describe({ plants, tokens }: Digest): string {
   return `${plants} plants and ${tokens} tokens`
 }
 
-async function* readAll(side: Side, signal?: AbortSignal): AsyncGenerator<[TableName, Row[]], undefined> {
+async function* readAll(
+  connection: CopyConnection,
+  signal?: AbortSignal,
+): AsyncGenerator<[TableName, Row[]], undefined> {
   for (const name of tableNames) {
-    for await (const rows of readBatches(side, name)) {
+    for await (const rows of readBatches(connection, name)) {
       yield [name, rows]
       // A statement of SQLite ends in the turn in which it begins: signals arrive in the next one.
       await nextTurn()
@@ -176,7 +186,7 @@ async function* readAll(side: Side, signal?: AbortSignal): AsyncGenerator<[Table
   }
 }
 
-async function selectLastSeq(side: Side): Promise<number> {
-  const [row] = await side.query<[number]>(side.dialect.selectLastSeq)
+async function selectLastSeq(connection: CopyConnection): Promise<number> {
+  const [row] = await connection.query<[number]>(connection.dialect.selectLastSeq)
   return row?.[0] ?? 0
 }

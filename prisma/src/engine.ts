@@ -1,6 +1,6 @@
 import type { BackupOptions, Database, MigrateOptions, OpenOptions } from './database.ts'
 import { isPostgresqlUrl } from './postgresql/connection/server-address.ts'
-import type { Side } from './shared/copy-tables.ts'
+import type { CopyConnection, CopyRole } from './shared/copy-tables.ts'
 
 /** What an engine does. Each is loaded only when a DATABASE_URL names it. */
 interface Engine {
@@ -8,7 +8,7 @@ interface Engine {
   migrateDatabase: typeof migrateDatabase
   checkMigrated: typeof checkMigrated
   backupDatabase: typeof backupDatabase
-  openSide: typeof openSide
+  openCopyConnection: typeof openCopyConnection
   explainDatabaseError(error: unknown, url: string): unknown
 }
 
@@ -91,6 +91,6 @@ export async function explainDatabaseError(error: unknown, url: string): Promise
  * @param url a DATABASE_URL, see `databaseUrl`
  * @throws the engine's error, see `explainDatabaseError`; the signal's reason
  */
-export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
-  return (await load(url)).openSide(url, role, signal)
+export async function openCopyConnection(url: string, role: CopyRole, signal?: AbortSignal): Promise<CopyConnection> {
+  return (await load(url)).openCopyConnection(url, role, signal)
 }

@@ -13,7 +13,7 @@ import {
 } from '../../test/helpers/database/stored-rows.ts'
 import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { type CopyOptions, copyDatabase } from '../src/copy-database.ts'
-import { openSide } from '../src/engine.ts'
+import { openCopyConnection } from '../src/engine.ts'
 import { DatabaseError, openDatabase } from '../src/index.ts'
 import { readBatches, tables } from '../src/shared/copy-tables.ts'
 
@@ -224,7 +224,7 @@ test.each(ENGINES)('a batch of %s has fewer rows where they are long', async (en
     await database.plants.insert([{ account: 'a', id: String(id), name: megabyte.repeat(id === 3 ? 5 : 1), tag: null }])
   }
   await database.close()
-  const side = await openSide(url, 'source')
+  const side = await openCopyConnection(url, 'source')
   const sizes: number[] = []
   for await (const rows of readBatches(side, 'Plant')) sizes.push(rows.length)
   await side.close()
@@ -236,7 +236,7 @@ const rejectWithTrigger = `
 
 test('a source of SQLite is opened so that it cannot be written', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 1)
-  const side = await openSide(source, 'source')
+  const side = await openCopyConnection(source, 'source')
   await expect(side.query('DELETE FROM "Plant"')).rejects.toThrow('readonly')
   await side.close()
 })

@@ -8,8 +8,13 @@ import {
   readMigrations,
   rejectPending,
 } from '../shared/migrations.ts'
+import {
+  type Connections,
+  openConnection,
+  QUERY_TIMEOUT,
+  type SingleConnectionOptions,
+} from './connection/connections.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
-import { createSingleConnection, type Pool, QUERY_TIMEOUT, type SingleConnectionOptions } from './connection/pool.ts'
 import { checkSettings, SERVER } from './connection/promises.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
 import { beginTransaction } from './transaction.ts'
@@ -42,8 +47,8 @@ export async function migrateDatabase(
     })
     if (pending.length === 0) return { applied: [] }
     onPending?.(pending.map(({ name }) => name))
-    const pool = await createSingleConnection(address, { signal })
-    return { applied: await migrate(pool, describeDatabase(address), migrations).finally(pool.close) }
+    const connections = await openConnection(address, { signal })
+    return { applied: await migrate(connections, describeDatabase(address), migrations).finally(connections.close) }
   } catch (error) {
     signal?.throwIfAborted()
     throw toDatabaseError(error, describeDatabase(address))
@@ -72,10 +77,10 @@ export async function createDatabase(address: ServerAddress, signal?: AbortSigna
   // Unlike other templates, this one allows any encoding.
   const create = `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`
   const server = { ...address, database: MAINTENANCE_DATABASE }
-  const { connections, close } = await createSingleConnection(server, { timeout: QUERY_TIMEOUT, signal })
+  const { pool, close } = await openConnection(server, { timeout: QUERY_TIMEOUT, signal })
   try {
-    await checkSettings(connections, describeDatabase(address), SERVER)
-    await connections.query(create)
+    await checkSettings(pool, describeDatabase(address), SERVER)
+    await pool.query(create)
   } catch (cause) {
     const state = sqlState(cause)
     // Another process was faster.
@@ -90,23 +95,23 @@ export async function createDatabase(address: ServerAddress, signal?: AbortSigna
 
 /** Runs a statement on a connection of its own. */
 export async function execute(address: ServerAddress, sql: string, options?: SingleConnectionOptions): Promise<void> {
-  const { connections, close } = await createSingleConnection(address, options)
-  await connections.query(sql).finally(close)
+  const { pool, close } = await openConnection(address, options)
+  await pool.query(sql).finally(close)
 }
 
 type Migrations = readonly Migration[]
 
 async function findPending(address: ServerAddress, migrations: Migrations, signal?: AbortSignal): Promise<Migration[]> {
-  const { adapter, close } = await createSingleConnection(address, { timeout: QUERY_TIMEOUT, signal })
+  const { adapter, close } = await openConnection(address, { timeout: QUERY_TIMEOUT, signal })
   const find = () => pendingMigrations(adapter, describeDatabase(address), migrations)
   return retryWhileUnavailable(find, signal).finally(close)
 }
 
 /** Applies the pending migrations in one transaction, one process after the other. */
-async function migrate(pool: Pool, database: string, migrations: Migrations): Promise<string[]> {
+async function migrate(connections: Connections, database: string, migrations: Migrations): Promise<string[]> {
   // A server would not start on what is created otherwise.
-  await checkSettings(pool.connections, database)
-  const { connection, commit, end } = await beginTransaction(pool)
+  await checkSettings(connections.pool, database)
+  const { connection, commit, end } = await beginTransaction(connections)
   try {
     await connection.executeScript(`SELECT ${MIGRATION_LOCK}`)
     const applied = await applyMigrations(connection, database, migrations).catch((error: DatabaseError) => {

@@ -1,12 +1,15 @@
-import type { Database, DatabaseState, OpenOptions, Plants } from '../database.ts'
+import type { Database, DatabaseState, OpenOptions } from '../database.ts'
 import { createOperations } from '../shared/operations.ts'
-import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
-import type { Prisma, Sql } from '../shared/sql.ts'
-import { isTemporary, retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
-import { createPool, type Pool } from './connection/pool.ts'
-import { checkPromises, createReadiness, whyNotInOrder } from './connection/promises.ts'
+import { connectOnce } from '../shared/prisma-client.ts'
+import { REQUEST_PATIENCE } from '../shared/retry.ts'
+import type { Sql } from '../shared/sql.ts'
+import { openConnections } from './connection/connections.ts'
+import { retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { checkPromises } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { connectPrisma, type PostgresqlRetry } from './prisma-client.ts'
+import { connectPrisma } from './prisma-client.ts'
+import { createReadiness } from './readiness.ts'
+import { createRetry, failSoon, GRACE, SILENCE } from './retry.ts'
 import { dialect, plantStatements } from './statements.ts'
 
 /**
@@ -24,117 +27,35 @@ const SELECT_STATE = `
     ), 0),
     (SELECT failed_count::float8 FROM pg_stat_archiver)`
 
-/** How long a request waits for the database in all, beyond its patience for retries, in milliseconds. */
-const GRACE = 300
-/** After how much longer its connection is given up, in milliseconds. */
-const SILENCE = 2_000
-/** How long a write waits after one that waited too long, in milliseconds. */
-const LATE_PATIENCE = 400
-
 /** Opens a PostgreSQL database. */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
-  const { editsPlants = false, signal } = options
+  const { patience = 0, editsPlants = false, signal } = options
   const address = readServerAddress(url)
   const name = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
-  const timeout = Math.max(options.patience ?? 0, REQUEST_PATIENCE) + GRACE
-  const pool = await createPool(address, timeout + SILENCE)
+  const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
+  const connections = await openConnections(address, timeout + SILENCE)
+  const { pool, sql, counts, close } = connections
   try {
-    await retryWhileUnavailable(() => checkPromises(pool.connections, name, editsPlants), signal)
-    return createDatabase(pool, createRetry(pool, name, timeout, options), editsPlants)
+    await retryWhileUnavailable(() => checkPromises(pool, name, editsPlants), signal)
   } catch (error) {
-    await pool.close()
+    await close()
     signal?.throwIfAborted()
     throw toDatabaseError(error, name)
   }
-}
-
-function createDatabase(pool: Pool, retry: PostgresqlRetry, editsPlants: boolean): Database {
-  const { sql } = pool
-  let prisma: Promise<Prisma> | undefined
-  const loadPrisma = () => {
-    prisma ??= connectPrisma(pool, retry).catch((error) => {
-      prisma = undefined
-      throw error
-    })
-    return prisma
-  }
+  const { noteError, whyUnavailable } = createReadiness(pool, editsPlants)
+  const retry = createRetry(pool, name, timeout, options, noteError)
+  const loadPrisma = connectOnce(() => connectPrisma(connections, retry))
   const { plants, ...others } = createOperations(plantStatements, { sql, dialect, retry, loadPrisma })
   return {
     engine: 'postgresql',
     ...others,
     plants: { ...plants, insert: failSoon(plants.insert) },
-    ...createReadiness(pool.connections, editsPlants),
+    failure: toTemporaryFailure,
+    whyUnavailable,
     state: () => readState(sql),
-    connections: pool.counts,
-    close: pool.close,
-  }
-}
-
-/**
- * Creates what runs each operation of requests and of Prisma Client: again while it fails for a moment, until the time is
- * up. An error of SQL is a mistake of this version, unless what the migrations created was taken away meanwhile.
- *
- * @param timeout how long an operation may take in all, in milliseconds
- */
-export function createRetry(
-  { connections }: Pool,
-  database: string,
-  timeout: number,
-  { patience = REQUEST_PATIENCE, onRetry, editsPlants = false }: OpenOptions,
-): PostgresqlRetry {
-  return async (run, mayRepeat = () => true) => {
-    try {
-      const isRepeatable = (error: unknown) => isTemporary(error) && mayRepeat()
-      return await within(timeout, retryWhile(isRepeatable, run, { patience, onRetry }))
-    } catch (error) {
-      const state = sqlState(error)
-      if (state === 'NOT_DURABLE') throw toDatabaseError(error, database)
-      if (/^(3F|42)/.test(state)) {
-        await whyNotInOrder(connections, editsPlants).catch((cause) => {
-          throw toDatabaseError(cause, database)
-        })
-      }
-      throw error
-    }
-  }
-}
-
-/** Rejects where an operation takes longer than some milliseconds, by default with the driver's own error for that. */
-function within<Result>(
-  timeout: number,
-  running: Promise<Result>,
-  makeError: () => unknown = () => new Error('Query read timeout'),
-): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    // Where it was this process that was busy, the response is read first.
-    const timer = setTimeout(() => setImmediate(() => reject(makeError())), timeout)
-    running.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
-}
-
-/**
- * Lets writes fail soon after one that has waited too long, as long as the next one waits too: those who wait for their turn
- * have waited for both.
- */
-function failSoon(insert: Plants['insert']): Plants['insert'] {
-  let failure: { readonly error: unknown } | undefined
-  let waiting = 0
-  return async (plants) => {
-    if (failure && waiting > 0) throw failure.error
-    waiting++
-    const begin = performance.now()
-    const inserting = insert(plants).finally(() => waiting--)
-    inserting.then(
-      () => {
-        failure = undefined
-      },
-      (error) => {
-        failure = performance.now() - begin > REQUEST_PATIENCE / 2 ? { error } : undefined
-      },
-    )
-    const late = failure
-    return late ? within(LATE_PATIENCE, inserting, () => late.error) : inserting
+    connections: counts,
+    close,
   }
 }
 

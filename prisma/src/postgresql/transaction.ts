@@ -1,6 +1,6 @@
 import type { IsolationLevel, SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { Connections } from './connection/connections.ts'
 import { isSilent } from './connection/errors.ts'
-import type { Pool } from './connection/pool.ts'
 import { DURABLY, ON_PRIMARY } from './connection/promises.ts'
 
 /** A transaction as a connection of its own. */
@@ -16,9 +16,9 @@ export interface OpenTransaction {
 // Sent together: PostgreSQL applies changed settings only before it reads what follows.
 const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
 
-/** Begins a transaction on one of the connections of a pool. */
+/** Begins a transaction on one of the connections. */
 export async function beginTransaction(
-  { adapter, disconnect }: Pool,
+  { adapter, disconnect }: Connections,
   isolationLevel: IsolationLevel = 'READ COMMITTED',
 ): Promise<OpenTransaction> {
   const transaction = await adapter.startTransaction(isolationLevel)

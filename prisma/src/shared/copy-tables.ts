@@ -40,8 +40,11 @@ export interface CopyDialect {
   readonly continueAfter: readonly string[]
 }
 
-/** One of the two databases of a copy, on a connection of its own: a target in a transaction. */
-export interface Side {
+/** Which of the two databases of a copy: the source is only read. */
+export type CopyRole = 'source' | 'target'
+
+/** A connection of its own to a database of a copy: to the target in a transaction. */
+export interface CopyConnection {
   /** Names the database in messages. */
   readonly name: string
   readonly dialect: CopyDialect
@@ -58,7 +61,10 @@ const MAX_BATCH_ROWS = 1_024
 const MAX_BATCH_BYTES = 2 ** 21
 
 /** Reads a table in batches, in order of its keys; the rows of one add up to a limited size, or it is one row. */
-export async function* readBatches({ query, dialect }: Side, name: TableName): AsyncGenerator<Row[], undefined> {
+export async function* readBatches(
+  { query, dialect }: CopyConnection,
+  name: TableName,
+): AsyncGenerator<Row[], undefined> {
   const columns = Object.entries(tables[name])
   const [[keyColumn = '', keyType] = []] = columns
   const key = `"${keyColumn}"`
@@ -89,7 +95,11 @@ function readColumn(column: string, type: ColumnType, { readTime }: CopyDialect)
 }
 
 /** Inserts rows of a table. */
-export async function insertBatch({ query, dialect }: Side, name: TableName, rows: readonly Row[]): Promise<void> {
+export async function insertBatch(
+  { query, dialect }: CopyConnection,
+  name: TableName,
+  rows: readonly Row[],
+): Promise<void> {
   const columns = Object.keys(tables[name])
   const objects = rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])))
   await query(dialect.insert(name, columns), JSON.stringify(objects))

@@ -1,6 +1,6 @@
 import type { ArgType, SqlQueryable } from '@prisma/driver-adapter-utils'
 import type { Retry } from '../database.ts'
-import type { PrismaClient } from '../generated/sqlite/client.ts'
+import type { Prisma } from './prisma-client.ts'
 
 /** What a statement takes and returns. */
 export type SqlValue = string | number | boolean | null
@@ -33,35 +33,26 @@ export interface Dialect {
   readTime(column: string): string
 }
 
-/**
- * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. Each of its operations keeps what the plant store
- * promises by itself: it is durable once it has succeeded, sees what was acknowledged, and is retried where it cannot have
- * happened. A write has to be one statement, since SQLite rejects transactions.
- */
-export type Prisma = Pick<PrismaClient, 'plant' | 'token' | 'secret' | 'edits'>
-
 /** What a database is read and written with. */
 export interface Access {
   readonly sql: Sql
   readonly dialect: Dialect
   /** For what may run twice, even if it has succeeded. */
   readonly retry: Retry
-  /** Loads Prisma Client at its first use, which takes 0.2 s and 50 MB. */
+  /** See `connectOnce`. */
   loadPrisma(): Promise<Prisma>
 }
 
-/** Creates the SQL interface of a connection. */
+/** Creates the SQL interface of a driver adapter. */
 export function createSql(connection: SqlQueryable): Sql {
+  // For the adapter, only texts of other types differ.
+  const type: ArgType = { scalarType: 'string', arity: 'scalar' }
   return {
-    execute: (sql, ...args) => connection.executeRaw({ sql, args, argTypes: args.map(argumentType) }),
+    execute: (sql, ...args) => connection.executeRaw({ sql, args, argTypes: args.map(() => type) }),
     async query<Row>(sql: string, ...args: SqlValue[]) {
-      return (await connection.queryRaw({ sql, args, argTypes: args.map(argumentType) })).rows as Row[]
+      return (await connection.queryRaw({ sql, args, argTypes: args.map(() => type) })).rows as Row[]
     },
   }
-}
-
-function argumentType(value: SqlValue): ArgType {
-  return { scalarType: typeof value === 'number' ? 'int' : 'string', arity: 'scalar' }
 }
 
 /** Returns the rows of a query without parameters, as objects by column name. */

@@ -3,18 +3,18 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { existingFile } from '../../src/sqlite/connection/errors.ts'
-import { connectClient, type SqliteClient } from '../../src/sqlite/open-database.ts'
+import { type OpenFile, openFile } from '../../src/sqlite/open-database.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
-export async function openClient(url: string): Promise<SqliteClient & { prisma: PrismaClient }> {
-  const client = await connectClient(existingFile(url))
+export async function openClient(url: string): Promise<OpenFile & { prisma: PrismaClient }> {
+  const client = await openFile(existingFile(url))
   const prisma = (await client.loadPrisma()) as PrismaClient
   onTestFinished(() => prisma.$disconnect())
   return { ...client, prisma }
 }
 
 /** Creates a database and connects Prisma Client to it. */
-export async function openNewClient(): Promise<SqliteClient & { prisma: PrismaClient; file: string; url: string }> {
+export async function openNewClient(): Promise<OpenFile & { prisma: PrismaClient; file: string; url: string }> {
   const database = temporaryDatabase()
   await migrateDatabase(database.url)
   return { ...database, ...(await openClient(database.url)) }

@@ -3,7 +3,6 @@ import BetterSqlite3 from 'better-sqlite3'
 import { expect, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { DatabaseError, explainDatabaseError } from '../../src/index.ts'
-import { createSql } from '../../src/shared/sql.ts'
 import { createDriverAdapter } from '../../src/sqlite/connection/driver-adapter.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
@@ -32,7 +31,7 @@ test('the order of creation is exact beyond int32, which Prisma calls Int', asyn
 test('a statement is prepared once, however often it runs', async () => {
   const database = new BetterSqlite3(':memory:')
   const prepare = vi.spyOn(database, 'prepare')
-  const { query } = createSql(createDriverAdapter(database))
+  const { query } = createDriverAdapter(database).sql
   for (const value of ['a', 1, null]) expect(await query('SELECT $1', value)).toEqual([[value]])
   expect(prepare).toHaveBeenCalledTimes(1)
 })

@@ -1,9 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import type { Database } from '../../database.ts'
 import { DatabaseError } from '../../database-error.ts'
-import { REQUEST_PATIENCE, retryWhile } from '../../shared/retry.ts'
-import { isTemporary, sqlState, toDatabaseError, toTemporaryFailure } from './errors.ts'
+import { sqlState } from './errors.ts'
 
 /**
  * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
@@ -63,26 +60,6 @@ const changeInOrder = (editsPlants: boolean) => `
   SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
     AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}`
 
-/** Inserts a plant that takes a quarter of a page, and undoes it: only a real write shows that there is room again. */
-const INSERT_AND_UNDO = `
-  BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES ('', '', repeat('x', 1900)); ROLLBACK`
-
-/**
- * Explains which transaction keeps others waiting. A role may see its times only with the rights of `pg_read_all_stats`. One
- * that waits for a standby has plants that the standby does not have, which ending it would make visible.
- */
-const SELECT_BLOCKER = `
-  SELECT CASE WHEN wait_event = 'SyncRep'
-    THEN 'A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.'
-    ELSE format('A transaction%s blocks requests: end it, or run SELECT pg_terminate_backend(%s), which is "%s".',
-      ' that has been open for ' || extract(epoch FROM clock_timestamp() - xact_start)::int || ' s', pid, application_name)
-    END AS sentence
-  FROM pg_stat_activity
-  WHERE cardinality(pg_blocking_pids(pid)) = 0 AND pid IN (
-    SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks JOIN pg_stat_activity USING (pid)
-    WHERE datname = current_database() AND waitstart < clock_timestamp() - interval '500 ms')
-  LIMIT 1`
-
 /** What has to be: an expression of SQL, its value, and what to say otherwise, where `$` is what it is. */
 type Promises = readonly (readonly [sql: string, expected: RegExp, sentence: string])[]
 
@@ -126,12 +103,9 @@ const PROMISES: Promises = [
 /** SQLSTATE lock_not_available. */
 const LOCK_TIMEOUT = '55P03'
 
-/** After how long a probe asks what blocks it, how long that may take, and the probe in all, in milliseconds. */
-const [BLOCKED, BLOCKER_TIMEOUT, PROBE_TIMEOUT] = [1_500, 500, 2_500]
-
 /** Checks, as {@link checkPromises}, a database that has no tables yet; or a server, where it is to be created. */
-export async function checkSettings(connections: Pool, database: string, promises = SETTINGS): Promise<void> {
-  reject(database, await whyNotKept(connections, promises))
+export async function checkSettings(pool: Pool, database: string, promises = SETTINGS): Promise<void> {
+  reject(database, await whyNotKept(pool, promises))
 }
 
 /**
@@ -143,8 +117,8 @@ export async function checkSettings(connections: Pool, database: string, promise
  * @throws {DatabaseError} if a setting or the schema breaks a promise; the engine's error if commits would be lost, or a
  *   right or a table is missing
  */
-export async function checkPromises(connections: Pool, database: string, editsPlants: boolean): Promise<void> {
-  reject(database, (await whyNotKept(connections)) ?? (await whyNotInOrder(connections, editsPlants).catch(ignoreLock)))
+export async function checkPromises(pool: Pool, database: string, editsPlants: boolean): Promise<void> {
+  reject(database, (await whyNotKept(pool)) ?? (await whyNotInOrder(pool, editsPlants).catch(ignoreLock)))
 }
 
 function reject(database: string, reason: string | undefined): void {
@@ -157,9 +131,9 @@ function ignoreLock(error: unknown): undefined {
 }
 
 /** Explains which setting or part of the schema breaks a promise; undefined: none. Both may change at any time. */
-async function whyNotKept(connections: Pool, promises = PROMISES): Promise<string | undefined> {
+export async function whyNotKept(pool: Pool, promises = PROMISES): Promise<string | undefined> {
   const text = `SELECT ${promises.map(([sql], index) => `${sql} AS "${index}"`)}`
-  const { rows } = await connections.query({ text, rowMode: 'array' })
+  const { rows } = await pool.query({ text, rowMode: 'array' })
   const values: string[] = rows[0]?.map(String) ?? []
   const index = promises.findIndex(([, expected], position) => !expected.test(values[position] ?? ''))
   return promises[index]?.[2].replaceAll('$', () => values[index] ?? '')
@@ -171,53 +145,8 @@ async function whyNotKept(connections: Pool, promises = PROMISES): Promise<strin
  * @param editsPlants whether requests change or delete plants
  * @throws the engine's error where what the migrations created is locked, missing or not allowed
  */
-export async function whyNotInOrder(connections: Pool, editsPlants: boolean): Promise<string | undefined> {
-  const results = (await connections.query(changeInOrder(editsPlants))) as unknown as { rowCount: number }[]
+export async function whyNotInOrder(pool: Pool, editsPlants: boolean): Promise<string | undefined> {
+  const results = (await pool.query(changeInOrder(editsPlants))) as unknown as { rowCount: number }[]
   if (results.at(-1)?.rowCount === 1) return undefined
   return 'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself'
-}
-
-/**
- * Creates what knows whether requests would succeed now. The probe takes the lock on the order of plants, so it fails where
- * another transaction keeps it, and where the server is a standby. It retries as a request does, unless the last one failed:
- * then only that the database is available again is news. A full disk shows only in a real write, which is tried after a
- * request has failed for it.
- */
-export function createReadiness(connections: Pool, editsPlants: boolean): Pick<Database, 'failure' | 'whyUnavailable'> {
-  let hadNoRoom = false
-  let wasAvailable = true
-
-  async function probe(): Promise<string | undefined> {
-    const reason = (await whyNotKept(connections)) ?? (await whyNotInOrder(connections, editsPlants))
-    if (reason !== undefined) return `The database ${reason}.`
-    if (hadNoRoom) await connections.query(INSERT_AND_UNDO)
-    hadNoRoom = false
-    return undefined
-  }
-
-  return {
-    failure(error) {
-      const failure = toTemporaryFailure(error)
-      hadNoRoom ||= failure?.fault === 'disk-full' || failure?.fault === 'io-error'
-      return failure
-    },
-
-    async whyUnavailable() {
-      const explain = (error: unknown) => `${toDatabaseError(error, 'the database').message.replace(/^t/, 'T')}.`
-      const silence = sleep(PROBE_TIMEOUT, explain(new Error('Query read timeout')), { ref: false })
-      const patience = wasAvailable ? REQUEST_PATIENCE : 0
-      const probing = retryWhile(isTemporary, probe, { patience }).catch(explain)
-      const isSlow = await Promise.race([probing.then(() => false), sleep(BLOCKED, true, { ref: false })])
-      const reason = (isSlow && (await describeBlocker(connections))) || (await Promise.race([probing, silence]))
-      wasAvailable = reason === undefined
-      return reason
-    },
-  }
-}
-
-/** Names the transaction that blocks requests; undefined: none does, or the server does not say. */
-async function describeBlocker(connections: Pool): Promise<string | undefined> {
-  const asking = connections.query<{ sentence: string }>(SELECT_BLOCKER).catch(() => undefined)
-  const result = await Promise.race([asking, sleep(BLOCKER_TIMEOUT, undefined, { ref: false })])
-  return result?.rows[0]?.sentence
 }

@@ -1,14 +1,13 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
 import { DatabaseError, errorCode } from '../../database-error.ts'
-import { createDriverAdapter } from './driver-adapter.ts'
+import { type Connection, createDriverAdapter } from './driver-adapter.ts'
 
 /**
  * Connects to a SQLite file that exists.
  *
  * @throws {DatabaseError} if SQLite cannot be loaded; SqliteError if the file cannot be opened
  */
-export function connect(file: string, options: BetterSqlite3.Options = {}): SqlDriverAdapter {
+export function connect(file: string, options: BetterSqlite3.Options = {}): Connection {
   try {
     // A statement that waits for another process's lock blocks this one.
     return createDriverAdapter(new BetterSqlite3(file, { fileMustExist: true, timeout: 0, ...options }))
@@ -20,7 +19,7 @@ export function connect(file: string, options: BetterSqlite3.Options = {}): SqlD
 /** Runs an operation with a connection of its own. */
 export async function withConnection<Result>(
   file: string,
-  run: (connection: SqlDriverAdapter) => Promise<Result>,
+  run: (connection: Connection) => Promise<Result>,
   options?: BetterSqlite3.Options,
 ): Promise<Result> {
   const connection = connect(file, options)

@@ -9,6 +9,7 @@ import {
 } from '@prisma/driver-adapter-utils'
 import type BetterSqlite3 from 'better-sqlite3'
 import { errorCode } from '../../database-error.ts'
+import type { Sql, SqlValue } from '../../shared/sql.ts'
 
 /** What a result may hold. Blobs are not among it: no column has one. */
 type Value = string | number | bigint | null
@@ -30,13 +31,18 @@ const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
   DATETIME: ColumnTypeEnum.DateTime,
 }
 
+/** A connection to a SQLite file: the driver adapter of Prisma Client, and SQL past what that needs. */
+export interface Connection extends SqlDriverAdapter {
+  readonly sql: Sql
+}
+
 /**
  * Creates Prisma's driver adapter of a better-sqlite3 connection: `@prisma/adapter-better-sqlite3` without what this
  * database does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be
  * downloaded, prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection between
  * a transaction and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are rejected.
  */
-export function createDriverAdapter(database: BetterSqlite3.Database): SqlDriverAdapter {
+export function createDriverAdapter(database: BetterSqlite3.Database): Connection {
   const statements = new Map<string, Prepared>()
   // Integers above 2^53 are read exactly.
   database.defaultSafeIntegers(true)
@@ -61,9 +67,7 @@ export function createDriverAdapter(database: BetterSqlite3.Database): SqlDriver
       withErrors(() => {
         const { statement, bind } = prepare(query.sql)
         const args = bind(toArguments(query))
-        if (statement.reader) return toResult(statement.columns(), statement.all(...args))
-        statement.run(...args)
-        return { columnNames: [], columnTypes: [], rows: [] }
+        return toResult(statement.reader ? statement.columns() : [], readRows(statement, args))
       }),
     executeRaw: async (query) =>
       withErrors(() => {
@@ -74,7 +78,26 @@ export function createDriverAdapter(database: BetterSqlite3.Database): SqlDriver
     startTransaction: () =>
       Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.')),
     dispose: async () => void database.close(),
+    sql: {
+      execute: async (sql, ...values) =>
+        withErrors(() => {
+          const { statement, bind } = prepare(sql)
+          return statement.run(...bind(values)).changes
+        }),
+      query: async <Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]) =>
+        withErrors(() => {
+          const { statement, bind } = prepare(sql)
+          return readRows(statement, bind(values)).map((row) => row.map(toNumber) as readonly SqlValue[] as Row)
+        }),
+    },
   }
+}
+
+/** Runs a statement and returns its rows: none where it is no query. */
+function readRows(statement: Prepared['statement'], args: unknown[]): Value[][] {
+  if (statement.reader) return statement.all(...args)
+  statement.run(...args)
+  return []
 }
 
 function toArguments({ args, argTypes }: SqlQuery): unknown[] {
@@ -118,7 +141,11 @@ function toPrismaValue(value: Value, type: ColumnType | undefined): string | num
   if (value === null || typeof value === 'string') return value
   // Written by hand as milliseconds since 1970.
   if (type === ColumnTypeEnum.DateTime) return new Date(Number(value)).toISOString()
-  if (typeof value === 'number') return type === ColumnTypeEnum.Int32 ? Math.trunc(value) : value
+  return type === ColumnTypeEnum.Int32 && typeof value === 'number' ? Math.trunc(value) : toNumber(value)
+}
+
+function toNumber(value: Value): string | number | null {
+  if (typeof value !== 'bigint') return value
   return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
 }
 

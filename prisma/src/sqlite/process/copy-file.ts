@@ -1,8 +1,8 @@
 import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError, errorCode } from '../../database-error.ts'
-import { createSql, select } from '../../shared/sql.ts'
+import { select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
+import type { Connection } from '../connection/driver-adapter.ts'
 import { toDatabaseError } from '../connection/errors.ts'
 
 /** What to copy: the database `file`, into the empty file `draft`, which is then renamed to `copy`. */
@@ -19,10 +19,10 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
 /** Copies a database as it is at one moment. */
 export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
-  const run = async (connection: SqlDriverAdapter) => {
+  const run = async ({ sql }: Connection) => {
     // SQLite would create one that nobody removes.
     accessSync(draft)
-    await createSql(connection).execute('VACUUM INTO $1', draft)
+    await sql.execute('VACUUM INTO $1', draft)
   }
   try {
     await withConnection(file, run, { timeout: TIMEOUT })

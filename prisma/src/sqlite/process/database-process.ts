@@ -1,9 +1,10 @@
 // A process that uses SQLite for the process that started it, see `startProcess`.
 
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import { select } from '../../shared/sql.ts'
+import type { SqlQuery } from '@prisma/driver-adapter-utils'
+import { type SqlValue, select } from '../../shared/sql.ts'
 import { connect } from '../connection/connect.ts'
 import { CONNECTION_SETTINGS, checkSettings, checkTriggers } from '../connection/connection-settings.ts'
+import type { Connection } from '../connection/driver-adapter.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
 import { createFileGuard, findFiles, inodeOf, type MovedFiles, type OpenedFile } from '../connection/file-guard.ts'
 import { checkCopy, copyFile } from './copy-file.ts'
@@ -17,7 +18,7 @@ const BUSY_TIMEOUT = 100
 
 /** The database that `open` has opened. */
 interface Opened {
-  readonly connection: SqlDriverAdapter
+  readonly connection: Connection
   readonly files: readonly OpenedFile[]
   /** As a FileGuard. Writes back a log that was deleted: what is only in it would be gone with this process. */
   findMoved(): Promise<MovedFiles | undefined>
@@ -35,6 +36,7 @@ const operations = {
     opened = openFile(file, known)
     return (await opened).files
   },
+  execute: (sql: string, ...values: SqlValue[]) => write((connection) => connection.sql.execute(sql, ...values)),
   queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
   executeRaw: (query: SqlQuery) => write((connection) => connection.executeRaw(query)),
   executeScript: (script: string) => write((connection) => connection.executeScript(script)),
@@ -79,7 +81,7 @@ async function openFile(file: string, known: readonly OpenedFile[] | undefined):
   return { connection, files, findMoved }
 }
 
-function guardLog(connection: SqlDriverAdapter, files: readonly OpenedFile[]): Opened['findMoved'] {
+function guardLog(connection: Connection, files: readonly OpenedFile[]): Opened['findMoved'] {
   const guard = createFileGuard(files)
   let isSaved = false
   return async () => {
@@ -97,7 +99,7 @@ function guardLog(connection: SqlDriverAdapter, files: readonly OpenedFile[]): O
  * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it, since
  * only then is it certain to be found again.
  */
-async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Result>): Promise<Result> {
+async function write<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
   const { connection, findMoved } = await (opened as Promise<Opened>)
   const check = async () => {
     const moved = await findMoved()

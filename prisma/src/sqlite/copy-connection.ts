@@ -1,6 +1,5 @@
-import type { CopyDialect, Side } from '../shared/copy-tables.ts'
+import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
 import { OPEN_PATIENCE } from '../shared/retry.ts'
-import { createSql } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
 import { CONNECTION_SETTINGS } from './connection/connection-settings.ts'
 import { existingFile } from './connection/errors.ts'
@@ -29,7 +28,7 @@ const CACHE_SIZE = 'PRAGMA cache_size = -4000'
 const READ_ONLY = 'PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
 
 /** Opens a SQLite file to copy from or to. */
-export async function openSide(url: string, role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
+export async function openCopyConnection(url: string, role: CopyRole, signal?: AbortSignal): Promise<CopyConnection> {
   const name = existingFile(url)
   const inode = inodeOf(name)
   const connection = connect(name)
@@ -45,7 +44,7 @@ export async function openSide(url: string, role: 'source' | 'target', signal?: 
   return {
     name,
     dialect: copyDialect,
-    query: createSql(connection).query,
+    query: connection.sql.query,
     async commit() {
       const moved = findMoved()
       if (moved) throw moved.error

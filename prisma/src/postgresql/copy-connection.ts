@@ -1,7 +1,7 @@
-import type { CopyDialect, Side } from '../shared/copy-tables.ts'
+import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
 import { createSql } from '../shared/sql.ts'
+import { type Connections, openConnection } from './connection/connections.ts'
 import { retryWhileUnavailable } from './connection/errors.ts'
-import { createSingleConnection, type Pool } from './connection/pool.ts'
 import { ON_PRIMARY } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { beginTransaction, type OpenTransaction } from './transaction.ts'
@@ -20,12 +20,13 @@ const copyDialect: CopyDialect = {
   continueAfter: [`SELECT setval(${SEQUENCE}, $1::bigint)`],
 }
 
-/** Opens a PostgreSQL database to copy from or to. */
-export async function openSide(url: string, _role: 'source' | 'target', signal?: AbortSignal): Promise<Side> {
+/** Opens a PostgreSQL database to copy from or to, in a transaction. */
+export async function openCopyConnection(url: string, role: CopyRole, signal?: AbortSignal): Promise<CopyConnection> {
   const address = readServerAddress(url)
-  const pool = await createSingleConnection(address, { signal })
-  const begun = retryWhileUnavailable(() => begin(pool), signal)
-  const { connection, commit, end } = await begun.catch((error) => pool.close().then(() => Promise.reject(error)))
+  const connections = await openConnection(address, { signal })
+  const { connection, commit, end } = await retryWhileUnavailable(() => begin(connections, role), signal).catch(
+    (error) => connections.close().then(() => Promise.reject(error)),
+  )
   return {
     name: describeDatabase(address),
     dialect: copyDialect,
@@ -35,12 +36,14 @@ export async function openSide(url: string, _role: 'source' | 'target', signal?:
       await connection.executeScript('ANALYZE "Plant"')
       await commit()
     },
-    close: () => end().finally(pool.close),
+    close: () => end().finally(connections.close),
   }
 }
 
 /** Begins a transaction, on a server that has all that was acknowledged. */
-async function begin(pool: Pool): Promise<OpenTransaction> {
-  await pool.connections.query(`SELECT WHERE ${ON_PRIMARY}`)
-  return beginTransaction(pool)
+async function begin(connections: Connections, role: CopyRole): Promise<OpenTransaction> {
+  await connections.pool.query(`SELECT WHERE ${ON_PRIMARY}`)
+  const transaction = await beginTransaction(connections)
+  if (role === 'source') await transaction.connection.executeScript('SET TRANSACTION READ ONLY')
+  return transaction
 }

@@ -34,9 +34,10 @@ const SESSION = {
     '-c default_transaction_isolation=read\\ committed -c jit=off -c enable_sort=off -c enable_incremental_sort=off',
 }
 
-/** Connections to a database. */
-export interface Pool {
-  readonly connections: pg.Pool
+/** The connections to a database. */
+export interface Connections {
+  /** All of them, as the driver's own pool. */
+  readonly pool: pg.Pool
   /** All of them, as Prisma's driver adapter. */
   readonly adapter: SqlDriverAdapter
   /**
@@ -52,13 +53,13 @@ export interface Pool {
 }
 
 /**
- * Creates the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
+ * Opens the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
  * level READ COMMITTED: only that sees, after waiting for the lock on the order of plants, what was committed meanwhile.
  *
  * @param timeout after how long a statement is given up, in milliseconds
  * @throws {DatabaseError} if a certificate cannot be read
  */
-export async function createPool(address: ServerAddress, timeout: number): Promise<Pool> {
+export async function openConnections(address: ServerAddress, timeout: number): Promise<Connections> {
   // A pooler in transaction mode rejects what would be kept in a session.
   const isDirect = !address.pgbouncer
   const config = {
@@ -78,23 +79,23 @@ export interface SingleConnectionOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Creates one connection. */
-export async function createSingleConnection(
+/** Opens one connection. */
+export async function openConnection(
   address: ServerAddress,
   { timeout, signal }: SingleConnectionOptions = {},
-): Promise<Pool> {
+): Promise<Connections> {
   signal?.throwIfAborted()
-  const pool = await open(address, { max: 1, ...(timeout !== undefined && { query_timeout: timeout }) })
-  signal?.addEventListener('abort', pool.disconnect)
-  const close = () => pool.close().finally(() => signal?.removeEventListener('abort', pool.disconnect))
-  return { ...pool, close }
+  const opened = await open(address, { max: 1, ...(timeout !== undefined && { query_timeout: timeout }) })
+  signal?.addEventListener('abort', opened.disconnect)
+  const close = () => opened.close().finally(() => signal?.removeEventListener('abort', opened.disconnect))
+  return { ...opened, close }
 }
 
-async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false): Promise<Pool> {
+async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false): Promise<Connections> {
   const nameFor = (prefix: string) => (namesStatements ? createNames(prefix) : () => undefined)
   const user = address.user ?? process.env['PGUSER'] ?? userName()
   const sockets = new Set<Socket>()
-  const connections = new pg.Pool({
+  const pool = new pg.Pool({
     host: address.host,
     port: address.port,
     database: address.database,
@@ -116,40 +117,40 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   })
   const naming = { statementNameGenerator: nameFor('prisma') as (query: SqlQuery) => string }
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
-  const adapter = await new PrismaPg(connections, naming).connect()
+  const adapter = await new PrismaPg(pool, naming).connect()
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
   }
   // Where one connection is silent, each of the others would take as long to show it.
-  connections.on('release', (error: unknown) => {
+  pool.on('release', (error: unknown) => {
     if (isSilent(error)) disconnect()
   })
   return {
-    connections,
+    pool,
     adapter,
-    sql: createDirectSql(connections, nameFor('plant-store')),
+    sql: createDirectSql(pool, nameFor('plant-store')),
     disconnect,
 
     counts() {
-      const { totalCount, idleCount, waitingCount, options } = connections
+      const { totalCount, idleCount, waitingCount, options } = pool
       return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: options.max }
     },
 
     async close() {
       setTimeout(disconnect, CLOSE_TIMEOUT).unref()
-      await connections.end()
+      await pool.end()
       // A server that never confirms the end of a connection must not keep the process running.
       for (const socket of sockets) socket.unref()
     },
   }
 }
 
-function createDirectSql(connections: pg.Pool, nameOf: NameOf): Sql {
+function createDirectSql(pool: pg.Pool, nameOf: NameOf): Sql {
   const texts = new Map<string, string>()
   const run = (sql: string, args: SqlValue[], check: (sql: string) => string) => {
     const text = texts.get(sql) ?? check(sql)
     texts.set(sql, text)
-    return connections.query({ name: nameOf({ sql: text, args }), text, values: args, rowMode: 'array' })
+    return pool.query({ name: nameOf({ sql: text, args }), text, values: args, rowMode: 'array' })
   }
   return {
     execute: async (sql, ...args) => (await run(sql, args, checkDurable)).rowCount ?? 0,
