@@ -196,7 +196,9 @@ function describeOperation(name: string, route: Route, components: Components) {
   const place: Place = { name: `${name}: `, direction: 'request', components }
   const parameters = describeParameters(route, { ...place, direction: 'parameter' })
   const body = describeRequest(route, at(place, 'body'))
-  const responses = describeResponses(route.responses, paged, { ...place, direction: 'response' })
+  // An invalid parameter of a path names nothing, whatever the operation declares.
+  const declared = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...route.responses }
+  const responses = describeResponses(declared, paged, { ...place, direction: 'response' })
   if (paged) checkPaged(parameters, responses, { ...place, name })
   return {
     operationId: name,

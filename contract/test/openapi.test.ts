@@ -147,7 +147,11 @@ describe('operations added to the contract', () => {
         pathParams: z.object({ bed: Int64TextSchema }),
         query: z.object({ old, list: z.preprocess((value) => [value].flat(), z.array(z.email())) }),
         headers: { 'if-match': z.string().optional() },
-        responses: { 200: bed, 201: z.array(PlantSchema), 204: c.noBody(), 404: ErrorSchema },
+        responses: { 200: bed, 201: z.array(PlantSchema), 204: c.noBody() },
+      },
+      removeBed: {
+        ...{ ...added, path: '/beds/:bed', method: 'DELETE', responses: { 204: c.noBody() } },
+        pathParams: z.object({ bed: Int64TextSchema }),
       },
       addBed: { ...added, method: 'POST', body: bed, metadata: { scope: 'write', idempotent: false } },
     }
@@ -182,6 +186,8 @@ describe('operations added to the contract', () => {
         },
       },
     })
+    // Only the path of a repeated DELETE can be invalid, which the first one was too.
+    expect(paths['/beds/{bed}'].delete).toMatchObject({ 'x-idempotent': true, responses: { 404: {} } })
     expect(paths['/beds'].post).toMatchObject({ 'x-idempotent': false, description: expect.stringContaining('check') })
     expect(paths['/beds'].post.requestBody).toMatchObject(content({ ...closed, additionalProperties: false }))
     // A later version may add fields to a response.

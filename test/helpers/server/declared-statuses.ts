@@ -40,7 +40,8 @@ afterAll(async () => {
   for (const { method, path, responses } of Object.values(contract)) {
     const operation = new RegExp(`^${method} ${path.replaceAll(/:\w+/g, '[^/]+')}$`)
     const statuses = [...seen].flatMap(([each, found]) => (operation.test(each) ? [...found] : []))
-    const undeclared = statuses.filter((status) => !(status in responses))
+    // An invalid parameter of a path gets a 404, which the OpenAPI document adds.
+    const undeclared = statuses.filter((status) => !(status in responses || (status === 404 && path.includes(':'))))
     expect(undeclared, `statuses of ${method} ${path} that the contract does not declare`).toEqual([])
   }
 })
