@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KnownList, ListState, PlantRow, Plants } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
+import { isTooLong, type Piece, type ReadPiece, readPieces } from './pieces.ts'
 import type { Access } from './sql.ts'
 
 /** The SQL of an engine for plants. Parameters are `$1`, `$2` and so on; every statement may run twice. */
@@ -31,9 +31,8 @@ const MAX_PIECE_BYTES = 2 ** 20
  * to need more. A page without such a piece begins with the bracket alone.
  */
 const MAX_SHORT_BYTES = 2 ** 10
-/** The first piece of a list has at most this many plants, a later one up to twice as many as the one before it. */
+/** The first piece of a list has at most this many plants. */
 const FIRST_PIECE_PLANTS = 512
-const MAX_PIECE_PLANTS = 4_096
 /** The states of so many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
 export const MAX_STATES = 32
 /**
@@ -50,13 +49,6 @@ type Integer = number | string
 type Flag = boolean | number
 type PieceRow = [json: string | null, last: Integer, more: Flag]
 type StateRow = [edits: Integer, last: Integer, lastCreatedAt: number | null, hasKnown: Flag, news: string | null]
-
-/** A piece of a list; `json` is null if there is none, or its plants are too long. */
-interface Piece {
-  readonly json: string | null
-  readonly last: number
-  readonly more: boolean
-}
 
 /** Returns how many bytes of JSON the first piece of a page has at most. */
 export function maxPageBytes(limit: number): number {
@@ -115,15 +107,18 @@ export function createPlants(statements: PlantStatements, { sql, retry }: Access
     },
 
     async list(account, { after = 0, until = NO_END, limit } = {}) {
-      const isPage = limit !== undefined
       const count = limit ?? FIRST_PIECE_PLANTS
-      const room = isPage ? maxPageBytes(count) : MAX_PIECE_BYTES
-      const first = await selectFirst(JSON.stringify([account, after, until, count, Math.floor(room / count)]))
-      const end = isPage ? first.last : until
-      const read = (from: number, plants: number) => selectPiece(account, from, end, plants)
-      const piece = { ...first, more: first.more && !isPage }
-      const pieces = readPieces(piece, after, count, room < MAX_PIECE_BYTES, read)
-      return { pieces, last: first.last, more: first.more }
+      const maxBytes = limit === undefined ? Math.floor(MAX_PIECE_BYTES / count) : maxPageBytes(limit) / limit
+      const first = await selectFirst(JSON.stringify([account, after, until, count, maxBytes]))
+      const { last, more } = first
+      if (limit === undefined) {
+        const read: ReadPiece = (from, plants) => selectPiece(account, from, until, plants)
+        return { pieces: readPieces(first, after, count, read), last, more }
+      }
+      // What the first statement has found is the page, also where it is read in pieces.
+      const read: ReadPiece = (from, plants) => selectPiece(account, from, last, plants)
+      const begin = isTooLong(first) ? { json: '', last: after, more: true } : { ...first, more: false }
+      return { pieces: readPieces(begin, after, limit, read), last, more }
     },
 
     async states(lists) {
@@ -138,63 +133,4 @@ export function createPlants(statements: PlantStatements, { sql, retry }: Access
 
 function toStoredPlant({ account, id, name, tag }: PlantRow): StoredPlant {
   return [account, id, name, tag]
-}
-
-/**
- * Reads a part of a list as pieces of a JSON array. Each is one short statement, so no long transaction holds back a
- * checkpoint; one whose plants are too long is read again with fewer of them. Whoever reads needs room for the first piece
- * as it was requested, and for `MAX_PIECE_BYTES` then. Not a generator, which would keep the last piece until the next one.
- *
- * @param first the first piece, which was read with `limit`
- * @param isShort whether there was room for short plants only
- * @param read reads a piece of at most so many plants after a `seq`
- */
-function readPieces(
-  first: Piece,
-  after: number,
-  limit: number,
-  isShort: boolean,
-  read: (after: number, limit: number) => Promise<Piece>,
-): AsyncIterableIterator<string, undefined> {
-  let known: Piece | undefined = first
-  let position = after
-  let count = limit
-  let opening = '['
-  let ended = false
-
-  async function readNext(): Promise<Piece> {
-    // Other requests get their turn, however fast this list is read.
-    if (!known) await nextTurn()
-    let piece = known ?? (await read(position, count))
-    known = undefined
-    while (piece.json === null && piece.last > 0) {
-      count = Math.ceil(count / 8)
-      piece = await read(position, count)
-    }
-    return piece
-  }
-
-  return {
-    [Symbol.asyncIterator]() {
-      return this
-    },
-
-    async next() {
-      if (ended) return { value: undefined, done: true }
-      const begin = opening
-      if (isShort && known?.json === null && known.last > 0) {
-        known = undefined
-        opening = ''
-        return { value: begin, done: false }
-      }
-      const { json, last, more } = await readNext()
-      opening = ','
-      position = last
-      count = Math.min(count * 2, MAX_PIECE_PLANTS)
-      ended = !more
-      // The bracket belongs to the last piece, so that a list of one piece can be sent with its length.
-      if (json === null) return { value: begin === '[' ? '[]' : ']', done: false }
-      return { value: begin + json + (more ? '' : ']'), done: false }
-    },
-  }
 }
