@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { isPostgresqlUrl } from '../src/postgresql/connection/server-address.ts'
-import { argumentUrl, type EngineDatabase } from './engine.ts'
+import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'
 
 interface Request {
@@ -26,7 +26,7 @@ const engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import(
 switch (positionals.join(' ')) {
   case '':
     await serveJsonRpc(
-      (method) => engine.openEngineDatabase(url, method),
+      (method) => engine.openForSchemaEngine(url, method),
       await Promise.all(values.datamodels.map(readDatamodel)),
     )
     break
@@ -56,8 +56,11 @@ async function readDatamodel(path: string): Promise<Datamodel> {
  *
  * @param open opens the database for the first method
  */
-async function serveJsonRpc(open: (method: string) => Promise<EngineDatabase>, datamodels: Datamodel[]): Promise<void> {
-  let opened: EngineDatabase | undefined
+async function serveJsonRpc(
+  open: (method: string) => Promise<SchemaEngineDatabase>,
+  datamodels: Datamodel[],
+): Promise<void> {
+  let opened: SchemaEngineDatabase | undefined
   let engine: SchemaEngine | undefined
   for await (const line of createInterface({ input: process.stdin })) {
     const request = JSON.parse(line) as Request
@@ -81,7 +84,7 @@ async function serveJsonRpc(open: (method: string) => Promise<EngineDatabase>, d
 
 async function runMethod(
   engine: SchemaEngine,
-  database: EngineDatabase,
+  database: SchemaEngineDatabase,
   { method, params }: Request,
 ): Promise<unknown> {
   if (method === 'reset') return database.reset()

@@ -6,7 +6,7 @@ import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.t
 import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
 import { createDatabase as create, execute, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
 import { select } from '../src/shared/sql.ts'
-import { type EngineDatabase, noMigrationsYet, prismaError } from './engine.ts'
+import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** Prisma's codes for what PostgreSQL or the network reports. */
 const CODES: Record<string, string> = {
@@ -62,7 +62,7 @@ const DROP_STATEMENTS = `
   ORDER BY position`
 
 /** Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
-export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
+export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
   const wanted = readServerAddress(url)
   if (wanted.pgbouncer) {
     // It would leave the engine's locks to others that use the same session.
@@ -70,13 +70,13 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
   }
   const address = method === 'diff' ? await findAny(wanted) : wanted
   const connection = await connect(address)
-  const engineDatabase: EngineDatabase = {
+  const database: SchemaEngineDatabase = {
     provider: 'postgres',
     adapterName: connection.adapterName,
     connect: async () => connection,
     connectToShadowDb: () =>
       createShadowDatabase(address, connection.getConnectionInfo?.().schemaName).catch((error: unknown) => {
-        engineDatabase.reason = error
+        database.reason = error
         throw error
       }),
     reason: undefined,
@@ -86,7 +86,7 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
     },
     close: () => connection.dispose(),
   }
-  return engineDatabase
+  return database
 }
 
 /** Returns the database if it exists, otherwise the one that every server has. */

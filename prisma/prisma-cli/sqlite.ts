@@ -6,7 +6,7 @@ import { select } from '../src/shared/sql.ts'
 import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 import { createDriverAdapter } from '../src/sqlite/connection/driver-adapter.ts'
 import { isBusy } from '../src/sqlite/connection/errors.ts'
-import { type EngineDatabase, noMigrationsYet, prismaError } from './engine.ts'
+import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** Rejects a missing file, which SQLite would create. @throws {Error} */
 export async function canConnect(url: string): Promise<void> {
@@ -32,16 +32,16 @@ const DROP_STATEMENTS = `
   ORDER BY type DESC`
 
 /** Opens a file for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
-export async function openEngineDatabase(url: string, method: string): Promise<EngineDatabase> {
+export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
   const file = databaseFile(url)
   const exists = existsSync(file)
   if (!exists && method !== 'diff') throw new Error(`The database at ${url} does not exist`)
   // The engine needs the file for itself, and hides in a stack of its own that another process has it open.
   const connection = open(exists ? file : ':memory:', (cause) => {
     const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
-    engineDatabase.reason = prismaError('P1008', what, cause)
+    database.reason = prismaError('P1008', what, cause)
   })
-  const engineDatabase: EngineDatabase = {
+  const database: SchemaEngineDatabase = {
     provider: 'sqlite',
     adapterName: '@plant-store/prisma',
     connect: async () => connection,
@@ -57,7 +57,7 @@ export async function openEngineDatabase(url: string, method: string): Promise<E
     // The end of the process closes the file.
     close: async () => {},
   }
-  return engineDatabase
+  return database
 }
 
 /** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */

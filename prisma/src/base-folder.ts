@@ -1,9 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 
-/** The default of DATABASE_URL, relative to {@link baseFolder}. */
-export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
-
 // The same folder from `src/` and from the compiled `dist/`.
 const parent = path.join(import.meta.dirname, '../../')
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DatabaseError } from './database-error.ts'
-import { checkMigrated, explainDatabaseError, migrateDatabase, openCopyConnection, openDatabase } from './engine.ts'
+import { checkMigrated, explainDatabaseError, migrateDatabase, openCopyConnection, openDatabase } from './engines.ts'
 import {
   type CopyConnection,
   insertBatch,

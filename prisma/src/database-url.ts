@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { baseFolder, DEFAULT_DATABASE_URL } from './base-folder.ts'
+import { baseFolder } from './base-folder.ts'
 import { readTlsOptions } from './postgresql/connection/credentials.ts'
 import {
   describeDatabase,
@@ -7,7 +7,7 @@ import {
   isPostgresqlUrl,
   readServerAddress,
 } from './postgresql/connection/server-address.ts'
-import { databaseFile } from './sqlite/connection/database-file.ts'
+import { DEFAULT_DATABASE_URL, databaseFile } from './sqlite/connection/database-file.ts'
 
 /**
  * Checks a DATABASE_URL and returns it in the one form that the Prisma command line, Prisma Studio and this package all

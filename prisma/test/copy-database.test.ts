@@ -13,7 +13,7 @@ import {
 } from '../../test/helpers/database/stored-rows.ts'
 import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { type CopyOptions, copyDatabase } from '../src/copy-database.ts'
-import { openCopyConnection } from '../src/engine.ts'
+import { openCopyConnection } from '../src/engines.ts'
 import { DatabaseError, openDatabase } from '../src/index.ts'
 import { readBatches, tables } from '../src/shared/copy-tables.ts'
 

@@ -1,6 +1,11 @@
-import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, MAX_STATES, type PlantStatements } from '../shared/plants.ts'
 import type { Dialect } from '../shared/sql.ts'
-import { writeStatements } from '../shared/statements.ts'
+import {
+  MAX_NEWS_BYTES,
+  MAX_NEWS_PLANTS,
+  MAX_STATES,
+  type PlantStatements,
+  writeStatements,
+} from '../shared/statements.ts'
 import { DURABLY } from './connection/promises.ts'
 
 export const dialect: Dialect = {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../database.ts'
-import { createPlants, type PlantStatements } from './plants.ts'
+import { createPlants } from './plants.ts'
 import type { Access } from './sql.ts'
+import type { PlantStatements } from './statements.ts'
 import { createTokens } from './tokens.ts'
 
 const SECRET_BYTES = 32

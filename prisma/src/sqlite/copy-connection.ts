@@ -1,7 +1,6 @@
 import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
 import { OPEN_PATIENCE } from '../shared/retry.ts'
-import { connect } from './connection/connect.ts'
-import { CONNECTION_SETTINGS } from './connection/connection-settings.ts'
+import { CONNECTION_SETTINGS, connect } from './connection/connect.ts'
 import { existingFile } from './connection/errors.ts'
 import { createFileGuard, findFiles, inodeOf } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'

@@ -1,6 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import { DEFAULT_DATABASE_URL } from '../base-folder.ts'
 import type { MigrateOptions } from '../database.ts'
 import { DatabaseError } from '../database-error.ts'
 import {
@@ -12,7 +11,7 @@ import {
 } from '../shared/migrations.ts'
 import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
 import { withConnection } from './connection/connect.ts'
-import { databaseFile } from './connection/database-file.ts'
+import { DEFAULT_DATABASE_URL, databaseFile } from './connection/database-file.ts'
 import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
 import { MIGRATION_PATIENCE, type MigrationTarget, migrateFile } from './process/migrate-file.ts'

@@ -1,6 +1,5 @@
-import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements } from '../shared/plants.ts'
 import type { Dialect } from '../shared/sql.ts'
-import { writeStatements } from '../shared/statements.ts'
+import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements, writeStatements } from '../shared/statements.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'

@@ -46,7 +46,7 @@ const SENTENCES: readonly (readonly [state: RegExp, sentence: string])[] = [
   [/^(42P05|26)/, 'is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL'],
   [
     /^42501$/,
-    'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights of docs/production/several-machines/rights.sql, and of edit-rights.sql where plants can be changed',
+    'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that edit-rights.sql or docs/production/several-machines/rights.sql lists',
   ],
   [
     /^(3F|42)/,

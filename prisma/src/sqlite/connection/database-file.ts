@@ -1,8 +1,10 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
-import { baseFolder, DEFAULT_DATABASE_URL } from '../../base-folder.ts'
+import { baseFolder } from '../../base-folder.ts'
 import { DatabaseError } from '../../database-error.ts'
 
+/** The default of DATABASE_URL, relative to {@link baseFolder}. */
+export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
 /** What SQLite appends to the name of a database for its files, that of the database itself included. */
 const SUFFIXES = ['', '-wal', '-shm', '-journal']
 /** What is appended for the record of the last backup. */

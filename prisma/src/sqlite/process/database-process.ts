@@ -2,8 +2,7 @@
 
 import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import { type SqlValue, select } from '../../shared/sql.ts'
-import { connect } from '../connection/connect.ts'
-import { CONNECTION_SETTINGS, checkSettings, checkTriggers } from '../connection/connection-settings.ts'
+import { CONNECTION_SETTINGS, checkSettings, checkTriggers, connect } from '../connection/connect.ts'
 import type { Connection } from '../connection/driver-adapter.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
 import { createFileGuard, findFiles, inodeOf, type MovedFiles, type OpenedFile } from '../connection/file-guard.ts'

@@ -7,7 +7,7 @@ import { databaseUrl } from '../src/database-url.ts'
 import { isPostgresqlUrl, readServerAddress } from '../src/postgresql/connection/server-address.ts'
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
-export interface EngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
+export interface SchemaEngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
   /** Why the engine's method in progress fails, where the engine's own error hides it. */
   reason: unknown
   /** Runs `migrate reset`: drops everything. */
