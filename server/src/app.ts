@@ -3,22 +3,22 @@ import { createExpressEndpoints } from '@ts-rest/express'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { createAuthentication } from './accounts/authentication.ts'
+import type { Dependencies } from './dependencies.ts'
 import { createDocsResources, serveStaticResources } from './docs/docs-resources.ts'
 import { allowOrigins, rejectOthers } from './http/request/known-paths.ts'
 import { readBody } from './http/request/read-body.ts'
 import { receiveRequest } from './http/request/receive-request.ts'
-import { errorHandler, toValidationFailure } from './http/response/failures.ts'
+import { errorHandler, toValidationError } from './http/response/error-responses.ts'
 import { overrideJson } from './http/response/send-json.ts'
 import { createRateLimit } from './limits/rate-limit.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
-import type { Service } from './service.ts'
 import type { Settings } from './settings/settings.ts'
 
 /**
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
-export function createApp(service: Service, settings: Settings, logger: Logger): Express {
-  const { database, plants, cursors, loadShedding, responseMemory } = service
+export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): Express {
+  const { database, plants, cursors, loadShedding, responseMemory } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -39,9 +39,9 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
     else admit()
   })
 
-  const authenticate = createAuthentication(service.findToken, settings.authFailureLimit)
+  const authenticate = createAuthentication(dependencies.findToken, settings.authFailureLimit)
   const countRequest = settings.rateLimit && createRateLimit('rate-limit', settings.rateLimit)
-  const read = readBody(settings.bodyLimit, service.bodyMemory)
+  const read = readBody(settings.bodyLimit, dependencies.bodyMemory)
   const router = createPlantsRouter({ plants, cursors, responseMemory, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
@@ -57,7 +57,7 @@ export function createApp(service: Service, settings: Settings, logger: Logger):
       },
     ],
     requestValidationErrorHandler: (error, request) => {
-      throw toValidationFailure(error, request)
+      throw toValidationError(error, request)
     },
   })
 

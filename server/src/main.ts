@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // First, since the first process of a container ignores signals without handlers.
 import './commands/signals.ts'
-import './check-node-version.ts'
+import './commands/check-node-version.ts'
 import module from 'node:module'
 import path from 'node:path'
 import { hideUrlsFromProcessList } from './commands/hide-urls.ts'

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
-import { Failure } from '../failure.ts'
-import { addressKey, clientAddress } from '../limits/client-address.ts'
+import { addressKey, clientAddress } from '../http/request/client-address.ts'
+import { HttpError } from '../http-error.ts'
 import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
 import { createRecentMap } from '../limits/recent-map.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
@@ -59,7 +59,7 @@ const MAX_CACHED = 10_000
  * reveals nothing about them.
  *
  * @param failureLimit how often an address may fail
- * @returns a function that throws a Failure: 401, 403, 429, or 503 while the key of a token is unavailable
+ * @returns a function that throws a HttpError: 401, 403, 429, or 503 while the key of a token is unavailable
  */
 export function createAuthentication(
   findToken: FindToken,
@@ -84,7 +84,7 @@ export function createAuthentication(
     return found
   }
 
-  function reportFailure(failure: Failure, address: string, response: Response): void {
+  function reportFailure(failure: HttpError, address: string, response: Response): void {
     if (failure.status === 401) authenticationFailed.publish({ code: failure.body.error, address })
     // A 503 counts too: a client chooses which key its token names.
     countFailure?.(address, response)
@@ -96,7 +96,7 @@ export function createAuthentication(
     const { identity } =
       cached ??
       (await find(request.headers, token).catch((error) => {
-        if (error instanceof Failure) reportFailure(error, addressKey(clientAddress(request)), response)
+        if (error instanceof HttpError) reportFailure(error, addressKey(clientAddress(request)), response)
         throw error
       }))
     request.identity = identity
@@ -112,12 +112,12 @@ function readToken({ authorization }: IncomingHttpHeaders): string | undefined {
 }
 
 /** RFC 6750 section 3: `error` is named only where a token was sent. */
-function rejected(reason: InvalidToken | 'tokenMissing', error: string): Failure {
-  return new Failure(reason, undefined, { headers: { 'WWW-Authenticate': CHALLENGE + error } })
+function rejected(reason: InvalidToken | 'tokenMissing', error: string): HttpError {
+  return new HttpError(reason, undefined, { headers: { 'WWW-Authenticate': CHALLENGE + error } })
 }
 
-function insufficientScope(scope: Scope): Failure {
-  return new Failure('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), {
+function insufficientScope(scope: Scope): HttpError {
+  return new HttpError('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), {
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   })
 }

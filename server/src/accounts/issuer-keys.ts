@@ -1,6 +1,6 @@
 import { type CryptoKey, createRemoteJWKSet, errors, type JWSHeaderParameters } from 'jose'
 import type { Logger } from 'pino'
-import { type Failure, shed } from '../failure.ts'
+import { type HttpError, shed } from '../http-error.ts'
 
 /** How long the key server may take for its whole response, in milliseconds. */
 const FETCH_TIMEOUT = 3_000
@@ -14,7 +14,7 @@ const TTL = 600_000
  * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
  * that fails.
  *
- * @returns a function that throws a Failure (503) until a key set was fetched, and then another error for an unknown or
+ * @returns a function that throws a HttpError (503) until a key set was fetched, and then another error for an unknown or
  *   malformed key
  */
 export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeaderParameters) => Promise<CryptoKey> {
@@ -41,7 +41,7 @@ export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeade
     await running
   }
 
-  function unavailable(): Failure {
+  function unavailable(): HttpError {
     const wait = Math.max(1, Math.ceil((COOLDOWN - (performance.now() - endedAt)) / 1000))
     const message = "The token issuer's keys are currently unavailable. Retry the request."
     // Without a cause, which would be logged per request: the failed fetch is logged already.

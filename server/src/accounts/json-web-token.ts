@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
-import { Failure } from '../failure.ts'
+import { HttpError } from '../http-error.ts'
 import type { FindToken, InvalidToken } from './authentication.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
 import { isAccountName, knownScopes } from './token-store.ts'
@@ -41,7 +41,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       const { payload, protectedHeader } = await jwtVerify(token, findKey, options)
       return isAccessToken(protectedHeader.typ) ? payload : 'tokenInvalid'
     } catch (error) {
-      if (error instanceof Failure) throw error
+      if (error instanceof HttpError) throw error
       // Which rule a token breaks would only help forgers; and the error holds its claims. A key that cannot be used, such as
       // a short one, is not a fault of the server either: a client chooses which key its token names.
       return error instanceof errors.JWTExpired ? 'tokenEnded' : 'tokenInvalid'

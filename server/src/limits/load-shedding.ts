@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Request } from 'express'
-import { shed } from '../failure.ts'
+import { addressKey, clientAddress } from '../http/request/client-address.ts'
+import { shed } from '../http-error.ts'
 import type { Settings } from '../settings/settings.ts'
-import { addressKey, clientAddress } from './client-address.ts'
 import { createFairShare } from './fair-share.ts'
 
 /** Sheds requests that the process would respond to too late. */
@@ -10,13 +10,13 @@ export interface LoadShedding {
   /**
    * Counts a request as in flight, for its address, until its response is sent.
    *
-   * @throws Failure `unavailable` if the address has its share of requests in flight
+   * @throws HttpError `unavailable` if the address has its share of requests in flight
    */
   shedByAddress(request: Request): void
   /**
    * Counts a request for its account instead, once that is known.
    *
-   * @throws Failure `unavailable` if the account has its share of requests in flight
+   * @throws HttpError `unavailable` if the account has its share of requests in flight
    */
   shedByAccount(request: Pick<Request, 'identity' | 'socket'>): void
   /** Counts the request of a connection no longer: its response has been handed over whole, or the connection has closed. */

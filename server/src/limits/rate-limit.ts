@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { Failure } from '../failure.ts'
+import { HttpError } from '../http-error.ts'
 import type { Settings } from '../settings/settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { createRecentMap } from './recent-map.ts'
@@ -16,7 +16,7 @@ const MAX_WINDOWS = 50_000
  * draft-ietf-httpapi-ratelimit-headers-10.
  *
  * @param reason names the limit in the headers and the metrics
- * @returns a function that throws a Failure (429) beyond the limit
+ * @returns a function that throws a HttpError (429) beyond the limit
  */
 export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
@@ -34,7 +34,7 @@ export function createRateLimit(
     response.setHeader('RateLimit', `"${reason}";r=${Math.max(0, requests - count)};t=${reset}`)
     if (count <= requests) return
     requestRejected.publish(reason)
-    throw new Failure('tooManyRequests', `More than ${requests} ${counted} in ${seconds} s. Wait ${reset} s.`, {
+    throw new HttpError('tooManyRequests', `More than ${requests} ${counted} in ${seconds} s. Wait ${reset} s.`, {
       headers: { 'Retry-After': String(reset) },
     })
   }

@@ -1,5 +1,5 @@
 import { maxPageBytes } from '@plant-store/prisma'
-import { Failure, shed } from '../failure.ts'
+import { HttpError, shed } from '../http-error.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Rejection } from '../telemetry/events.ts'
 import { createFairShare, SCARCE } from './fair-share.ts'
@@ -14,20 +14,19 @@ export interface Reader {
 /** The memory of responses that wait to be read, shared by all accounts. */
 export interface ResponseMemory {
   /**
-   * Waits until there is room for a response.
+   * Waits until a response could begin, and reserves nothing: a list that is cached takes no memory until it is sent.
    *
-   * @throws Failure `unavailable` if unread responses leave none for two seconds, or a slow database for twelve
+   * @throws HttpError `unavailable` if unread responses leave no room for two seconds, or a slow database for twelve
    */
-  room(reader: Reader): Promise<void>
+  whenFree(reader: Reader): Promise<void>
   /**
-   * Reads the first piece of a page, or a whole list that may be cached, once there is room for it, and holds the room while
-   * reading.
+   * Reads the first piece of a page, or a whole list that may be cached, with room for it.
    *
    * @param limit how many plants the page has at most; undefined: the whole list
-   * @throws Failure `unavailable` like `room`
+   * @throws HttpError `unavailable` as `whenFree`
    */
-  read<T>(reader: Reader, limit: number | undefined, task: () => Promise<T>): Promise<T>
-  /** Reads the next piece of a response that has begun: it waits for room as long as its client is connected. */
+  readFirst<T>(reader: Reader, limit: number | undefined, task: () => Promise<T>): Promise<T>
+  /** Reads the next piece of a response that has begun, which waits for room as long as its client is connected. */
   readNext<T>(reader: Reader, task: () => Promise<T>): Promise<T>
   /**
    * Counts what a response keeps in memory: a number of bytes, or a buffer, which counts once however many responses
@@ -63,13 +62,13 @@ interface Waiter {
   readonly isFirst: boolean
   readonly begin: number
   resolve(): void
-  reject(error: Failure): void
+  reject(error: HttpError): void
 }
 
 /**
- * Creates the memory. Room is reserved for what a read can bring, so that nothing is in memory before it is counted: a plant
- * has at most as many characters as a body has bytes. What waits for the database is not blamed on clients: only room that
- * unread responses hold is.
+ * Creates the memory. A read reserves the most that it can bring before it begins, so that nothing is in memory uncounted: a
+ * plant has at most as many characters as a body has bytes. A wait for room is blamed on clients only where unread responses
+ * hold that room, and else on the database.
  */
 export function createResponseMemory({
   maxResponseMemory: capacity,
@@ -105,8 +104,8 @@ export function createResponseMemory({
     timer = undefined
   }
 
-  function whyNotLonger({ reader, bytes, isFirst, begin }: Waiter): Failure | undefined {
-    if (!reader.isConnected()) return new Failure('badRequest', 'The client has disconnected.')
+  function whyNotLonger({ reader, bytes, isFirst, begin }: Waiter): HttpError | undefined {
+    if (!reader.isConnected()) return new HttpError('badRequest', 'The client has disconnected.')
     const reason = unread.hasRoom(reader.account, bytes) ? 'slow-database' : 'response-memory'
     const timeout = reason === 'slow-database' ? READ_TIMEOUT : UNREAD_TIMEOUT
     return isFirst && performance.now() > begin + timeout ? shed(reason, MESSAGES[reason]) : undefined
@@ -160,12 +159,12 @@ export function createResponseMemory({
   }
 
   return {
-    async room(reader) {
+    async whenFree(reader) {
       const releaseRoom = await reserve(reader, Math.min(EXPECTED_SIZE, capacity / MIN_READS))
       releaseRoom()
     },
 
-    read: (reader, limit, task) =>
+    readFirst: (reader, limit, task) =>
       read(reader, sizeOf(limit === undefined ? MAX_CHARACTERS + piece : maxPageBytes(limit)), true, task),
 
     readNext: (reader, task) => read(reader, sizeOf(piece), false, task),

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { errorMessages } from '@plant-store/contract'
-import { Failure } from '../failure.ts'
+import { HttpError } from '../http-error.ts'
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -16,7 +16,7 @@ export interface Cursors {
   /**
    * Returns the `seq` in a cursor.
    *
-   * @throws Failure `invalidQuery` where it was not created for this account with this secret
+   * @throws HttpError `invalidQuery` where it was not created for this account with this secret
    */
   read(account: string, cursor: string): Promise<number>
 }
@@ -69,6 +69,6 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
   }
 }
 
-function invalid(): Failure {
-  return new Failure('invalidQuery', errorMessages.invalidCursor)
+function invalid(): HttpError {
+  return new HttpError('invalidQuery', errorMessages.invalidCursor)
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { shed } from '../failure.ts'
+import { shed } from '../http-error.ts'
 import { batchCommitted, writesRejected } from '../telemetry/events.ts'
 
 /** How to commit, and how much at a time. */
@@ -26,7 +26,7 @@ export interface GroupCommit<Item, Result> {
   /**
    * Adds an item to the next commit and resolves with its result once it is on disk.
    *
-   * @throws Failure `unavailable` where too many items are waiting
+   * @throws HttpError `unavailable` where too many items are waiting
    */
   add(item: Item): Promise<Result>
   /** Returns how many items are waiting. */

@@ -1,6 +1,6 @@
 import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
 import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
-import { Failure } from '../failure.ts'
+import { HttpError } from '../http-error.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createListCache, type LimitRead, putBack } from './list-cache.ts'
 
@@ -12,21 +12,31 @@ export interface PlantList {
   next: number | undefined
 }
 
+/** The memory that a list is read into. */
+export interface ListMemory {
+  /** Waits until a list that may be cached could be sent. */
+  whenFree(): Promise<void>
+  /** Runs a read of the database with room for what it brings. */
+  read: LimitRead
+}
+
+const UNLIMITED: ListMemory = { whenFree: async () => {}, read: (task) => task() }
+
 /** The plants of all accounts, with their rules. */
 export interface PlantStore {
   /**
    * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
    *
-   * @throws Failure `idTaken` where the account has the id with other content, `unavailable` where too many wait or it is
+   * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where too many wait or it is
    *   deleted again and again
    */
   create(account: string, plant: ValidNewPlant): Promise<Plant>
   /**
    * Lists the plants of an account in order of creation.
    *
-   * @param limitRead runs each read of the database. Default: without limits
+   * @param memory where the list is in memory. Default: without limits
    */
-  list(account: string, range?: ListRange, limitRead?: LimitRead): Promise<PlantList>
+  list(account: string, range?: ListRange, memory?: ListMemory): Promise<PlantList>
   /** Returns how many plants are waiting to be stored. */
   waitingWrites(): number
 }
@@ -53,20 +63,21 @@ export function createPlantStore(plants: Plants): PlantStore {
     async create(account, { id, name, tag }) {
       const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
       if (stored === undefined) {
-        throw new Failure('unavailable', 'The plant was deleted while it was created. Retry the request.', {
+        throw new HttpError('unavailable', 'The plant was deleted while it was created. Retry the request.', {
           headers: { 'Retry-After': '1' },
         })
       }
-      if (!stored) throw new Failure('idTaken', errorMessages.idTaken)
+      if (!stored) throw new HttpError('idTaken', errorMessages.idTaken)
       return tag === undefined ? { name } : { name, tag }
     },
 
-    async list(account, range = {}, limitRead = (read) => read()) {
+    async list(account, range = {}, { whenFree, read } = UNLIMITED) {
       const isWholeList = Object.values(range).every((bound) => bound === undefined)
       if (isWholeList) {
-        return { json: await lists.get(account, limitRead), next: undefined }
+        await whenFree()
+        return { json: await lists.get(account, read), next: undefined }
       }
-      return limitRead(async () => {
+      return read(async () => {
         const { pieces, last, more } = await plants.list(account, range)
         const { value: first = '' } = await pieces.next()
         const json = first.endsWith(']') ? Buffer.from(first) : putBack(first, pieces)

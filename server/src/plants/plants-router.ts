@@ -23,9 +23,13 @@ export function createPlantsRouter({ plants, cursors, responseMemory, publicUrl 
       const { account } = req.identity
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       const reader = { account, isConnected: () => res.socket?.writable === true }
-      await responseMemory.room(reader)
-      const { json, next } = await plants.list(account, { limit, after }, (read) =>
-        responseMemory.read(reader, limit, read),
+      const { json, next } = await plants.list(
+        account,
+        { limit, after },
+        {
+          whenFree: () => responseMemory.whenFree(reader),
+          read: (task) => responseMemory.readFirst(reader, limit, task),
+        },
       )
       if (next !== undefined) {
         const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as z from 'zod'
 import { rejectOthers } from '../../src/http/request/known-paths.ts'
 import { readBody } from '../../src/http/request/read-body.ts'
-import { errorHandler, toValidationFailure } from '../../src/http/response/failures.ts'
+import { errorHandler, toValidationError } from '../../src/http/response/error-responses.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
 import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 
@@ -58,7 +58,7 @@ createExpressEndpoints(grown, router, app, {
     },
   ],
   requestValidationErrorHandler: (error, request) => {
-    throw toValidationFailure(error, request)
+    throw toValidationError(error, request)
   },
 })
 rejectOthers(app, Object.values(grown))

@@ -1,7 +1,7 @@
 /** Several requests on a connection before the first response. */
 import { afterAll, beforeAll, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { MAX_PIPELINED } from '../../src/limits/connections.ts'
+import { MAX_PIPELINED } from '../../src/http/listen/turns.ts'
 import { get, KEEP_ALIVE, NO_TOKEN, post, postHead, request } from '../helpers/wire/requests.ts'
 import { type Expected, responds } from '../helpers/wire/wire.ts'
 

@@ -2,9 +2,9 @@ import type { Response } from 'express'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { Failure } from '../../src/failure.ts'
+import { addressKey } from '../../src/http/request/client-address.ts'
+import { HttpError } from '../../src/http-error.ts'
 import { readSettings } from '../../src/index.ts'
-import { addressKey } from '../../src/limits/client-address.ts'
 import { createRateLimit } from '../../src/limits/rate-limit.ts'
 import { get, NO_TOKEN, post } from '../helpers/wire/requests.ts'
 import { accepts, rejects } from '../helpers/wire/wire.ts'
@@ -85,7 +85,7 @@ test('a flood of addresses is counted in bounded memory, and resets none that ha
   for (let failure = 0; failure < 2; failure++) count('192.0.2.1', response)
   for (let address = 0; address < 500_000; address++) count(`2001:db8:0:${address.toString(16)}::/64`, response)
   expect(memoryInUse() - before).toBeLessThan(20e6)
-  expect(() => count('192.0.2.1', response)).toThrow(Failure)
+  expect(() => count('192.0.2.1', response)).toThrow(HttpError)
   count('192.0.2.2', response)
 })
 

@@ -21,7 +21,7 @@ test('pages that wait for a slow database get their turn, and what does not fit 
   const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
   const database = new EventEmitter().setMaxListeners(50)
   const readPages = (count: number) =>
-    Array.from({ length: count }, () => memory.read(reader, 1_000, () => once(database, 'response')))
+    Array.from({ length: count }, () => memory.readFirst(reader, 1_000, () => once(database, 'response')))
   const pages = readPages(22)
   await pass(11_000)
   database.emit('response')
@@ -30,7 +30,7 @@ test('pages that wait for a slow database get their turn, and what does not fit 
   await Promise.all(pages)
 
   const slow = readPages(11)
-  const rejected = expect(memory.read(reader, 1_000, async () => 'read')).rejects.toThrow('The database is slow')
+  const rejected = expect(memory.readFirst(reader, 1_000, async () => 'read')).rejects.toThrow('The database is slow')
   await pass(12_001)
   await rejected
   database.emit('response')
@@ -42,7 +42,7 @@ test('room that unread responses hold is waited for shortly, and a response that
   const memory = createResponseMemory({ maxResponseMemory: 16 * MEBIBYTE, bodyLimit: MEBIBYTE })
   const release = memory.hold(reader.account, 8 * MEBIBYTE)
   const next = memory.readNext(reader, async () => 'piece')
-  const rejected = expect(memory.read(reader, undefined, async () => 'list')).rejects.toThrow('waiting to be read')
+  const rejected = expect(memory.readFirst(reader, undefined, async () => 'list')).rejects.toThrow('waiting to be read')
   await pass(2_001)
   await rejected
   release()
@@ -53,12 +53,12 @@ test('reads that wait for room continue when another ends, without a timer', asy
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
   let read = 0
-  const pages = Array.from({ length: 64 }, () => memory.read(reader, 1_000, async () => ++read))
+  const pages = Array.from({ length: 64 }, () => memory.readFirst(reader, 1_000, async () => ++read))
   expect(await Promise.all(pages)).toHaveLength(64)
   expect(vi.getTimerCount()).toBe(0)
 
   const release = memory.hold(reader.account, 64 * MEBIBYTE)
-  const page = memory.read(reader, 1_000, async () => 'page')
+  const page = memory.readFirst(reader, 1_000, async () => 'page')
   release()
   expect(await page).toBe('page')
 })
@@ -69,5 +69,5 @@ test.each([
   ['a whole list, what could be cached and a piece', undefined, 6 * MEBIBYTE],
 ])('room is reserved for %s', async (_what, limit, bytes) => {
   const memory = createResponseMemory({ maxResponseMemory: 64 * MEBIBYTE, bodyLimit: MEBIBYTE })
-  expect(await memory.read(reader, limit, async () => memory.used())).toBe(bytes)
+  expect(await memory.readFirst(reader, limit, async () => memory.used())).toBe(bytes)
 })

@@ -164,14 +164,14 @@ async function readPages(server: TestServer, query = '?limit=100'): Promise<numb
 }
 
 /** A failure of storage, its fix, and what /readyz responds until then. */
-interface Failure {
+interface HttpError {
   cause(): unknown
   fix(): unknown
   notReady: RegExp
 }
 
 /** Causes and fixes a failure of a running server, first without writes, then with many. */
-async function survive(file: string, { cause, fix, notReady }: Failure): Promise<void> {
+async function survive(file: string, { cause, fix, notReady }: HttpError): Promise<void> {
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
   const expectReadiness = (text: RegExp) => expect.poll(() => readiness(server), PATIENCE).toMatch(text)
   await expectReadiness(/^200 ready$/)

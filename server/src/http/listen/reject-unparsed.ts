@@ -3,9 +3,9 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Request } from 'express'
-import { Failure } from '../../failure.ts'
+import { HttpError } from '../../http-error.ts'
 import { CLIENT_CLOSED_REQUEST, requestUnparsed } from '../../telemetry/events.ts'
-import { closeLater, replaceStatus } from '../response/failures.ts'
+import { closeLater, replaceStatus } from '../response/error-responses.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from '../response/send-json.ts'
 
 /** Without a listener for `clientError`, Node.js also decides by the response that is being sent. */
@@ -18,8 +18,8 @@ const rejectedSockets = new WeakSet<Duplex>()
 export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET') socket.destroy()
   // A client that ends its side in the middle of a request has usually disconnected.
-  else if (error.code === 'HPE_INVALID_EOF_STATE') reject(socket, toFailure(error.code), CLIENT_CLOSED_REQUEST)
-  else reject(socket, toFailure(error.code))
+  else if (error.code === 'HPE_INVALID_EOF_STATE') reject(socket, toHttpError(error.code), CLIENT_CLOSED_REQUEST)
+  else reject(socket, toHttpError(error.code))
 }
 
 /** Responds to CONNECT, for which Node.js would otherwise just close the connection. */
@@ -30,10 +30,10 @@ export function rejectTunnel(socket: Duplex): void {
     return
   }
   socket.on('error', () => socket.destroy()).resume()
-  reject(socket, new Failure('badRequest', 'CONNECT is not supported: this is not a proxy. Use another method.'))
+  reject(socket, new HttpError('badRequest', 'CONNECT is not supported: this is not a proxy. Use another method.'))
 }
 
-function reject(socket: Duplex, failure: Failure, reportedStatus: number = failure.status): void {
+function reject(socket: Duplex, failure: HttpError, reportedStatus: number = failure.status): void {
   if (rejectedSockets.has(socket)) return
   rejectedSockets.add(socket)
   afterEarlierResponses(socket, () => {
@@ -67,7 +67,7 @@ function afterEarlierResponses(socket: Duplex, proceed: () => void): void {
   else proceed()
 }
 
-function toHttp({ status, body }: Failure, requestId: string): string {
+function toHttp({ status, body }: HttpError, requestId: string): string {
   const text = JSON.stringify(body)
   const head = [
     ['Date', new Date().toUTCString()],
@@ -81,8 +81,8 @@ function toHttp({ status, body }: Failure, requestId: string): string {
   return `${lines.join('\r\n')}\r\n\r\n${text}`
 }
 
-function toFailure(code: string | undefined): Failure {
-  if (code === 'HPE_HEADER_OVERFLOW') return new Failure('headersTooLarge')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Failure('requestTimeout')
-  return new Failure('badRequest', 'The request is not well-formed HTTP/1.1.')
+function toHttpError(code: string | undefined): HttpError {
+  if (code === 'HPE_HEADER_OVERFLOW') return new HttpError('headersTooLarge')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new HttpError('requestTimeout')
+  return new HttpError('badRequest', 'The request is not well-formed HTTP/1.1.')
 }

@@ -1,7 +1,7 @@
 import { contract } from '@plant-store/contract'
 import cors from 'cors'
 import type { Express, Request, RequestHandler, Response } from 'express'
-import { Failure } from '../../failure.ts'
+import { HttpError } from '../../http-error.ts'
 
 interface Route {
   method: string
@@ -24,14 +24,14 @@ export function rejectOthers(app: Express, routes: readonly Route[]): void {
     const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
     app.all(path, ({ method }: Request, response: Response) => {
       if (method !== 'OPTIONS') {
-        throw new Failure('methodNotAllowed', `Method not allowed. Use ${allow}.`, { headers: { Allow: allow } })
+        throw new HttpError('methodNotAllowed', `Method not allowed. Use ${allow}.`, { headers: { Allow: allow } })
       }
       response.set('Allow', allow).status(204).end()
     })
   }
   // `OPTIONS *` is about the server as a whole (RFC 9110 section 9.3.7).
   app.use(({ method, url }: Request, response: Response) => {
-    if (method !== 'OPTIONS' || url !== '*') throw new Failure('notFound')
+    if (method !== 'OPTIONS' || url !== '*') throw new HttpError('notFound')
     response.status(204).end()
   })
 }

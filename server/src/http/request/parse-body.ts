@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Failure } from '../../failure.ts'
+import { HttpError } from '../../http-error.ts'
 import { createJsonReader, JsonSyntaxError } from './lossless-json.ts'
 
 const BYTE_ORDER_MARK = 0xfeff
@@ -76,7 +76,7 @@ function createTurns(): (body: Waiting) => void {
 /**
  * Parses a short body immediately.
  *
- * @throws Failure `malformedJson`
+ * @throws HttpError `malformedJson`
  */
 export function parseBody(bytes: Buffer): unknown {
   try {
@@ -87,17 +87,17 @@ export function parseBody(bytes: Buffer): unknown {
 }
 
 function decode(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw new Failure('malformedJson', 'The body is not valid UTF-8.')
+  if (!isUtf8(bytes)) throw new HttpError('malformedJson', 'The body is not valid UTF-8.')
   const text = bytes.toString('utf8')
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
 }
 
 function explain(error: unknown): unknown {
   if (!(error instanceof JsonSyntaxError)) return error
-  return new Failure('malformedJson', `The body is not valid JSON: ${error.message}.`)
+  return new HttpError('malformedJson', `The body is not valid JSON: ${error.message}.`)
 }
 
 /** A client that disconnects is not a fault of the server. */
-export function disconnected(): Failure {
-  return new Failure('badRequest', 'The connection closed before the response.')
+export function disconnected(): HttpError {
+  return new HttpError('badRequest', 'The connection closed before the response.')
 }

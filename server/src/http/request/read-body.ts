@@ -3,7 +3,7 @@ import { type contract, errorMessages } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Request } from 'express'
-import { Failure, shed } from '../../failure.ts'
+import { HttpError, shed } from '../../http-error.ts'
 import type { FairShare } from '../../limits/fair-share.ts'
 import { createBodyParser, disconnected, parseBody } from './parse-body.ts'
 
@@ -51,13 +51,13 @@ export function readBody(
 
 function checkMediaType({ headers }: IncomingMessage): void {
   if (!JSON_MEDIA_TYPE.test(headers['content-type'] ?? '')) {
-    throw new Failure('unsupportedMediaType', 'Content-Type: must be application/json, in UTF-8', {
+    throw new HttpError('unsupportedMediaType', 'Content-Type: must be application/json, in UTF-8', {
       headers: { Accept: 'application/json' },
     })
   }
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new Failure('unsupportedMediaType', 'Content-Encoding: the body must be sent uncompressed', {
+    throw new HttpError('unsupportedMediaType', 'Content-Encoding: the body must be sent uncompressed', {
       headers: { 'Accept-Encoding': 'identity' },
     })
   }
@@ -141,8 +141,8 @@ function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): 
 }
 
 /** The rest of the body is not read. */
-function tooLarge(limit: number): Failure {
-  return new Failure('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(limit)), {
+function tooLarge(limit: number): HttpError {
+  return new HttpError('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(limit)), {
     headers: { Connection: 'close' },
   })
 }

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
-import { Failure } from '../../failure.ts'
+import { HttpError } from '../../http-error.ts'
 import { requestBegan, requestEnded } from '../../telemetry/events.ts'
-import { finalStatus, sendFailure } from '../response/failures.ts'
+import { finalStatus, sendError } from '../response/error-responses.ts'
 
 declare global {
   namespace Express {
@@ -74,12 +74,12 @@ function rejectMalformed({ headers, rawHeaders, httpVersion, httpVersionMajor }:
   if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
     throw malformed('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
   }
-  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new Failure('expectationFailed')
+  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new HttpError('expectationFailed')
 }
 
 /** The end of a malformed request is uncertain, so nothing after it is read. */
-function malformed(reason: ErrorName, message?: string): Failure {
-  return new Failure(reason, message, { headers: { Connection: 'close' } })
+function malformed(reason: ErrorName, message?: string): HttpError {
+  return new HttpError(reason, message, { headers: { Connection: 'close' } })
 }
 
 function isAuthority(text: string): boolean {
@@ -91,7 +91,7 @@ function isAuthority(text: string): boolean {
 export function rejectTarget(request: Request, response: Response): void {
   identifyRequest(request, response)
   const message = 'The request target is invalid. Use a path, or an http or https URL without a user name.'
-  sendFailure(response, malformed('badRequest', message))
+  sendError(response, malformed('badRequest', message))
 }
 
 /** Whether a target is a path, or an absolute URL, whose host counts instead of the header's (RFC 9112 section 3.2.2). */

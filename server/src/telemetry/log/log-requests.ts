@@ -1,7 +1,7 @@
 /** What the log says about requests: a line for each, what was rejected, and who fails to authenticate. */
 import type { Request } from 'express'
 import type { Logger } from 'pino'
-import { clientAddress } from '../../limits/client-address.ts'
+import { clientAddress } from '../../http/request/client-address.ts'
 import * as events from '../events.ts'
 import { auditLogger } from './logger.ts'
 

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { getHeapStatistics } from 'node:v8'
 import type { DatabaseState } from '@plant-store/prisma'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Dependencies } from '../../dependencies.ts'
 import { readVersion } from '../../installation.ts'
-import type { Service } from '../../service.ts'
 import type { Settings } from '../../settings/settings.ts'
 
 /** What the metrics read. */
 export interface MetricSources {
-  service: Service
+  dependencies: Dependencies
   settings: Settings
   isReady(): Promise<boolean>
   openConnections(): number
@@ -24,8 +24,8 @@ const TIMEOUT = 3_000
 const POOL = { db_client_connection_pool_name: 'plant-store' }
 
 /** Adds what is read at each scrape. What cannot be read, or not in time, is left out of it: a scrape never fails. */
-export function addGauges(registry: Registry, { service, settings, ...sources }: MetricSources): void {
-  const { database, loadShedding, bodyMemory, responseMemory, plants } = service
+export function addGauges(registry: Registry, { dependencies, settings, ...sources }: MetricSources): void {
+  const { database, loadShedding, bodyMemory, responseMemory, plants } = dependencies
   const { engine, connections: pool } = database
   const registers = [registry]
 

@@ -25,7 +25,7 @@ const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method 
  * can see. No label has a value that a client chooses.
  */
 export function createMetrics(sources: MetricSources): Metrics {
-  const { service, settings } = sources
+  const { dependencies, settings } = sources
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -72,7 +72,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     events.subscribe(events.batchCommitted, (size) => batches.observe(size)),
     events.subscribe(events.busyRetried, () => retries.inc()),
     events.subscribe(events.writesRejected, ({ count, error }) =>
-      notWritten(service.database.failure(error)?.fault ?? INTERNAL, count),
+      notWritten(dependencies.database.failure(error)?.fault ?? INTERNAL, count),
     ),
   ]
   addGauges(registry, sources)

@@ -5,7 +5,7 @@ import type { RequestValidationError } from '@ts-rest/express'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import type * as z from 'zod'
-import { Failure } from '../../failure.ts'
+import { HttpError } from '../../http-error.ts'
 import { CLIENT_CLOSED_REQUEST } from '../../telemetry/events.ts'
 import { sendJson } from './send-json.ts'
 
@@ -24,11 +24,11 @@ const LINGERING = 1_000
 /** The status of what was sent instead of a response. */
 const replaced = new WeakMap<ServerResponse, number>()
 
-/** Responds to every failure with an `Error` body. What is not a {@link Failure} is a fault of the server: 500, logged. */
+/** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
   let silentUntil = 0
 
-  function log(failure: Failure, requestId: string): void {
+  function log(failure: HttpError, requestId: string): void {
     const level = levelOf(failure)
     // While the database is unavailable, every request would be a line, also those of strangers.
     if (level === 'warn') {
@@ -40,44 +40,44 @@ export function errorHandler(logger: Logger, databaseFailure: Database['failure'
 
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
-    const failure = asFailure(error, databaseFailure)
+    const failure = toHttpError(error, databaseFailure)
     if (failure.status >= 500) log(failure, request.requestId)
     if (response.headersSent) {
       response.destroy(failure)
       return
     }
-    sendFailure(response, failure)
+    sendError(response, failure)
   }
 }
 
-function levelOf({ reason, cause }: Failure): 'error' | 'warn' | 'debug' {
+function levelOf({ reason, cause }: HttpError): 'error' | 'warn' | 'debug' {
   if (reason !== 'unavailable') return 'error'
   // Shed requests are counted instead of logged one by one.
   return cause === undefined ? 'debug' : 'warn'
 }
 
-function asFailure(error: unknown, databaseFailure: Database['failure']): Failure {
-  if (error instanceof Failure) return error
+function toHttpError(error: unknown, databaseFailure: Database['failure']): HttpError {
+  if (error instanceof HttpError) return error
   // Express cannot decode a path parameter such as `%zz`.
-  if (error instanceof URIError && 'status' in error) return new Failure('notFound')
+  if (error instanceof URIError && 'status' in error) return new HttpError('notFound')
   const temporary = databaseFailure(error)
-  if (!temporary) return new Failure('internal', undefined, { cause: error })
+  if (!temporary) return new HttpError('internal', undefined, { cause: error })
   const headers = { 'Retry-After': String(temporary.retryAfter) }
-  return new Failure('unavailable', temporary.message, { headers, cause: error })
+  return new HttpError('unavailable', temporary.message, { headers, cause: error })
 }
 
 /** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
-export function toValidationFailure(
+export function toValidationError(
   error: RequestValidationError,
   { tsRestRoute: route }: { tsRestRoute: object },
-): Failure {
+): HttpError {
   const { pathParams, headers, query, body } = error
   const schema = 'body' in route ? (route.body as z.core.$ZodType) : undefined
-  if (pathParams) return new Failure('notFound', describeIssues(pathParams, 'The path'))
-  if (headers) return new Failure('badRequest', describeIssues(headers, 'The headers'))
-  if (query) return new Failure('invalidQuery', describeIssues(query, 'The query'))
-  if (body) return new Failure('invalidBody', describeIssues(body, 'The body', schema))
-  return new Failure('badRequest')
+  if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
+  if (headers) return new HttpError('badRequest', describeIssues(headers, 'The headers'))
+  if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query'))
+  if (body) return new HttpError('invalidBody', describeIssues(body, 'The body', schema))
+  return new HttpError('badRequest')
 }
 
 function describeIssues({ issues }: ValidationError, whole: string, schema?: z.core.$ZodType): string {
@@ -128,7 +128,7 @@ function mayBeNull(schema: z.core.$ZodType | undefined, path: readonly PropertyK
 }
 
 /** Responds with an `Error` body, also before Express has seen the request. */
-export function sendFailure(response: ServerResponse, failure: Failure): void {
+export function sendError(response: ServerResponse, failure: HttpError): void {
   for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
   const { req: request } = response
   if (!endsSoon(request)) response.setHeader('Connection', 'close')
@@ -179,6 +179,6 @@ export function finalStatus(response: ServerResponse): number {
   if (response.writableFinished) return response.statusCode
   const { errored } = response
   // The client has seen a status of success, and then that the connection broke.
-  if (errored) return errored instanceof Failure ? errored.status : 500
+  if (errored) return errored instanceof HttpError ? errored.status : 500
   return replaced.get(response) ?? CLIENT_CLOSED_REQUEST
 }

@@ -2,11 +2,11 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
+import { type Dependencies, openDependencies } from './dependencies.ts'
 import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
+import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
-import { limitConnections } from './limits/connections.ts'
-import { openService, type Service } from './service.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
 import type { InheritedSockets } from './systemd/inherited-sockets.ts'
 import type { Metrics } from './telemetry/metrics/metrics.ts'
@@ -52,12 +52,12 @@ export async function startServer(
   const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
   let notReady: string | undefined = 'The server is starting.'
   let admin: AdminServer | undefined
-  let service: Service | undefined
+  let dependencies: Dependencies | undefined
   let http: HttpServer | undefined
   let metrics: Metrics | undefined
 
   async function whyNotReady(): Promise<string | undefined> {
-    return notReady ?? (await service?.database.whyUnavailable())
+    return notReady ?? (await dependencies?.database.whyUnavailable())
   }
 
   async function close(): Promise<void> {
@@ -74,7 +74,7 @@ export async function startServer(
     if (http) await stop(http.server, timeout)
     // The requests that it has aborted end after it.
     while (http && http.openConnections() > 0) await nextTurn()
-    await service?.database.close()
+    await dependencies?.database.close()
     metrics?.close()
     await admin?.close()
   }
@@ -92,21 +92,21 @@ export async function startServer(
     await migrate(databaseUrl, { logger, migrationsFolder, signal }, migrating)
     // Loaded while the database opens, for which a process is started.
     const loadingApp = import('./app.ts')
-    service = await openService(settings, logger, signal)
+    dependencies = await openDependencies(settings, logger, signal)
     const { createApp } = await loadingApp
-    const poolSize = service.database.connections?.().max ?? 0
+    const poolSize = dependencies.database.connections?.().max ?? 0
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, poolSize, logger) }
-    http = createHttpServer(createApp(service, settings, logger), limited, service.loadShedding.release)
+    http = createHttpServer(createApp(dependencies, settings, logger), limited, dependencies.loadShedding.release)
     if (admin) {
       // Loaded only if a port shows them.
       const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
-      metrics = createMetrics({ service, settings: limited, isReady, openConnections: http.openConnections })
+      metrics = createMetrics({ dependencies, settings: limited, isReady, openConnections: http.openConnections })
     }
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
     notReady = undefined
-    return { url, adminUrl: admin?.url, tokens: service.tokens, isEmpty: service.database.isEmpty, close }
+    return { url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty: dependencies.database.isEmpty, close }
   } catch (error) {
     await closeAll(0)
     throw error

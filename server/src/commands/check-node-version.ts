@@ -1,7 +1,7 @@
 /** Ends the process where Node.js is too old, with the versions that are needed: without this, SQLite crashes it. */
 import { readFileSync } from 'node:fs'
 
-const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const { engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const { node: range } = engines as { node: string }
 const { node: version } = process.versions
 

@@ -2,7 +2,7 @@ import { type ErrorBody, type ErrorName, errorCatalogue, statusOf } from '@plant
 import { type Rejection, requestRejected } from './telemetry/events.ts'
 
 /** What a failure has besides its reason and message. */
-export interface FailureOptions {
+export interface HttpErrorOptions {
   /** Headers of the response, such as `Allow` or `Retry-After`. */
   headers?: Record<string, string>
   /** The underlying error, which is logged and never sent. */
@@ -10,8 +10,8 @@ export interface FailureOptions {
 }
 
 /** A failure that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
-export class Failure extends Error {
-  override readonly name = 'Failure'
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
   readonly reason: ErrorName
   readonly headers: Record<string, string>
 
@@ -22,7 +22,7 @@ export class Failure extends Error {
   constructor(
     reason: ErrorName,
     message: string = errorCatalogue[reason].reason,
-    { headers = {}, cause }: FailureOptions = {},
+    { headers = {}, cause }: HttpErrorOptions = {},
   ) {
     super(message, { cause })
     this.reason = reason
@@ -43,7 +43,7 @@ export class Failure extends Error {
  *
  * @param headers besides `Retry-After`, which is one second by default
  */
-export function shed(reason: Rejection, message: string, headers: Record<string, string> = {}): Failure {
+export function shed(reason: Rejection, message: string, headers: Record<string, string> = {}): HttpError {
   requestRejected.publish(reason)
-  return new Failure('unavailable', message, { headers: { 'Retry-After': '1', ...headers } })
+  return new HttpError('unavailable', message, { headers: { 'Retry-After': '1', ...headers } })
 }

@@ -12,7 +12,7 @@ import type { Settings } from './settings/settings.ts'
 import { busyRetried } from './telemetry/events.ts'
 
 /** What the app and the metrics work with. */
-export interface Service {
+export interface Dependencies {
   database: Database
   tokens: TokenStore
   findToken: FindToken
@@ -34,11 +34,11 @@ const DATABASE_STATE_TTL = 1_000
  *
  * @throws DatabaseError if the database cannot be used; the reason of the signal
  */
-export async function openService(
+export async function openDependencies(
   settings: Settings,
   logger: Logger,
   signal: AbortSignal | undefined,
-): Promise<Service> {
+): Promise<Dependencies> {
   const verify = await loadVerifier(settings, logger)
   const opened = await openDatabase(settings.databaseUrl, {
     signal,

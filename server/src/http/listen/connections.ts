@@ -1,0 +1,111 @@
+import type { Socket } from 'node:net'
+import type { Logger } from 'pino'
+import { createFairShare } from '../../limits/fair-share.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { requestRejected } from '../../telemetry/events.ts'
+import { addressKey } from '../request/client-address.ts'
+
+/** The open connections of clients. */
+export interface Connections {
+  /** Adds a connection, or closes it if its address has its share of them. */
+  add(socket: Socket): void
+  /** Notes that the response to another request of a connection begins. */
+  beginResponse(socket: Socket): void
+  /** How many are open. */
+  count(): number
+}
+
+/** How often unread responses are checked, in milliseconds. */
+const INTERVAL = 500
+const MEBIBYTE = 2 ** 20
+/** How many files and sockets are kept for the private port, the database, a restart of its process, and the log. */
+const RESERVED = 128
+/** A limit that is lowered to less than this part of it is logged. */
+const NOTABLE = 0.95
+
+/**
+ * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
+ * every new connection would be reset, those of probes too, and the database could not be opened again.
+ *
+ * @param poolSize how many connections to the database may be open
+ */
+export function limitConnections(maxConnections: number, poolSize: number, logger: Logger): number {
+  // Otherwise a report looks up the names of addresses.
+  Object.assign(process.report, { excludeNetwork: true })
+  // Node.js has raised it to the hard limit. Windows has none.
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
+  const nofile = Number(userLimits?.open_files.soft)
+  const left = Math.floor(Math.max(nofile / 2, nofile - RESERVED - poolSize))
+  if (!(left < maxConnections)) return maxConnections
+  // A few less are not worth a line at every startup.
+  if (left < NOTABLE * maxConnections) {
+    const advice = 'Raise it (LimitNOFILE of systemd, ulimits of Docker, ulimit -n), or lower MAX_CONNECTIONS'
+    const change = `MAX_CONNECTIONS is lowered from ${maxConnections} to ${left}`
+    logger.warn(`${change}, since the limit of open files (nofile) is ${nofile}. ${advice}.`)
+  }
+  return left
+}
+
+/** What is known of an open connection. */
+interface Connection {
+  /** How many bytes it had sent before its response. */
+  begin: number
+  /** How long data has been waiting for the client, in milliseconds. */
+  stalled: number
+}
+
+/**
+ * Limits the connections of clients: one address cannot take all of them, and a client that reads too slowly is
+ * disconnected. Each response may wait for its client for `stallTimeout`, and as long again per MiB. The timeout of a socket
+ * restarts with every byte, so that a client could keep a response for hours by reading a few bytes now and then, and fires
+ * while a client waits for the server. Here only the time counts in which data waits for the client.
+ */
+export function createConnections({
+  maxConnections,
+  stallTimeout,
+}: Pick<Settings, 'maxConnections' | 'stallTimeout'>): Connections {
+  const share = createFairShare(maxConnections)
+  const open = new Map<Socket, Connection>()
+  let timer: NodeJS.Timeout | undefined
+
+  function closeStalled(): void {
+    for (const [socket, connection] of open) {
+      if (socket.writableLength === 0) continue
+      connection.stalled += INTERVAL
+      const size = socket.bytesWritten - connection.begin
+      if (connection.stalled > stallTimeout * (1 + size / MEBIBYTE)) socket.destroy()
+    }
+  }
+
+  function remove(socket: Socket, address: string): void {
+    share.release(address, 1)
+    open.delete(socket)
+    if (open.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    add(socket) {
+      const address = addressKey(socket.remoteAddress)
+      if (!share.hasRoom(address, 1)) {
+        requestRejected.publish('connections')
+        socket.destroy()
+        return
+      }
+      share.take(address, 1)
+      open.set(socket, { begin: 0, stalled: 0 })
+      timer ??= setInterval(closeStalled, INTERVAL).unref()
+      socket.once('close', () => remove(socket, address))
+    },
+
+    beginResponse(socket) {
+      const connection = open.get(socket)
+      if (!connection) return
+      connection.begin = socket.bytesWritten
+      connection.stalled = 0
+    },
+
+    count: share.used,
+  }
+}
