@@ -1,12 +1,4 @@
-import {
-  AbortError,
-  type FailedCall,
-  PlantStoreError,
-  type ResponseHead,
-  TimeoutError,
-  TokenError,
-  UsageError,
-} from './errors.ts'
+import { type FailedCall, PlantStoreError, type ResponseHead, TimeoutError, TokenError, UsageError } from './errors.ts'
 import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, observe } from './hooks.ts'
@@ -15,6 +7,7 @@ import { reasonOf, redactToken, retryDelay, toFetchError } from './retry.ts'
 import { type Route, readData, readHead } from './wire/read.ts'
 import { defaultHeaders, readHeaders, withoutNull, writePath } from './wire/request.ts'
 import { reject } from './wire/write.ts'
+import { within } from './within.ts'
 
 /** A call of an operation, ready to send. */
 export interface Call {
@@ -68,7 +61,8 @@ export interface CallResponse {
 }
 
 /**
- * Sends a call, with retries.
+ * Sends a call, with retries. Attempts follow one another, so what one of them leaves behind is for the next: the token, and
+ * whether the service has rejected one. An attempt is: get the token, run the hooks, send, and read the response.
  *
  * @throws PlantStoreError of any kind
  */
@@ -76,18 +70,14 @@ export async function sendCall({ operation, route, url, body, headers, settings 
   const { timeout, token: source, signal: signals } = settings
   const hooks = settings.hooks.concat(settings.log)
   const { fetch = globalThis.fetch ?? reject('fetch', 'is missing; set it') } = settings
-  // It counts the requests that were sent: an attempt without a token, or with a hook that failed, sends none.
+  // An attempt without a token, or with a hook that failed, sends nothing and is not counted.
   const call = { method: route.method, url, attempts: 0 }
-  // Undefined until an attempt gets the token. With the token `false`, it is the header of the app.
+  // The header with the token, once an attempt has got one; the app's own header with the token `false`.
   let { authorization, ...otherHeaders } = headers
-  // What the last request was sent with: a hook may have set it.
+  // The header of the last request, which a hook may have set.
   let sent = authorization
-  // The service responded 401 to an earlier token, which does not use up a retry.
+  // Whether the service has responded 401 to a token. The attempt with the next token is no retry.
   let rejected = false
-  const redact = (text: string): string => redactToken(text, sent)
-  const notify = (run: (hook: Hooks) => unknown): void => {
-    for (const hook of hooks) observe(() => run(hook))
-  }
   for (let number = 1; ; number++) {
     const attempt = { operation, method: route.method, url, number, headers: { ...otherHeaders } }
     try {
@@ -113,106 +103,54 @@ export async function sendCall({ operation, route, url, body, headers, settings 
   /** Sends one request and reads the response, within the timeout. */
   async function send(attempt: Attempt): Promise<CallResponse> {
     const start = performance.now()
-    const received = await within(timeout, signals, call, exchange)
+    const received = await within(timeout, signals, call, (signal) => exchange(attempt, signal))
     if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call)
     const [head, text] = received
     const duration = performance.now() - start
     notify((hook) => hook.response?.(attempt, { ...head, duration }))
     return { head, call, redact, data: readData(route, text, head, call, redact) }
+  }
 
-    async function exchange(signal: Signal): Promise<[ResponseHead, text: string]> {
-      if (source !== false && !authorization) {
-        const isFunction = typeof source === 'function'
-        const token = isFunction ? await callback('token', () => source({ rejected })) : source
-        authorization = `Bearer ${checkToken(token, isFunction)}`
-      }
-      for (const hook of hooks) await callback('hooks.request', () => hook.request?.(attempt))
-      const { authorization: added, ...rest } = hooks.length
-        ? withoutNull(readHeaders(attempt.headers))
-        : attempt.headers
-      if (added && authorization) reject('token', 'must be false if headers have Authorization')
-      sent = authorization ?? added
-      call.attempts++
-      const response = await fetch(url, {
-        method: route.method,
-        headers: sent ? { ...rest, authorization: sent } : rest,
-        body,
-        // Following a redirect would pass on the token, and turn a POST into a GET.
-        redirect: 'manual',
-        signal,
-      } as object as FetchInit)
-      return [readHead(response.status, response.headers, redact), await response.text()]
+  async function exchange(attempt: Attempt, signal: Signal): Promise<[ResponseHead, text: string]> {
+    if (source !== false && !authorization) {
+      const isFunction = typeof source === 'function'
+      const token = isFunction ? await callback('token', signal, () => source({ rejected })) : source
+      authorization = `Bearer ${checkToken(token, isFunction)}`
+    }
+    for (const hook of hooks) await callback('hooks.request', signal, () => hook.request?.(attempt))
+    const { authorization: added, ...rest } = hooks.length ? withoutNull(readHeaders(attempt.headers)) : attempt.headers
+    if (added && authorization) reject('token', 'must be false if headers have Authorization')
+    sent = authorization ?? added
+    call.attempts++
+    const response = await fetch(url, {
+      method: route.method,
+      headers: sent ? { ...rest, authorization: sent } : rest,
+      body,
+      // Following a redirect would pass on the token, and turn a POST into a GET.
+      redirect: 'manual',
+      signal,
+    } as object as FetchInit)
+    return [readHead(response.status, response.headers, redact), await response.text()]
+  }
 
-      /** Runs a callback of the app, so that its error is not taken for a network error. */
-      async function callback<T>(name: string, run: () => T | Promise<T>): Promise<T> {
-        try {
-          const result = await run()
-          // A later attempt may be in flight by now. Nothing reads this error.
-          signal.throwIfAborted()
-          return result
-        } catch (cause) {
-          const reason = `${name}: the function failed${redact(reasonOf(cause))}`
-          throw new (name === 'token' ? TokenError : UsageError)(reason, call, { cause })
-        }
-      }
+  /** Runs a callback of the app, so that its error is not taken for a network error. */
+  async function callback<T>(name: string, signal: Signal, run: () => T | Promise<T>): Promise<T> {
+    try {
+      const result = await run()
+      // A later attempt may be in flight by now. Nothing reads this error.
+      signal.throwIfAborted()
+      return result
+    } catch (cause) {
+      const reason = `${name}: the function failed${redact(reasonOf(cause))}`
+      throw new (name === 'token' ? TokenError : UsageError)(reason, call, { cause })
     }
   }
-}
 
-/**
- * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined when the time is up first.
- *
- * @param time in milliseconds; `Infinity` for no limit
- * @param call the call that an `AbortError` belongs to
- * @throws AbortError when one of the signals is aborted
- */
-function within<T>(
-  time: number,
-  signals: readonly Signal[],
-  call: FailedCall,
-  work?: (signal: Signal) => Promise<T>,
-): Promise<T | undefined> {
-  const controller = new AbortController()
-  const cleanUp: (() => void)[] = []
-  return new Promise<T | undefined>((resolve, rejectWith) => {
-    // Settles first: the work fails with an error of its own when it is aborted.
-    const end = (error?: AbortError): void => {
-      if (error) rejectWith(error)
-      else resolve(undefined)
-      controller.abort()
-    }
-    // The longest delay of a timer is 24 days. A longer time sets no limit.
-    if (time < 2 ** 31) {
-      const timer = setTimeout(end, time)
-      cleanUp.push(() => clearTimeout(timer))
-    }
-    for (const signal of signals) {
-      const abort = (): void =>
-        end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: signal.reason }))
-      if (signal.aborted) abort()
-      else cleanUp.push(onAbort(signal, abort))
-    }
-    if (!controller.signal.aborted) work?.(controller.signal).then(resolve, rejectWith)
-  }).finally(() => {
-    for (const run of cleanUp) run()
-  })
-}
+  function redact(text: string): string {
+    return redactToken(text, sent)
+  }
 
-/** The functions that wait for a signal. All calls share one listener, because Node.js warns of more than ten. */
-const waiting = new WeakMap<object, Set<() => void>>()
-
-function runWaiting(event?: { readonly target: object | null }): void {
-  for (const callback of waiting.get(event?.target as object) ?? []) callback()
-}
-
-/** Calls a function when a signal is aborted. Returns a function that must be called when the work is done. */
-function onAbort(signal: Signal, callback: () => void): () => void {
-  const callbacks = waiting.get(signal) ?? new Set()
-  waiting.set(signal, callbacks.add(callback))
-  // Adding the same listener again has no effect.
-  signal.addEventListener('abort', runWaiting)
-  return () => {
-    callbacks.delete(callback)
-    if (callbacks.size === 0) signal.removeEventListener('abort', runWaiting)
+  function notify(run: (hook: Hooks) => unknown): void {
+    for (const hook of hooks) observe(() => run(hook))
   }
 }
