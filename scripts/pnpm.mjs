@@ -2,7 +2,7 @@
 import { pathToFileURL } from 'node:url'
 import { installLocked, root } from './run.mjs'
 
-// Its entry for Corepack, which needs no install script. It runs the binary of the lockfile; on a system that the lockfile
-// has none for, it downloads that of its own version, and checks the signature of npm.
+// pnpm's entry for Corepack needs no install script. It runs the binary of the lockfile; on a system without one there, it
+// downloads the binary of its own version and checks npm's signature.
 const folder = installLocked(`${root}scripts/pnpm`, `${root}node_modules/.cache/pnpm`)
 await import(pathToFileURL(`${folder}/node_modules/pnpm/bin/pnpm.mjs`).href)

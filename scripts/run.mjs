@@ -36,7 +36,7 @@ export function installLocked(source, folder, reject = fail) {
   mkdirSync(draft, { recursive: true })
   process.once('exit', () => rmSync(draft, { recursive: true, force: true }))
   for (const name of ['package.json', 'package-lock.json']) copyFileSync(`${source}/${name}`, `${draft}/${name}`)
-  // It may name a registry of your own.
+  // The file .npmrc may name a registry of your own.
   if (existsSync(`${root}.npmrc`)) copyFileSync(`${root}.npmrc`, `${draft}/.npmrc`)
   const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const { status, error, stdout, stderr } = start('npm', ['ci', ...options], 'pipe', draft)

@@ -127,7 +127,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, name: strin
   token: (token: unknown) => (token === false || typeof token === 'function' ? token : checkToken(token)),
   timeout: must('a positive number', (time: unknown) => typeof time === 'number' && time > 0),
   retries: must('a non-negative integer', (count: number) => Number.isInteger(count) && count >= 0),
-  // Of another realm or a polyfill, a signal has another class.
+  // The signal of another realm, or of a polyfill, is an instance of another class.
   signal: (signal: Signal, signals: Signal[]) =>
     signal?.aborted === undefined ? reject('signal', 'must be an AbortSignal') : signals.concat(signal),
   headers: (headers: unknown, others: HeaderFields) => ({ ...others, ...readHeaders(headers) }),

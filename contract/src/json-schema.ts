@@ -41,7 +41,7 @@ export interface Place {
   readonly components: Components
   /** The schemas around it. */
   readonly outer?: readonly z.core.$ZodType[]
-  /** It may be a list, because `z.preprocess()` makes one of a single item. */
+  /** Whether a list is accepted, because `z.preprocess()` makes one of a single item. */
   readonly isList?: boolean
 }
 

@@ -328,7 +328,7 @@ function describeResponse(status: number, body: unknown, paged: boolean, place: 
   if (status >= 400 && body !== ErrorSchema) {
     reject(place, 'an error must have the body ErrorSchema; add what the client needs to its message and code')
   }
-  // They never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
+  // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
   if ([204, 205].includes(status) && body !== ContractNoBody) reject(place, 'has no body; use c.noBody()')
   return {
     description: descriptions.join('\n\n') || (status < 400 ? 'Success.' : 'Error.'),

@@ -4,7 +4,7 @@ const NOT_INT64 = `must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 
 
 /**
  * Parses a 64-bit signed integer, exact over the whole range, from a safe integer `number` or a `bigint` to a `bigint`.
- * It never coerces: `"1"`, `true` and `[5]` are invalid.
+ * Nothing is coerced: `"1"`, `true` and `[5]` are invalid.
  */
 export const Int64Schema = z
   .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })

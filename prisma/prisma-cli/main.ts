@@ -88,8 +88,7 @@ async function runMethod(
   { method, params }: Request,
 ): Promise<unknown> {
   if (method === 'reset') return database.reset()
-  // These two need the result of the migrations but open no shadow database for it. Diagnosing does, and the engine
-  // caches the result.
+  // These methods need the result of the migrations, for which only a diagnosis opens a shadow database. The engine caches it.
   if (method === 'evaluateDataLoss' || method === 'createMigration')
     await engine.devDiagnostic(params as DevDiagnosticInput)
   const operation: unknown = Reflect.get(engine, method === 'getDatabaseVersion' ? 'version' : method)

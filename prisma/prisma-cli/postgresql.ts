@@ -65,7 +65,7 @@ const DROP_STATEMENTS = `
 export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
   const wanted = readServerAddress(url)
   if (wanted.pgbouncer) {
-    // It would leave the engine's locks to others that use the same session.
+    // A pooler would leave the engine's locks to others that use the same session.
     throw prismaError('P1011', 'This command cannot go through a pooler: name PostgreSQL itself in DATABASE_URL')
   }
   const address = method === 'diff' ? await findAny(wanted) : wanted
@@ -154,7 +154,7 @@ const NOT_ALLOWED = '42501'
  * @param schema the one in which this user creates tables
  */
 async function createShadowDatabase(address: ServerAddress, schema = 'public'): Promise<SqlDriverAdapter> {
-  // As Prisma's own engine names it.
+  // The name that Prisma's own engine would choose.
   const name = `prisma_migrate_shadow_db_${randomUUID()}`
   try {
     await execute(address, `CREATE DATABASE "${name}" TEMPLATE template0 ENCODING 'UTF8'`)

@@ -52,7 +52,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
         countRequest?.(request.identity.tokenId, response)
         await read(request, response)
         next()
-        // It has been validated: what the schema ignores need not stay in memory until the response.
+        // The validated body is the handler's: fields that the schema ignores need not stay in memory until the response.
         request.body = undefined as never
       },
     ],

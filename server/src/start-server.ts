@@ -84,7 +84,7 @@ export async function startServer(
       const port = { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin }
       admin = await startAdminServer({ whyNotReady, metrics: () => metrics }, port)
     }
-    // A startup that would fail because of the port, also if it is the private one, then changes nothing on disk.
+    // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
     const migrating = () => {
       notReady = 'The server is migrating the database.'

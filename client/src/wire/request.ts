@@ -56,7 +56,7 @@ export function readHeaders(headers: unknown): HeaderFields {
     if (value === undefined) continue
     if (value !== null && typeof value !== 'string') reject(`headers.${name}`, 'must be a string')
     try {
-      // It rejects what is not a pair, too.
+      // `new Headers` also rejects what is not a pair.
       for (const [key, text] of new Headers([value === null ? [name, ''] : pair] as [string, string][])) {
         // A name that is repeated is a list.
         fields[key] = value && fields[key] ? `${fields[key]}, ${text}` : value && text

@@ -189,7 +189,7 @@ export const union =
         return write(value, field)
       } catch (error) {
         const { message } = error as Error
-        // It is the alternative of this type, in which something else is wrong.
+        // The value has the type of this alternative, in which something else is wrong.
         if (!message.startsWith(start)) throw error
         types.add(message.slice(start.length))
       }

@@ -32,7 +32,7 @@ export async function openCopyConnection(url: string, role: CopyRole, signal?: A
     dialect: copyDialect,
     query: createSql(connection).query,
     async commit() {
-      // Otherwise plans would be those of an empty table until PostgreSQL finds the time.
+      // Until its next automatic ANALYZE, PostgreSQL would plan statements as for an empty table.
       await connection.executeScript('ANALYZE "Plant"')
       await commit()
     },

@@ -57,7 +57,7 @@ function within<Result>(
   makeError: () => unknown = () => new Error('Query read timeout'),
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
-    // Where it was this process that was busy, the response is read first.
+    // If this process was busy, not the server, the response has arrived and is read first.
     const timer = setTimeout(() => setImmediate(() => reject(makeError())), timeout)
     running.then(resolve, reject).finally(() => clearTimeout(timer))
   })

@@ -10,7 +10,7 @@ import { DURABLY } from './connection/promises.ts'
 
 export const dialect: Dialect = {
   durably: DURABLY,
-  // As `json`, each element would be parsed again for each of its columns.
+  // `jsonb`, since `json` would be parsed again for each column of each element.
   elements: 'jsonb_array_elements($1::jsonb) WITH ORDINALITY AS elements(value, key)',
   now: 'now()',
   texts: 'SELECT value FROM json_array_elements_text($1::json)',

@@ -90,7 +90,7 @@ export async function* readBatches(
 
 function readColumn(column: string, type: ColumnType, { readTime }: CopyDialect): string {
   if (type === 'text') return column
-  // As a number of JavaScript: PostgreSQL's driver returns a BIGINT as text.
+  // A double, since PostgreSQL's driver returns a BIGINT as text.
   return type === 'time' ? readTime(column) : `CAST(${column} AS double precision)`
 }
 

@@ -13,7 +13,7 @@ const MAX_PIECE_BYTES = 2 ** 20
 const MAX_SHORT_BYTES = 2 ** 10
 /** The first piece of a list has at most this many plants. */
 const FIRST_PIECE_PLANTS = 512
-/** Of a list whose end is not known. */
+/** The end of a list whose end is not known. */
 const NO_END = Number.MAX_SAFE_INTEGER
 
 type StoredPlant = [account: string, id: string, name: string, tag: string | null]

@@ -24,7 +24,7 @@ export async function backupDatabase(
   const file = existingFile(url)
   const draft = copy + DRAFT_SUFFIX
   const folder = path.dirname(copy)
-  // Its disk may not be mounted: creating the folder would put the copy on the wrong one.
+  // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
   if (!existsSync(folder)) throw new DatabaseError(`${folder} does not exist: create this folder, or mount its disk`)
   const owned = [copy, draft].find((name) => belongsTo(file, name))
   if (owned) throw new DatabaseError(`${owned} is a file of the database itself: choose another name for the copy`)
@@ -39,15 +39,15 @@ export async function backupDatabase(
     try {
       await writeCopy({ file, draft, copy }, options)
       checkDraft()
-      // Renaming replaces a file, so this one takes the name first: not every disk has hard links, which never do.
+      // Take the name first, since renaming replaces a file that has it. A hard link would not, but some disks have none.
       create(copy, taken(copy).message)
       rename(draft, copy)
     } catch (error) {
-      // It explains every other error.
+      // A draft that is gone explains every other error.
       checkDraft()
       throw error
     } finally {
-      // One in its place is that of another backup.
+      // A file in place of the draft belongs to another backup.
       const isOwn = [inode, undefined].includes(inodeOf(draft))
       for (const suffix of isOwn ? ['', '-journal'] : []) rmSync(draft + suffix, { force: true })
     }

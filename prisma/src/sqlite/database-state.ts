@@ -58,7 +58,7 @@ async function readLastBackup(file: string): Promise<number> {
     return (await stat(record)).mtimeMs / 1_000
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error
-    // Of a database that is gone, nothing is known.
+    // Fails where the database itself is gone: then nothing is known of its backups.
     await stat(file)
     return 0
   }

@@ -26,7 +26,7 @@ const partAfter = (seq: string) => `FROM "Plant" WHERE "account" = +$1 AND "seq"
 
 /**
  * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text is longer.
- * That text is not read then, which would take 7 ms for 31 plants of 1 MB.
+ * A longer text is not read, which would take 7 ms for 31 plants of 1 MB.
  */
 const asJson = (maxBytes: string | number) => `
   iif(octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes},

@@ -72,7 +72,7 @@ export function serveStaticResources(app: Express, resources: readonly StaticRes
       response.setHeader('Cache-Control', 'no-cache')
       response.setHeader('ETag', cached.etag)
       if (contentSecurityPolicy !== undefined) response.setHeader('Content-Security-Policy', contentSecurityPolicy)
-      // It sends a 304 to a client that has it.
+      // Express sends a 304 to a client that has this version.
       response.send(cached.content)
     })
   }

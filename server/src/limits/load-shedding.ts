@@ -35,7 +35,10 @@ export function createLoadShedding({
   trustProxy,
 }: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): LoadShedding {
   const share = createFairShare(maxRequestsInFlight)
-  /** For whom the request of a connection, which handles one at a time, is counted. Kept as `held` of a fair share is. */
+  /**
+   * The client for which the request of a connection is counted; undefined: none. A connection handles one request at a time.
+   * Entries are not deleted, for the reason that `sweep` of a fair share gives.
+   */
   const clients = new WeakMap<Socket, string | undefined>()
 
   function hold(socket: Socket, client: string): void {
@@ -63,7 +66,7 @@ export function createLoadShedding({
     },
 
     shedByAccount({ identity, socket }) {
-      // It may have closed while the token was looked up.
+      // The connection may have closed while the token was looked up.
       if (clients.get(socket) === undefined) return
       release(socket)
       hold(socket, identity.account)

@@ -45,7 +45,7 @@ interface Waiter<Item, Result> {
  * of the event loop, and those added during the commit before, share one.
  *
  * Where a commit takes long, the next one waits a little for those who get their results and come back with the next item.
- * Otherwise two halves would take turns, and a slow disk would store half as much. A lone item never waits.
+ * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
  */
 export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   const waiting: Waiter<Item, Result>[] = []

@@ -21,7 +21,7 @@ import {
 export interface SettingEntry {
   /** Reads the text of the environment. */
   format: z.ZodType<unknown, string>
-  /** As text, as in the environment. */
+  /** The text that the environment would have. */
   default?: string
   /** What applies while a setting without a default is not set. */
   unset?: string

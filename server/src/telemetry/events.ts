@@ -14,7 +14,7 @@ export const CLIENT_CLOSED_REQUEST = 499
 
 /** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
-  /** Its `route` is that of the operation; undefined if there is none. */
+  /** The request; its `route` is that of the operation, undefined if there is none. */
   request: Request
   status: number
   seconds: number
@@ -24,7 +24,7 @@ export interface RequestEnded {
 
 /** A request that the parser rejected, so that the app has never seen it. */
 export interface RequestUnparsed {
-  /** As in the header of the response. */
+  /** The `X-Request-Id` of the response. */
   requestId: string
   status: number
   /** The other end of the connection. */

@@ -121,7 +121,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
   }
-  // Where one connection is silent, each of the others would take as long to show it.
+  // A silent server is noticed on one connection: each of the others would need as long to notice it again.
   pool.on('release', (error: unknown) => {
     if (isSilent(error)) disconnect()
   })

@@ -63,7 +63,7 @@ const changeInOrder = (editsPlants: boolean) => `
 /** What has to be: an expression of SQL, its value, and what to say otherwise, where `$` is what it is. */
 type Promises = readonly (readonly [sql: string, expected: RegExp, sentence: string])[]
 
-/** Those of a server. */
+/** What has to be of a server, without any database. */
 export const SERVER: Promises = [
   [KEEPS_COMMITS, /^true$/, ''],
   // The oldest version that PostgreSQL itself still maintains.

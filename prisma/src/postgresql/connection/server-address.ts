@@ -43,7 +43,7 @@ const IGNORED =
 /** What to write instead of parameters that others have, and of other values than these. */
 const INSTEAD: readonly (readonly [parameter: RegExp, advice: string])[] = [
   [/^channel_binding=(?!(disable|prefer|require)$)/, 'channel_binding=require, =prefer or =disable'],
-  // One that waits must not keep /readyz from asking for what.
+  // With a single connection, one statement that waits would keep /readyz from asking what it waits for.
   [/^connection_limit=(?!([2-9]|[1-9]\d{1,2}|1000)$)/, 'a number from 2 to 1000'],
   [/^(currentSchema=|schema=(?!public$))/, 'ALTER ROLE ... SET search_path in PostgreSQL'],
   [/^options=/, 'ALTER ROLE ... SET in PostgreSQL'],

@@ -106,7 +106,7 @@ function toArguments({ args, argTypes }: SqlQuery): unknown[] {
 
 function toArgument(value: unknown, type: ArgType | undefined): unknown {
   if (typeof value === 'boolean') return Number(value)
-  // As text with an offset: the form in which Prisma stores and compares times.
+  // Prisma stores and compares times as text with an offset.
   if (value instanceof Date) return value.toISOString().replace('Z', '+00:00')
   if (typeof value !== 'string') return value
   switch (type?.scalarType) {

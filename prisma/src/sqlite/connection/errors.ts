@@ -19,7 +19,7 @@ type Sentences = readonly (readonly [code: RegExp, sentence: string])[]
 const FAULTS: readonly (readonly [code: RegExp, fault: StorageFault])[] = [
   [BUSY, 'locked'],
   [/^SQLITE_FULL/, 'disk-full'],
-  // Also where a file was moved, deleted or replaced.
+  // SQLite also calls a file read-only that was moved, deleted or replaced.
   [/^SQLITE_READONLY/, 'read-only'],
   [DAMAGED, 'damaged'],
   [/^(SQLITE_IOERR|SQLITE_CANTOPEN|PROCESS_LATE)/, 'io-error'],

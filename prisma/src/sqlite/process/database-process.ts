@@ -19,7 +19,7 @@ const BUSY_TIMEOUT = 100
 interface Opened {
   readonly connection: Connection
   readonly files: readonly OpenedFile[]
-  /** As a FileGuard. Writes back a log that was deleted: what is only in it would be gone with this process. */
+  /** Checks the files as a FileGuard, and writes back a log that was deleted: what only the log has would end with this process. */
   findMoved(): Promise<MovedFiles | undefined>
 }
 
@@ -121,7 +121,7 @@ async function respond({ id, name, args }: Request): Promise<void> {
 
 // A terminal and systemd send these to every process; the process that started this one decides.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
-// As that one ends, so does this, by a signal: an end of its own would close the connection, which writes to its files.
+// This process ends with the one that started it, by a signal: an exit would close the connection, which writes to the files.
 process.once('disconnect', async () => {
   await opened?.then(({ findMoved }) => findMoved()).catch(() => {})
   process.kill(process.pid, 'SIGKILL')

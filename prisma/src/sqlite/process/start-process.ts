@@ -107,15 +107,15 @@ export function startProcess(): DatabaseProcess {
       pending.set(id, operation)
       const expire = () => {
         operation.isLate = pending.has(id)
-        // Those behind it wait for it too. Those before it may wait longer, such as the opening after a restart.
+        // Operations behind a late one wait for it too. Those before it may wait longer, such as the opening after a restart.
         if (operation.isLate) for (const [other, { reject }] of pending) if (other >= id) reject(lateError())
       }
       const wait = () => {
-        // Where it was this process that was busy, the outcome is read first.
+        // If this process was busy, not the disk, the outcome has arrived and is read first.
         if (patience !== undefined) operation.timer = setTimeout(() => setImmediate(expire), patience).unref()
       }
-      // Time begins once it is sent: the largest plants take a second. What cannot be sent, because the process is just
-      // ending or was not started, is rejected with its end.
+      // Time begins once the request is sent, which takes a second for the largest plants. A request that cannot be sent,
+      // because the process is ending or was not started, is rejected with its end.
       if (child?.connected) child.send({ id, ...request }, wait)
     })
   }
@@ -173,7 +173,7 @@ function startChild(onFailure: (reason: Error) => void): ChildProcess | undefine
 }
 
 function neededVariables(): NodeJS.ProcessEnv {
-  // Which variables a preloaded library reads, such as an allocator of memory, is not known.
+  // A preloaded library, such as an allocator of memory, may read any variable.
   const isNeeded = (name: string) => (process.env['LD_PRELOAD'] ? !OF_NODE.test(name) : NEEDED.test(name))
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => isNeeded(name)))
 }

@@ -61,6 +61,6 @@ globalThis.SwaggerUIBundle({
   deepLinking: true,
   displayOperationId: true,
   tryItOutEnabled: true,
-  // Otherwise the page would send the URL of the document to validator.swagger.io.
+  // Without this, the page would send the URL of the document to validator.swagger.io.
   validatorUrl: null,
 })

@@ -30,7 +30,7 @@ const NOTABLE = 0.95
  * @param poolSize how many connections to the database may be open
  */
 export function limitConnections(maxConnections: number, poolSize: number, logger: Logger): number {
-  // Otherwise a report looks up the names of addresses.
+  // Without this, a report looks up the names of addresses.
   Object.assign(process.report, { excludeNetwork: true })
   // Node.js has raised it to the hard limit. Windows has none.
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }

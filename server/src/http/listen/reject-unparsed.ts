@@ -37,7 +37,7 @@ function reject(socket: Duplex, failure: HttpError, reportedStatus: number = fai
   if (rejectedSockets.has(socket)) return
   rejectedSockets.add(socket)
   afterEarlierResponses(socket, () => {
-    // Otherwise it is closing already, after a response with `Connection: close`.
+    // After a response with `Connection: close`, the socket is closing already.
     if (socket.writable) socket.end(toHttp(failure, report(socket, reportedStatus)), () => closeLater(socket))
   })
 }

@@ -210,7 +210,7 @@ export function createJsonReader(text: string): (characters?: number) => { value
 
     const number = Number(text.slice(start, at))
     if (!Number.isInteger(number) || Math.abs(number) >= 10 ** INT64_DIGITS) return number
-    // It may also be too small for a `number`.
+    // A number other than 0 may be too small for a `number`.
     if (number === 0) return integer === 0 && fraction === 0 ? number : Number.NaN
     if (isShort && Number.isSafeInteger(number)) return number
     const digits = text.slice(whole, point) + text.slice(point + 1, end)

@@ -131,9 +131,9 @@ function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): 
           reject(error)
         }
       })
-      // Not the last byte of a declared length: until the request is complete, its connection is closed with the response.
+      // Wait for the end, not for the last byte of a declared length: a response before the end closes the connection.
       .on('end', resolve)
-      // It follows an error too, which Node.js emits only where something listens to it.
+      // A broken connection emits `close` in any case, but `error` only where something listens to it.
       .on('close', () => {
         if (!request.complete) reject(disconnected())
       })

@@ -132,7 +132,7 @@ export function sendError(response: ServerResponse, failure: HttpError): void {
   for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
   const { req: request } = response
   if (!endsSoon(request)) response.setHeader('Connection', 'close')
-  // Otherwise Node.js reads and discards the rest.
+  // On a connection that stays open, Node.js reads and discards the rest of the body.
   if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
   response.statusCode = failure.status
   sendJson(response, JSON.stringify(failure.body))

@@ -43,7 +43,7 @@ export function addGauges(registry: Registry, { dependencies, settings, ...sourc
 
   const build = { version: readVersion(), node_version: process.versions.node, engine }
   add('plant_store_build_info', 'What runs: always 1.', () => [[build, 1]], ...Object.keys(build))
-  // They are read in this order: the pool before what the scrape itself asks PostgreSQL.
+  // The gauges are read in this order: the pool first, before the scrape itself uses a connection.
   if (pool) {
     const states = () => Object.entries({ used: pool().used, idle: pool().idle })
     const count = () =>
