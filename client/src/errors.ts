@@ -196,7 +196,7 @@ export type TransportError =
   | TokenError
   | UsageError
 
-// On the prototypes, so that errors have no fields for it. A name is written here, because a minifier renames classes.
+// Names are on the prototypes, so that errors have no field for them. They are written here, because a minifier renames classes.
 for (const [word, { prototype }] of Object.entries({
   PlantStore: PlantStoreError,
   Api: ApiError,

@@ -154,7 +154,7 @@ export function readClientOptions(options: ClientOptions): Settings {
   try {
     if (!settings.logLevel) return readCallOptions({ logLevel }, settings)
   } catch (error) {
-    // The variable is set from outside of the code, which must not fail because of it.
+    // Whoever runs the code sets the variable: an invalid value must not make the code fail.
     console.warn(`PLANT_STORE_LOG: ${(error as Error).message}`)
   }
   return settings

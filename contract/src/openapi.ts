@@ -94,7 +94,7 @@ export function createOpenApiDocument({ serverUrl = '/', operations = contract }
   const routes = Object.entries(operations).map(([name, value]) => [name, asOperation(name, value)] as const)
   const components: Components = new Map()
   const paths = describePaths(routes, components)
-  // Any path may respond with it, also where no operation says so.
+  // Any path may respond with an `Error`, also one that no operation has.
   describe(ErrorSchema, { name: 'Error', direction: 'response', components })
   const names = routes.map(([name, { summary = name }]) => summary)
   const tags = routes.flatMap(([, { metadata }]) => metadata.tag ?? [])

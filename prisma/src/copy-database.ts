@@ -73,7 +73,7 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: 
 }
 
 async function openTarget(url: string, signal: AbortSignal | undefined): Promise<CopyConnection> {
-  // With a listener it runs in a process of its own, so that this one receives signals.
+  // With a listener, a migration runs in a process of its own, so that this process receives signals.
   await migrateDatabase(url, undefined, { onPending: () => {}, signal })
   // A server would reject a database that does not keep what is promised: better before the copy than after it.
   const database = await openDatabase(url, { signal })

@@ -75,7 +75,7 @@ export type StorageFault = (typeof storageFaults)[number]
 export interface BackupOptions {
   /** Called when a phase begins, and ten times a second. */
   onProgress?: (progress: BackupProgress) => void
-  /** Aborts the copy and removes what is there of it. */
+  /** Aborts the copy, and removes the part that has been written. */
   signal?: AbortSignal | undefined
 }
 

@@ -47,7 +47,7 @@ type Handled<TResponse> = Pick<Extract<TResponse, RawResponse<unknown>>, 'status
   readonly next?: string | undefined
 }
 
-/** How each operation responds to a valid request. Without the handler of one that the contract adds, this does not compile. */
+/** How each operation responds to a valid request. An operation without a handler does not compile. */
 type Handlers = {
   [TName in OperationName]: (request: OperationRequests[TName], account: Account) => Handled<OperationResponses[TName]>
 }

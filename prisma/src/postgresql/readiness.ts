@@ -38,7 +38,7 @@ export interface Readiness extends Pick<Database, 'whyUnavailable'> {
  * Creates what knows whether requests would succeed now. The probe takes the lock on the order of plants, so it fails where
  * another transaction keeps it, and where the server is a standby. It retries as a request does, unless the last one failed:
  * then only that the database is available again is news. A full disk shows only in a real write, which is tried after a
- * request has failed for it.
+ * request has failed with a full disk.
  */
 export function createReadiness(pool: Pool, editsPlants: boolean): Readiness {
   let hadNoRoom = false

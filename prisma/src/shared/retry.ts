@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long a request waits for a database that is temporarily unavailable, in milliseconds; then it gets a 503. */
 export const REQUEST_PATIENCE = 2_000
-/** How long opening a database waits for it, in milliseconds. */
+/** How long opening a database that is locked may take, in milliseconds. */
 export const OPEN_PATIENCE = 30_000
 
 /** How to retry. */

@@ -50,7 +50,7 @@ export async function openCopyConnection(url: string, role: CopyRole, signal?: A
       await connection.executeScript('COMMIT')
     },
     async close() {
-      // Closing it would write to the files of others, which Node.js does too where a process ends by itself.
+      // Closing the connection would write to files that belong to others by now. So would the regular end of the process.
       if (findMoved()?.isReplaced) process.once('exit', () => process.exit())
       else await connection.dispose()
     },

@@ -62,8 +62,8 @@ function findPending({ file, migrations }: MigrationTarget, options: RetryOption
 }
 
 /**
- * Creates an empty file that only its owner may read. It stays where its migration fails: the migrations are one transaction,
- * so the next one begins with it.
+ * Creates an empty file that only its owner may read. The file stays where the migration fails: migrations are one
+ * transaction, so the next attempt begins with an empty file too.
  *
  * @throws {DatabaseError} if its folder does not exist, or its disk does not support locks
  */

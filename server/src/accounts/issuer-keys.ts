@@ -51,7 +51,7 @@ export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeade
   return async (header) => {
     if (fetchedAt === undefined) await refresh()
     if (fetchedAt === undefined) throw unavailable()
-    // In the background: the request does not wait for it.
+    // In the background: no request waits for newer keys.
     if (performance.now() >= fetchedAt + TTL) void refresh()
     return keys(header).catch(async (error) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error

@@ -28,7 +28,7 @@ const PATIENCE = 30_000
 /** Keeps the year at four digits, which databases and JSON agree on. */
 const MAX_EXPIRY = '999999d'
 const MAX_AGE = '36500d'
-/** How many tokens a statement deletes: servers wait for it. */
+/** How many tokens a statement deletes: servers wait until it ends. */
 const BATCH = 500
 
 /** The options of the commands, as typed in. */

@@ -133,7 +133,7 @@ export function createResponseMemory({
     try {
       return await task()
     } finally {
-      // By the next turn of the event loop, the response has counted what it keeps of it.
+      // By the next turn of the event loop, the response has counted what it keeps of the result.
       setImmediate(releaseRoom)
     }
   }

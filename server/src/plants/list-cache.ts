@@ -79,7 +79,7 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
     return json
   }
 
-  /** Reads how lists are now, and returns those of which the news were read too; the others with what is known of them. */
+  /** Reads the states of lists. Where the news came with the state, `json` is the list; else `entry` is what is still valid. */
   const refresh = oncePerTurn(async (accounts) => {
     const entriesBefore = accounts.map((account) => entries.get(account))
     const known = accounts.map((account, index) => {

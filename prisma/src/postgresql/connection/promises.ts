@@ -125,7 +125,7 @@ function reject(database: string, reason: string | undefined): void {
   if (reason !== undefined) throw new DatabaseError(`${database} ${reason}`)
 }
 
-/** Another transaction has the lock, and kept this one out. */
+/** Ignores that another transaction has the lock on the order of plants, which a busy database may. */
 function ignoreLock(error: unknown): undefined {
   if (sqlState(error) !== LOCK_TIMEOUT) throw error
 }

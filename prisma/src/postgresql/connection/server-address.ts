@@ -14,7 +14,7 @@ export interface ServerAddress {
   readonly password: string | undefined
   /** As in libpq: `require` does not check who the server is, `verify-ca` not its name. */
   readonly sslMode: SslMode
-  /** Whether the password proves to the server that this connection is the one that it sees, where the server can do that. */
+  /** Whether the proof of the password is bound to the TLS connection, where the server supports that (RFC 5929). */
   readonly channelBinding: boolean
   /** Files in PEM format: what certifies the server, and this client's certificate and key. */
   readonly sslRootCertificate: string | undefined

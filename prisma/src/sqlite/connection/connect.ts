@@ -49,7 +49,7 @@ export async function checkTriggers(connection: Connection, file: string): Promi
  */
 export function connect(file: string, options: BetterSqlite3.Options = {}): Connection {
   try {
-    // A statement that waits for another process's lock blocks this one.
+    // SQLite would wait for another process's lock within the statement, which blocks the event loop.
     return createDriverAdapter(new BetterSqlite3(file, { fileMustExist: true, timeout: 0, ...options }))
   } catch (error) {
     throw /^(MODULE_NOT_FOUND|ERR_DLOPEN_FAILED)$/.test(errorCode(error)) ? missingBinary(error) : error

@@ -31,7 +31,7 @@ const STARTUP_SENTENCES: Sentences = [
   [/^SQLITE_NOTADB/, 'is not a SQLite database: point DATABASE_URL at another file'],
   [/^SQLITE_CORRUPT/, 'is damaged: put a backup in its place'],
   [BUSY, 'is locked by another process: stop that one, or wait for it, and retry'],
-  // What SQLite makes of the other errors of a lock.
+  // SQLite's codes for any error of a lock but EAGAIN.
   [/^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK))/, NO_LOCKS],
   // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
   [

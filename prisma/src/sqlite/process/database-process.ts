@@ -119,7 +119,7 @@ async function respond({ id, name, args }: Request): Promise<void> {
   process.send?.(outcome, undefined, undefined, () => {})
 }
 
-// A terminal and systemd send these to every process; the process that started this one decides.
+// A terminal and systemd send these signals to every process; only the one that started this process acts on them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 // This process ends with the one that started it, by a signal: an exit would close the connection, which writes to the files.
 process.once('disconnect', async () => {

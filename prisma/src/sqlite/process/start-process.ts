@@ -6,7 +6,7 @@ import { sqliteError } from '../connection/driver-adapter.ts'
 import { type PlainError, PROCESS_ENDED, PROCESS_LATE, toError } from '../connection/errors.ts'
 import type { Operations, Outcome, Request } from './database-process.ts'
 
-/** A process that uses SQLite for this one. It keeps this one running only while it runs an operation. */
+/** A child process that uses SQLite for this process, and keeps it running only during an operation. */
 export interface DatabaseProcess {
   /** Runs an operation, after those before it. */
   run<Name extends keyof Operations>(
@@ -24,7 +24,7 @@ type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]
 
 /** How to run an operation. */
 interface RunOptions {
-  /** How long to wait for the result, in milliseconds; until it is there, those after it fail immediately. Default: for ever. */
+  /** How long to wait for the result, in milliseconds. Once an operation is late, others fail at once. Default: for ever. */
   patience?: number
   /** Kills the process. The operation fails with the signal's reason once it has ended. */
   signal?: AbortSignal | undefined
@@ -159,7 +159,7 @@ function startChild(onFailure: (reason: Error) => void): ChildProcess | undefine
     const child = fork(program, {
       cwd: import.meta.dirname,
       env: neededVariables(),
-      // Not those of this process, such as the port of a debugger. Nor does a signal open one.
+      // No options of this process, such as the port of a debugger, which no signal opens either.
       execArgv: ['--disable-sigusr1'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })

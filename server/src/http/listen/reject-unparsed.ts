@@ -46,7 +46,7 @@ function reject(socket: Duplex, failure: HttpError, reportedStatus: number = fai
 function report(socket: Duplex, status: number): string {
   const incomplete = (socket as HttpSocket)._httpMessage
   const known = (incomplete?.req as Request | undefined)?.requestId
-  // The app gives a request its id, and has not seen one that waits behind another.
+  // The app gives requests their ids, and has not seen those that wait behind another.
   if (incomplete && known) {
     replaceStatus(incomplete, status)
     return known

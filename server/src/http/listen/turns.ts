@@ -49,7 +49,7 @@ export function takeTurns(handle: RequestListener): RequestListener {
     }
     queue.waiting++
     share.take(queue.address, 1)
-    // Node.js closes the connection after it, so those behind it never get the socket.
+    // Node.js closes the connection after this response, so requests behind it never get the socket.
     if (queue.waiting === MAX_PIPELINED) response.setHeader('Connection', 'close')
     response.once('socket', () => {
       // One request per connection and turn of the event loop, so that other connections get theirs.
@@ -57,7 +57,7 @@ export function takeTurns(handle: RequestListener): RequestListener {
         if (response.destroyed) return
         queue.waiting--
         share.release(queue.address, 1)
-        // Once the client has ended its side of a connection, Node.js ends the other.
+        // Once the client has ended its side of the connection, Node.js has ended this side.
         if (response.socket?.writable) handle(request, response)
       })
     })

@@ -30,7 +30,7 @@ export function errorHandler(logger: Logger, databaseFailure: Database['failure'
 
   function log(failure: HttpError, requestId: string): void {
     const level = levelOf(failure)
-    // While the database is unavailable, every request would be a line, also those of strangers.
+    // While the database is unavailable, every request would be a line, also one without a token.
     if (level === 'warn') {
       if (performance.now() < silentUntil) return
       silentUntil = performance.now() + REPEATED
@@ -103,7 +103,7 @@ function explainIssue(issue: Issue): Pick<Issue, 'path' | 'message'>[] {
   return [{ path, message: other?.message ?? `must be ${[...types].join(' or ')}` }]
 }
 
-/** Returns the message of a schema, which has that of zod if it has none of its own, in the words of the others. */
+/** Returns the message of an issue. A schema without a message of its own has zod's, which is put in our words. */
 function toWords(issue: Issue): string {
   if (!issue.message.startsWith('Invalid ')) return issue.message
   if (issue.message.endsWith('received undefined')) return 'is required'
@@ -169,7 +169,7 @@ function closeLingering(request: IncomingMessage): void {
   }
 }
 
-/** Notes the status of another response that was sent instead of this one, which will never finish. */
+/** Notes that another response was sent instead of this one, which will never finish. */
 export function replaceStatus(response: ServerResponse, status: number): void {
   replaced.set(response, status)
 }

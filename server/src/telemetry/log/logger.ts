@@ -8,7 +8,7 @@ const MAX_LINE = 16_000
 const MAX_TEXT = 1_000
 /** What JSON does not escape, and a program that reads lines, or a terminal, may take for a control character. */
 const CONTROL_CHARACTERS = /[\u007f-\u009f\u2028\u2029]/g
-/** What a terminal may act on. It shows line feeds and tabs, such as those of a stack. */
+/** Characters that a terminal may act on, but for line feeds and tabs, which a stack has. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced.
 const TERMINAL_CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g
 

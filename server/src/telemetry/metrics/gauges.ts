@@ -23,7 +23,7 @@ type Reading = number | undefined | readonly [labels: Labels, value: number][]
 const TIMEOUT = 3_000
 const POOL = { db_client_connection_pool_name: 'plant-store' }
 
-/** Adds what is read at each scrape. What cannot be read, or not in time, is left out of it: a scrape never fails. */
+/** Adds what is read at each scrape. A value that cannot be read in time is left out: a scrape never fails. */
 export function addGauges(registry: Registry, { dependencies, settings, ...sources }: MetricSources): void {
   const { database, loadShedding, bodyMemory, responseMemory, plants } = dependencies
   const { engine, connections: pool } = database
