@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Request } from 'express'
-import { addressKey, clientAddress } from '../http/request/client-address.ts'
-import { shed } from '../http-error.ts'
-import type { Settings } from '../settings/settings.ts'
-import { createFairShare } from './fair-share.ts'
+import { shed } from '../../http-error.ts'
+import { createFairShare } from '../../limits/fair-share.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { addressKey, clientAddress } from './client-address.ts'
 
 /** Sheds requests that the process would respond to too late. */
 export interface LoadShedding {
