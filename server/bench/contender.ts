@@ -22,6 +22,7 @@ const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 
 const SCRIPTS = {
   floor: here('contenders/floor.ts'),
+  'empty-app': here('contenders/empty-app.ts'),
   'plain-sqlite': here('contenders/plain-sqlite.ts'),
   naive: here('contenders/naive.ts'),
   'plant-store': here('../dist/main.js'),
