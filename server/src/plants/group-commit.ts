@@ -14,6 +14,8 @@ export interface GroupCommitOptions<Item, Result> {
   /** Beyond this many waiting items, or this size of them, an item is rejected. One item may always wait. */
   maxWaitingItems: number
   maxWaitingBytes: number
+  /** Tells the time, and waits, in milliseconds. Default: the clock of the system. */
+  clock?: { now(): number; sleep(time: number): Promise<unknown> }
 }
 
 /** How long a batch waits for more items, at most, in milliseconds. */
@@ -48,6 +50,7 @@ interface Waiter<Item, Result> {
  * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
  */
 export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
+  const { clock = { now: () => performance.now(), sleep } } = options
   const waiting: Waiter<Item, Result>[] = []
   let waitingBytes = 0
   let running = false
@@ -56,10 +59,10 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     let pause = 0
     while (waiting.length > 0) {
       // Every request that has arrived by now joins the batch. A timer waits at least a millisecond.
-      await (pause < 1 ? nextTurn() : sleep(pause))
-      const begin = performance.now()
+      await (pause < 1 ? nextTurn() : clock.sleep(pause))
+      const begin = clock.now()
       await commitBatch(takeBatch())
-      pause = Math.min((performance.now() - begin) * PAUSE, MAX_PAUSE)
+      pause = Math.min((clock.now() - begin) * PAUSE, MAX_PAUSE)
     }
     running = false
   }
