@@ -47,6 +47,15 @@ describe.each([...packages.map((name) => `${name}/src`), 'prisma/prisma-cli', 'c
   })
 })
 
+// Modules are loaded once for many test files, so such a hook would run for the first of these only.
+test('no helper of tests registers a hook as it is loaded', () => {
+  const helpers = ['', ...packages.map((name) => `${name}/`)]
+    .map((folder) => `${folder}test/helpers`)
+    .flatMap((folder) => (existsSync(path.join(root, folder)) ? filesIn(folder) : []))
+  expect(helpers.length).toBeGreaterThan(30)
+  expect(helpers.filter((file) => /^(before|after)(All|Each)\(/m.test(read(file)))).toEqual([])
+})
+
 /** Lists the files below a folder, relative to the root, without generated ones. */
 function filesIn(folder: string): string[] {
   return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })

@@ -1,20 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll } from 'vitest'
-
-/** Installed packages are a hundred thousand files, on a busy disk. */
-const REMOVE_TIMEOUT = 300_000
-
-const folders: string[] = []
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-}, REMOVE_TIMEOUT)
+import { afterFile } from './after-file.ts'
 
 /** Makes an empty folder, which is removed after the last test of the file. */
 export function temporaryFolder(parent = tmpdir()): string {
   const folder = mkdtempSync(path.join(parent, 'plant-store-'))
-  folders.push(folder)
+  afterFile(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

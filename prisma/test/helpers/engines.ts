@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, expect, vi } from 'vitest'
+import { expect, vi } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { demandPasswords, type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
@@ -53,13 +54,16 @@ vi.setConfig({ testTimeout: 120_000 })
 
 let server: Promise<PostgresqlServer> | undefined
 let databases = 0
-afterAll(async () => {
-  await (await server)?.remove()
-})
 
 /** Returns the PostgreSQL server of this test file, which the first call starts. */
 function testServer(): Promise<PostgresqlServer> {
-  server ??= startPostgresql({ prepare: demandPasswords })
+  if (!server) {
+    server = startPostgresql({ prepare: demandPasswords })
+    afterFile(async () => {
+      await (await server)?.remove()
+      server = undefined
+    })
+  }
   return server
 }
 

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { backupDatabase } from '@plant-store/prisma'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
-import { afterAll, inject } from 'vitest'
+import { inject } from 'vitest'
+import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
 import { writeNewDatabase } from './new-database.ts'
 
@@ -20,20 +21,11 @@ const server = inject('postgresql')
 /** The engine of this run. */
 export const engine = server ? 'postgresql' : 'sqlite'
 
-/** The databases that this test file has used. */
-const used = new Set<string>()
-afterAll(async () => {
-  if (used.size === 0) return
-  const connection = await openPostgresql(urlOf('postgres'))
-  for (const name of used) await connection.run(`DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
-  await connection.close()
-})
-
 /** Returns the URL of a database that does not exist yet. */
 function unusedDatabaseUrl(): string {
   if (!server) return temporaryDatabase().url
   const name = `test ${randomUUID()}`
-  used.add(name)
+  afterFile(() => runSql(urlOf('postgres'), `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`))
   return urlOf(name)
 }
 

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { startServer } from '@plant-store/server'
-import { afterAll } from 'vitest'
+import { afterFile } from '../after-file.ts'
 import { bound } from '../bound.ts'
 
 const MAIN = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
@@ -33,16 +33,10 @@ export function spawnCommand(
   const [program, ...parameters] = bound([...activation, ...commandLine(args)])
   const env = { PATH, HOME, ...(sockets.length > 0 && { LISTEN_FDS: String(sockets.length) }), ...environment }
   const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe', ...sockets] })
-  running.add(child)
-  child.once('close', () => running.delete(child))
+  // A test that fails may leave processes behind.
+  afterFile(() => child.kill('SIGKILL'))
   return child
 }
-
-/** A test that fails may leave processes behind. */
-const running = new Set<ChildProcess>()
-afterAll(() => {
-  for (const child of running) child.kill('SIGKILL')
-})
 
 /** Returns what runs the command line, built before the tests: it starts in half the time that its sources take. */
 export function commandLine(args: readonly string[]): string[] {
