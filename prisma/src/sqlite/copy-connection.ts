@@ -39,20 +39,19 @@ export async function openCopyConnection(url: string, role: CopyRole, signal?: A
     await connection.dispose()
     throw error
   }
-  const findMoved = createFileGuard(findFiles(name, inode))
+  const guard = createFileGuard(findFiles(name, inode))
   return {
     name,
     dialect: copyDialect,
     query: connection.sql.query,
     async commit() {
-      const moved = findMoved()
-      if (moved) throw moved.error
+      guard.requireAll()
       await connection.executeScript('COMMIT')
     },
     async close() {
       // Closing the connection would write to files that belong to others by now. So would the regular end of the process.
-      if (findMoved()?.isReplaced) process.once('exit', () => process.exit())
-      else await connection.dispose()
+      if (guard.mayClose()) await connection.dispose()
+      else process.once('exit', () => process.exit())
     },
   }
 }

@@ -54,12 +54,11 @@ export async function openFile(
     const files = await retryWhileBusy(() => writer.open(signal), opening, file)
     const connection = connect(file, { readonly: true })
     reader = connection
-    const findMoved = createFileGuard(files)
+    const guard = createFileGuard(files)
     // SQLite opens the log and its index at the first query. They must be the files of the writer.
     await retryWhileBusy(() => connection.sql.query('SELECT 1 FROM sqlite_schema'), opening)
-    const moved = findMoved()
-    if (moved) throw moved.error
-    const readiness = createReadiness(file, connection, findMoved, (script) => writer.run('executeScript', [script]))
+    guard.requireAll()
+    const readiness = createReadiness(file, connection, guard, (script) => writer.run('executeScript', [script]))
     const retry: Retry = (run) => retryWhileBusy(run, { patience, onRetry })
     return { ...createAccess(connection, writer, readiness, retry), whyUnavailable: readiness.whyUnavailable, close }
   } catch (error) {

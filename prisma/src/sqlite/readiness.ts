@@ -16,10 +16,7 @@ const LITTLE_SPACE = 16 * 2 ** 20
 
 /** What the statements of requests show of a database file. */
 export interface Readiness extends Pick<Database, 'whyUnavailable'> {
-  /**
-   * Runs a statement that reads, and then checks the files, also where it fails: those that are only missing still have
-   * everything, but where one was replaced, another process may write what this one cannot see.
-   */
+  /** Runs a statement that reads, and then checks the files, also where it fails. */
   read<Result>(run: () => Promise<Result>): Promise<Result>
   /** Runs a statement that writes, unless the file is damaged: then nothing is written until a restart. */
   write<Result>(run: () => Promise<Result>): Promise<Result>
@@ -35,7 +32,7 @@ export interface Readiness extends Pick<Database, 'whyUnavailable'> {
 export function createReadiness(
   file: string,
   reader: Connection,
-  findMoved: FileGuard,
+  guard: FileGuard,
   runScript: (script: string) => Promise<void>,
 ): Readiness {
   let damage: unknown
@@ -45,12 +42,7 @@ export function createReadiness(
   let lastWrite = 0
 
   function read<Result>(run: () => Promise<Result>): Promise<Result> {
-    return watch(() =>
-      run().finally(() => {
-        const moved = findMoved()
-        if (moved?.isReplaced) throw moved.error
-      }),
-    )
+    return watch(() => run().finally(guard.requireOwn))
   }
 
   async function watch<Result>(run: () => Promise<Result>): Promise<Result> {

@@ -84,6 +84,6 @@ test('a database that was replaced before its first query is not the one that wa
   const opened = inodeOf(file)
   copyFileSync(file, `${file}.copy`)
   renameSync(`${file}.copy`, file)
-  expect(createFileGuard(findFiles(file, opened))()).toMatchObject({ isReplaced: true })
-  expect(createFileGuard(findFiles(file))()).toBeUndefined()
+  expect(createFileGuard(findFiles(file, opened)).requireOwn).toThrow('is not the file that was opened')
+  expect(createFileGuard(findFiles(file)).requireAll).not.toThrow()
 })

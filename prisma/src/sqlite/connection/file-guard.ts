@@ -7,12 +7,10 @@ import { sqliteError } from './driver-adapter.ts'
 const MAX_CLOCK_TICK = 20
 
 /** Files of a database that are not in their place any more. */
-export interface MovedFiles {
+interface MovedFiles {
   /** SQLite's own error for this, which names one of them. */
   readonly error: DriverAdapterError
-  /** Another file has the name of one of them, now or earlier: what other processes write does not reach this one. */
   readonly isReplaced: boolean
-  /** The database is in its place, and nothing in that of its write-ahead log. */
   readonly isLogMissing: boolean
 }
 
@@ -22,8 +20,20 @@ export interface OpenedFile {
   readonly inode: string | undefined
 }
 
-/** Finds files of a database that are not the ones that were opened. */
-export type FileGuard = () => MovedFiles | undefined
+/** Checks that the files of a database are the ones that were opened, and says what may go on while they are not. */
+export interface FileGuard {
+  /** For opening, and before and after each write: throws where any file is not in its place. */
+  requireAll(): void
+  /**
+   * For each read: throws where another file has the name of one. Files that are only missing still have everything, but
+   * what other processes write to a file in their place does not reach this one.
+   */
+  requireOwn(): void
+  /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
+  mayClose(): boolean
+  /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
+  isLogMissing(): boolean
+}
 
 /**
  * Finds the files of a database after its first query, at which SQLite opens the log and its index.
@@ -37,7 +47,7 @@ export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedF
 }
 
 /**
- * Creates a check that a database file, its write-ahead log and the index of that are still the ones that were opened.
+ * Creates the guard of a database file, its write-ahead log and the index of that.
  *
  * SQLite in WAL mode goes on writing to files that were deleted or moved, and what it commits is gone with the process. The
  * locks are in the index, `-shm`: a process that opens the database without it makes another one, does not see the locks of
@@ -55,7 +65,7 @@ export function createFileGuard(opened: readonly OpenedFile[]): FileGuard {
   let trusted: string | undefined
   let replaced: MovedFiles | undefined
 
-  return () => {
+  function find(): MovedFiles | undefined {
     if (replaced) return replaced
     const { ino, ctimeMs = Number.NaN } = statOf(folder) ?? {}
     const change = `${ino} ${ctimeMs}`
@@ -70,6 +80,19 @@ export function createFileGuard(opened: readonly OpenedFile[]): FileGuard {
     const found = { error: movedError(first.name), isReplaced, isLogMissing }
     if (isReplaced) replaced = found
     return found
+  }
+
+  return {
+    requireAll() {
+      const moved = find()
+      if (moved) throw moved.error
+    },
+    requireOwn() {
+      const moved = find()
+      if (moved?.isReplaced) throw moved.error
+    },
+    mayClose: () => !find()?.isReplaced,
+    isLogMissing: () => find()?.isLogMissing === true,
   }
 }
 

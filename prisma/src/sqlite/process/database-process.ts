@@ -5,7 +5,7 @@ import { type SqlValue, select } from '../../shared/sql.ts'
 import { CONNECTION_SETTINGS, checkSettings, checkTriggers, connect } from '../connection/connect.ts'
 import type { Connection } from '../connection/driver-adapter.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
-import { createFileGuard, findFiles, inodeOf, type MovedFiles, type OpenedFile } from '../connection/file-guard.ts'
+import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from '../connection/file-guard.ts'
 import { checkCopy, copyFile } from './copy-file.ts'
 import { migrateFile } from './migrate-file.ts'
 
@@ -19,8 +19,9 @@ const BUSY_TIMEOUT = 100
 interface Opened {
   readonly connection: Connection
   readonly files: readonly OpenedFile[]
-  /** Checks the files as a FileGuard, and writes back a log that was deleted: what only the log has would end with this process. */
-  findMoved(): Promise<MovedFiles | undefined>
+  readonly guard: FileGuard
+  /** Writes back a log that was deleted, whose content would end with this process. */
+  saveLog(): Promise<void>
 }
 
 let opened: Promise<Opened> | undefined
@@ -39,10 +40,11 @@ const operations = {
   queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
   executeRaw: (query: SqlQuery) => write((connection) => connection.executeRaw(query)),
   executeScript: (script: string) => write((connection) => connection.executeScript(script)),
-  /** Closes it. Where another file has the name of one of its files, SQLite would write to that: then it stays open. */
+  /** Closes it, unless SQLite would write to a file of others. */
   async close(): Promise<void> {
-    const { connection, findMoved } = await (opened as Promise<Opened>)
-    if (!(await findMoved())?.isReplaced) await connection.dispose()
+    const { connection, guard, saveLog } = await (opened as Promise<Opened>)
+    await saveLog()
+    if (guard.mayClose()) await connection.dispose()
   },
   copyFile,
   checkCopy,
@@ -62,8 +64,7 @@ export interface Request {
 export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
 
 async function openFile(file: string, known: readonly OpenedFile[] | undefined): Promise<Opened> {
-  const moved = known && createFileGuard(known)()
-  if (moved) throw moved.error
+  if (known) createFileGuard(known).requireAll()
   const inode = inodeOf(file)
   const connection = connect(file, { timeout: BUSY_TIMEOUT })
   try {
@@ -75,22 +76,20 @@ async function openFile(file: string, known: readonly OpenedFile[] | undefined):
     throw error
   }
   const files = known ?? findFiles(file, inode)
-  const findMoved = guardLog(connection, files)
-  setInterval(findMoved, CHECK_INTERVAL).unref()
-  return { connection, files, findMoved }
+  const guard = createFileGuard(files)
+  const saveLog = createLogSaver(connection, guard)
+  setInterval(saveLog, CHECK_INTERVAL).unref()
+  return { connection, files, guard, saveLog }
 }
 
-function guardLog(connection: Connection, files: readonly OpenedFile[]): Opened['findMoved'] {
-  const guard = createFileGuard(files)
+function createLogSaver(connection: Connection, guard: FileGuard): Opened['saveLog'] {
   let isSaved = false
   return async () => {
-    const moved = guard()
-    if (!moved?.isLogMissing) isSaved = false
+    if (!guard.isLogMissing()) isSaved = false
     else if (!isSaved) {
       const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
       isSaved = result?.['busy'] === 0
     }
-    return moved
   }
 }
 
@@ -99,10 +98,14 @@ function guardLog(connection: Connection, files: readonly OpenedFile[]): Opened[
  * only then is it certain to be found again.
  */
 async function write<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
-  const { connection, findMoved } = await (opened as Promise<Opened>)
+  const { connection, guard, saveLog } = await (opened as Promise<Opened>)
   const check = async () => {
-    const moved = await findMoved()
-    if (moved) throw moved.error
+    try {
+      guard.requireAll()
+    } catch (error) {
+      await saveLog()
+      throw error
+    }
   }
   await check()
   return run(connection).finally(check)
@@ -123,7 +126,7 @@ async function respond({ id, name, args }: Request): Promise<void> {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 // This process ends with the one that started it, by a signal: an exit would close the connection, which writes to the files.
 process.once('disconnect', async () => {
-  await opened?.then(({ findMoved }) => findMoved()).catch(() => {})
+  await opened?.then(({ saveLog }) => saveLog()).catch(() => {})
   process.kill(process.pid, 'SIGKILL')
 })
 
