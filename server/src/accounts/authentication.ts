@@ -59,7 +59,7 @@ const MAX_CACHED = 10_000
  * reveals nothing about them.
  *
  * @param failureLimit how often an address may fail
- * @returns a function that throws a HttpError: 401, 403, 429, or 503 while the key of a token is unavailable
+ * @returns a function that throws an HttpError: 401, 403, 429, or 503 while the key of a token is unavailable
  */
 export function createAuthentication(
   findToken: FindToken,

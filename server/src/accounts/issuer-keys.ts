@@ -14,7 +14,7 @@ const TTL = 600_000
  * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
  * that fails.
  *
- * @returns a function that throws a HttpError (503) until a key set was fetched, and then another error for an unknown or
+ * @returns a function that throws an HttpError (503) until a key set was fetched, and then another error for an unknown or
  *   malformed key
  */
 export function createIssuerKeys(url: string, logger: Logger): (header: JWSHeaderParameters) => Promise<CryptoKey> {

@@ -16,7 +16,7 @@ const MAX_WINDOWS = 50_000
  * draft-ietf-httpapi-ratelimit-headers-10.
  *
  * @param reason names the limit in the headers and the metrics
- * @returns a function that throws a HttpError (429) beyond the limit
+ * @returns a function that throws an HttpError (429) beyond the limit
  */
 export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
