@@ -8,8 +8,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as z from 'zod'
 import { rejectOthers } from '../../src/http/request/known-paths.ts'
 import { readBody } from '../../src/http/request/read-body.ts'
-import { errorHandler, toValidationError } from '../../src/http/response/error-responses.ts'
+import { errorHandler } from '../../src/http/response/error-responses.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
+import { toValidationError } from '../../src/http/response/validation-errors.ts'
 import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 
 const c = initContract()
