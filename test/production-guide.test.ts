@@ -293,8 +293,9 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     test('a server is updated after the database', async () => {
       await machine.run('tar --extract --directory=/root --file=/root/plant-store-1.1.0.tar.gz')
+      // From the folder of the new release.
+      await machine.run(`cd /root\n${codeBlock(servers, 'Create the database', 2).replaceAll(NAME, NEXT)}`)
       await runHere('Update', 0)
-      await runHere('Update', 1)
       expect(await machine.run('plant-store --version')).toBe('next\n')
       expect(await plants()).toEqual([...stored, 'plant 4'])
     })
