@@ -2,7 +2,7 @@ import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
 import { loadSettingsFile } from './src/base-folder.ts'
-import { databaseUrl } from './src/database-url.ts'
+import { databaseUrl } from './src/engines.ts'
 import { isPostgresqlUrl } from './src/postgresql/connection/server-address.ts'
 
 loadSettingsFile()

@@ -3,7 +3,7 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
-import { databaseUrl } from '../src/database-url.ts'
+import { databaseUrl } from '../src/engines.ts'
 import { isPostgresqlUrl, readServerAddress } from '../src/postgresql/connection/server-address.ts'
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */

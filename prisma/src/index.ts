@@ -2,8 +2,16 @@ export { loadSettingsFile, runsFromRepository } from './base-folder.ts'
 export { type CopyAddress, type CopyProgress, copyDatabase } from './copy-database.ts'
 export * from './database.ts'
 export { DatabaseError } from './database-error.ts'
-export { databaseUrl, explainIgnored, nameDatabase } from './database-url.ts'
-export { backupDatabase, checkMigrated, explainDatabaseError, migrateDatabase, openDatabase } from './engines.ts'
+export {
+  backupDatabase,
+  checkMigrated,
+  databaseUrl,
+  explainDatabaseError,
+  explainIgnored,
+  migrateDatabase,
+  nameDatabase,
+  openDatabase,
+} from './engines.ts'
 export { oncePerTurn } from './shared/once-per-turn.ts'
 export { maxPageBytes } from './shared/plants.ts'
 export { DEFAULT_DATABASE_URL } from './sqlite/connection/database-file.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { databaseUrl, nameDatabase } from '../src/database-url.ts'
+import { databaseUrl, nameDatabase } from '../src/engines.ts'
 import { DatabaseError } from '../src/index.ts'
 import { databaseFile } from '../src/sqlite/connection/database-file.ts'
 
