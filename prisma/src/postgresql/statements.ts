@@ -1,11 +1,11 @@
-import type { Dialect } from '../shared/sql.ts'
 import {
+  type Dialect,
   MAX_NEWS_BYTES,
   MAX_NEWS_PLANTS,
   MAX_STATES,
   type PlantStatements,
   writeStatements,
-} from '../shared/statements.ts'
+} from '../shared/sql.ts'
 import { DURABLY } from './connection/promises.ts'
 
 export const dialect: Dialect = {

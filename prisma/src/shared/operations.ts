@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../database.ts'
 import { createPlants } from './plants.ts'
-import type { Access } from './sql.ts'
-import type { PlantStatements } from './statements.ts'
+import type { Access, PlantStatements } from './sql.ts'
 import { createTokens } from './tokens.ts'
 
 const SECRET_BYTES = 32

@@ -1,11 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KnownList, ListState, PlantRow, Plants } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
-import { isTooLong, type Piece, type ReadPiece, readPieces } from './pieces.ts'
-import type { Access } from './sql.ts'
-import { MAX_STATES, type PlantStatements } from './statements.ts'
+import { type Access, MAX_STATES, type PlantStatements } from './sql.ts'
 
-/** A piece of more than one plant has at most this many bytes of JSON. */
+/** A piece of more than one plant has at most this many bytes of JSON, and at most so many plants. */
 const MAX_PIECE_BYTES = 2 ** 20
+const MAX_PIECE_PLANTS = 4_096
 /**
  * The first piece of a page has only plants of at most this many bytes, so that a page needs little memory until it is known
  * to need more. A page without such a piece begins with the bracket alone.
@@ -22,6 +22,27 @@ type Flag = boolean | number
 type PieceRow = [json: string | null, last: Integer, more: Flag]
 type StateRow = [edits: Integer, last: Integer, lastCreatedAt: number | null, hasKnown: Flag, news: string | null]
 
+/** A part of a list, as one statement reads it. */
+interface Part {
+  readonly account: string
+  /** The `seq` before it, and the last one that it may have. */
+  readonly after: number
+  readonly end: number
+  /** How many plants it has at most, and how many bytes each of them, as text and on average as JSON. */
+  readonly count: number
+  readonly maxBytes: number
+}
+
+/** The plants of a part of a list, as a statement has read them. */
+interface Piece {
+  /** JSON objects separated by commas; null if there is none, or they are too long. */
+  readonly json: string | null
+  /** The `seq` of the last one; 0 if there is none. */
+  readonly last: number
+  /** Whether plants follow that one before the end. */
+  readonly more: boolean
+}
+
 /** Returns how many bytes of JSON the first piece of a page has at most. */
 export function maxPageBytes(limit: number): number {
   return limit * Math.min(MAX_SHORT_BYTES, Math.floor(MAX_PIECE_BYTES / limit))
@@ -29,27 +50,14 @@ export function maxPageBytes(limit: number): number {
 
 /** Creates the plants of a database. */
 export function createPlants(statements: PlantStatements, { sql, retry }: Access): Plants {
-  async function selectPiece(
-    account: string,
-    after: number,
-    end: number,
-    limit: number,
-    // A plant alone may have any length.
-    maxBytes: number = limit === 1 ? NO_END : Math.floor(MAX_PIECE_BYTES / limit),
-  ): Promise<Piece> {
-    const values = [account, after, end, limit, maxBytes]
-    const [row] = await retry(() => sql.query<PieceRow>(statements.selectPiece, ...values))
-    const [json = null, last = 0, more = false] = row ?? []
+  async function selectPiece({ account, after, end, count, maxBytes }: Part): Promise<Piece> {
+    const select = () => sql.query<PieceRow>(statements.selectPiece, account, after, end, count, maxBytes)
+    const [[json, last, more] = [null, 0, false]] = await retry(select)
     return { json, last: Number(last), more: Boolean(more) }
   }
 
   /** Selects the beginning of a list or a page: once for all requests of a turn that ask for the same. */
-  const selectFirst = oncePerTurn<Piece>(async (keys) =>
-    keys.map((key) => {
-      const [account, after, end, limit, maxBytes] = JSON.parse(key) as [string, number, number, number, number]
-      return selectPiece(account, after, end, limit, maxBytes)
-    }),
-  )
+  const selectFirst = oncePerTurn<Piece>(async (keys) => keys.map((key) => selectPiece(JSON.parse(key) as Part)))
 
   async function selectStates(lists: readonly KnownList[]): Promise<ListState[]> {
     const json = JSON.stringify(lists.map(({ account, last, lastCreatedAt }) => [account, last, lastCreatedAt]))
@@ -79,18 +87,16 @@ export function createPlants(statements: PlantStatements, { sql, retry }: Access
     },
 
     async list(account, { after = 0, until = NO_END, limit } = {}) {
+      const isPage = limit !== undefined
       const count = limit ?? FIRST_PIECE_PLANTS
-      const maxBytes = limit === undefined ? Math.floor(MAX_PIECE_BYTES / count) : maxPageBytes(limit) / limit
-      const first = await selectFirst(JSON.stringify([account, after, until, count, maxBytes]))
+      const maxBytes = isPage ? maxPageBytes(count) / count : Math.floor(MAX_PIECE_BYTES / count)
+      const part: Part = { account, after, end: until, count, maxBytes }
+      const first = await selectFirst(JSON.stringify(part))
       const { last, more } = first
-      if (limit === undefined) {
-        const read: ReadPiece = (from, plants) => selectPiece(account, from, until, plants)
-        return { pieces: readPieces(first, after, count, read), last, more }
-      }
-      // What the first statement has found is the page, also where it is read in pieces.
-      const read: ReadPiece = (from, plants) => selectPiece(account, from, last, plants)
-      const begin = isTooLong(first) ? { json: '', last: after, more: true } : { ...first, more: false }
-      return { pieces: readPieces(begin, after, limit, read), last, more }
+      if (!isPage) return { pieces: readPieces(part, first, selectPiece), last, more }
+      // What the first statement has found is the page, also where it is read in pieces after the bracket.
+      const beginning = isTooLong(first) ? { json: '', last: after, more: true } : { ...first, more: false }
+      return { pieces: readPieces({ ...part, end: last }, beginning, selectPiece), last, more }
     },
 
     async states(lists) {
@@ -101,6 +107,65 @@ export function createPlants(statements: PlantStatements, { sql, retry }: Access
       return (await Promise.all(parts)).flat()
     },
   }
+}
+
+/**
+ * Reads a list as pieces of a JSON array. Each is one short statement, so no long transaction holds back a checkpoint. One
+ * whose plants are too long is read again with an eighth of them; after one that fits, the next has up to twice as many.
+ * Not a generator, which would keep the last piece until the next one.
+ *
+ * @param part where the list begins and ends, and how many plants its first piece has at most
+ * @param first the first piece; with an empty `json` it is the bracket alone, and all plants are read after it
+ */
+function readPieces(
+  { account, after, end, count }: Part,
+  first: Piece,
+  select: (part: Part) => Promise<Piece>,
+): AsyncIterableIterator<string, undefined> {
+  let known: Piece | undefined = first
+  let opening = '['
+  let ended = false
+
+  function read(): Promise<Piece> {
+    // A plant alone may have any length.
+    const maxBytes = count === 1 ? NO_END : Math.floor(MAX_PIECE_BYTES / count)
+    return select({ account, after, end, count, maxBytes })
+  }
+
+  async function readNext(): Promise<Piece> {
+    // Other requests get their turn, however fast this list is read.
+    if (!known) await nextTurn()
+    let piece = known ?? (await read())
+    known = undefined
+    while (isTooLong(piece)) {
+      count = Math.ceil(count / 8)
+      piece = await read()
+    }
+    after = piece.last
+    count = Math.min(count * 2, MAX_PIECE_PLANTS)
+    return piece
+  }
+
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+
+    async next() {
+      if (ended) return { value: undefined, done: true }
+      const { json, more } = await readNext()
+      const separator = json === null && opening === ',' ? '' : opening
+      opening = json === '' ? '' : ','
+      ended = !more
+      // The bracket belongs to the last piece, so that a list of one piece can be sent with its length.
+      return { value: separator + (json ?? '') + (more ? '' : ']'), done: false }
+    },
+  }
+}
+
+/** Returns whether there are plants, and they are too long for one piece. */
+function isTooLong({ json, last }: Piece): boolean {
+  return json === null && last > 0
 }
 
 function toStoredPlant({ account, id, name, tag }: PlantRow): StoredPlant {

@@ -1,5 +1,4 @@
-import type { Dialect } from '../shared/sql.ts'
-import { MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements, writeStatements } from '../shared/statements.ts'
+import { type Dialect, MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements, writeStatements } from '../shared/sql.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
