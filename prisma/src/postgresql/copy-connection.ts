@@ -1,5 +1,4 @@
 import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
-import { createSql } from '../shared/sql.ts'
 import { type Connections, openConnection } from './connection/connections.ts'
 import { retryWhileUnavailable } from './connection/errors.ts'
 import { ON_PRIMARY } from './connection/promises.ts'
@@ -30,7 +29,7 @@ export async function openCopyConnection(url: string, role: CopyRole, signal?: A
   return {
     name: describeDatabase(address),
     dialect: copyDialect,
-    query: createSql(connection).query,
+    query: connection.sql.query,
     async commit() {
       // Until its next automatic ANALYZE, PostgreSQL would plan statements as for an empty table.
       await connection.executeScript('ANALYZE "Plant"')

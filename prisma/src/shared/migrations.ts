@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { SqlDriverAdapter, SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import { DatabaseError, errorReason } from '../database-error.ts'
-import { createSql, select } from './sql.ts'
+import { type Connection, select } from './sql.ts'
 
 /** One folder of `migrations/`. */
 export interface Migration {
@@ -133,13 +133,12 @@ function explainUnknown(database: string, name: string, migrations: readonly Mig
  * @throws {DatabaseError} if the history does not match, or a migration fails; its cause is the error of the engine
  */
 export async function applyMigrations(
-  connection: SqlDriverAdapter,
+  connection: Connection,
   database: string,
   migrations: readonly Migration[],
 ): Promise<string[]> {
   // Another process may have been faster, of this version or a newer one.
   const pending = await pendingMigrations(connection, database, migrations)
-  const sql = createSql(connection)
   let step = ''
   try {
     if (pending.length === migrations.length) await connection.executeScript(dialectOf(connection).createHistory)
@@ -148,7 +147,7 @@ export async function applyMigrations(
       const startedAt = now()
       step = `the migration ${name} failed with: `
       await connection.executeScript(script)
-      await sql.execute(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, startedAt, now())
+      await connection.sql.execute(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, startedAt, now())
     }
   } catch (cause) {
     const reason = `${step}${errorReason(cause)}`

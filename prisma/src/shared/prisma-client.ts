@@ -24,8 +24,10 @@ export interface PrismaStatements {
 /** Prisma Client gives an adapter no more than the text of a query: only a SELECT is certain not to write. */
 const READ = /^\s*SELECT\b/i
 
-const rejectTransaction = () =>
-  Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
+/** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */
+export function rejectTransaction(): Promise<never> {
+  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
+}
 
 /**
  * Returns the options of Prisma Client for an engine.

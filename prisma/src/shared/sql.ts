@@ -1,4 +1,4 @@
-import type { ArgType, SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlQueryable } from '@prisma/driver-adapter-utils'
 import type { ListState, Retry } from '../database.ts'
 import type { Prisma } from './prisma-client.ts'
 
@@ -17,6 +17,11 @@ export interface Sql {
    * JSON differ between the drivers: select them as numbers or text.
    */
   query<Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]): Promise<Row[]>
+}
+
+/** One connection, as Prisma's driver adapter, and SQL past what that needs. */
+export interface Connection extends SqlQueryable, Pick<SqlDriverAdapter, 'executeScript'> {
+  readonly sql: Sql
 }
 
 /** How the SQL of an engine differs. */
@@ -41,18 +46,6 @@ export interface Access {
   readonly retry: Retry
   /** See `connectOnce`. */
   loadPrisma(): Promise<Prisma>
-}
-
-/** Creates the SQL interface of a driver adapter. */
-export function createSql(connection: SqlQueryable): Sql {
-  // For the adapter, only texts of other types differ.
-  const type: ArgType = { scalarType: 'string', arity: 'scalar' }
-  return {
-    execute: (sql, ...args) => connection.executeRaw({ sql, args, argTypes: args.map(() => type) }),
-    async query<Row>(sql: string, ...args: SqlValue[]) {
-      return (await connection.queryRaw({ sql, args, argTypes: args.map(() => type) })).rows as Row[]
-    },
-  }
 }
 
 /** Returns the rows of a query without parameters, as objects by column name. */

@@ -5,7 +5,7 @@ import { connectOnce, prismaOptions } from '../shared/prisma-client.ts'
 import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Access } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
-import type { Connection } from './connection/driver-adapter.ts'
+import type { SqliteConnection } from './connection/driver-adapter.ts'
 import { existingFile, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { createFileGuard } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
@@ -44,7 +44,7 @@ export async function openFile(
 ): Promise<OpenFile> {
   const writer = createWriter(file, patience)
   const opening = { patience: OPEN_PATIENCE, signal }
-  let reader: Connection | undefined
+  let reader: SqliteConnection | undefined
   const close = async () => {
     await reader?.dispose()
     await writer.close()
@@ -68,7 +68,7 @@ export async function openFile(
   }
 }
 
-function createAccess(reader: Connection, writer: Writer, { read, write }: Readiness, retry: Retry): Access {
+function createAccess(reader: SqliteConnection, writer: Writer, { read, write }: Readiness, retry: Retry): Access {
   /** The connection of the process that writes. */
   const writing: SqlQueryable = {
     provider: reader.provider,

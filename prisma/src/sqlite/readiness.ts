@@ -4,7 +4,7 @@ import type { Database } from '../database.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import { select } from '../shared/sql.ts'
 import { checkTriggers } from './connection/connect.ts'
-import type { Connection } from './connection/driver-adapter.ts'
+import type { SqliteConnection } from './connection/driver-adapter.ts'
 import { explainUnavailable, faultOf } from './connection/errors.ts'
 import type { FileGuard } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
@@ -31,7 +31,7 @@ export interface Readiness extends Pick<Database, 'whyUnavailable'> {
  */
 export function createReadiness(
   file: string,
-  reader: Connection,
+  reader: SqliteConnection,
   guard: FileGuard,
   runScript: (script: string) => Promise<void>,
 ): Readiness {

@@ -9,7 +9,7 @@ import { openClient, openNewClient } from '../helpers/open-client.ts'
 
 async function openNewDatabase() {
   const client = await openNewClient()
-  const insert = `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ('alice', ?, 'Ficus', '2026-01-01')`
+  const insert = `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ('alice', $1, 'Ficus', '2026-01-01')`
   return { ...client, write: (id: string) => client.sql.execute(insert, id) }
 }
 

@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { select } from '../../shared/sql.ts'
-import { type Connection, createDriverAdapter } from './driver-adapter.ts'
+import { createDriverAdapter, type SqliteConnection } from './driver-adapter.ts'
 
 /**
  * The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a
@@ -22,7 +22,7 @@ export const CONNECTION_SETTINGS = `PRAGMA journal_mode = WAL; PRAGMA synchronou
  *
  * @throws {DatabaseError} if they are not
  */
-export async function checkSettings(connection: Connection, file: string): Promise<void> {
+export async function checkSettings(connection: SqliteConnection, file: string): Promise<void> {
   const [settings] = await select(connection, 'SELECT * FROM pragma_journal_mode, pragma_synchronous')
   if (settings?.['journal_mode'] === 'wal' && settings['synchronous'] === 2) return
   throw new DatabaseError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
@@ -36,7 +36,7 @@ const TRIGGERS = ['Plant_deleted', 'Plant_updated']
  *
  * @throws {DatabaseError} if one is missing
  */
-export async function checkTriggers(connection: Connection, file: string): Promise<void> {
+export async function checkTriggers(connection: SqliteConnection, file: string): Promise<void> {
   const rows = await select(connection, `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'Plant'`)
   const missing = TRIGGERS.find((trigger) => !rows.some(({ name }) => name === trigger))
   if (missing) throw new DatabaseError(`${file} lacks the trigger "${missing}" of its migrations: restore a backup`)
@@ -47,7 +47,7 @@ export async function checkTriggers(connection: Connection, file: string): Promi
  *
  * @throws {DatabaseError} if SQLite cannot be loaded; SqliteError if the file cannot be opened
  */
-export function connect(file: string, options: BetterSqlite3.Options = {}): Connection {
+export function connect(file: string, options: BetterSqlite3.Options = {}): SqliteConnection {
   try {
     // SQLite would wait for another process's lock within the statement, which blocks the event loop.
     return createDriverAdapter(new BetterSqlite3(file, { fileMustExist: true, timeout: 0, ...options }))
@@ -59,7 +59,7 @@ export function connect(file: string, options: BetterSqlite3.Options = {}): Conn
 /** Runs an operation with a connection of its own. */
 export async function withConnection<Result>(
   file: string,
-  run: (connection: Connection) => Promise<Result>,
+  run: (connection: SqliteConnection) => Promise<Result>,
   options?: BetterSqlite3.Options,
 ): Promise<Result> {
   const connection = connect(file, options)

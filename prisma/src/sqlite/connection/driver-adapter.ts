@@ -9,16 +9,16 @@ import {
 } from '@prisma/driver-adapter-utils'
 import type BetterSqlite3 from 'better-sqlite3'
 import { errorCode } from '../../database-error.ts'
-import type { Sql, SqlValue } from '../../shared/sql.ts'
+import { rejectTransaction } from '../../shared/prisma-client.ts'
+import type { Connection, SqlValue } from '../../shared/sql.ts'
 
 /** What a result may hold. Blobs are not among it: no column has one. */
 type Value = string | number | bigint | null
 
-/** A statement, and what turns the values of its parameters into arguments. */
-interface Prepared {
-  readonly statement: BetterSqlite3.Statement<unknown[], Value[]>
-  bind(args: unknown[]): unknown[]
-}
+/** A connection to a SQLite file. */
+export type SqliteConnection = Connection & SqlDriverAdapter
+
+type Statement = BetterSqlite3.Statement<unknown[], Value[]>
 
 /** The types that SQLite's schemas name, as Prisma's engines call them. */
 const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
@@ -31,73 +31,60 @@ const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
   DATETIME: ColumnTypeEnum.DateTime,
 }
 
-/** A connection to a SQLite file: the driver adapter of Prisma Client, and SQL past what that needs. */
-export interface Connection extends SqlDriverAdapter {
-  readonly sql: Sql
-}
-
 /**
  * Creates Prisma's driver adapter of a better-sqlite3 connection: `@prisma/adapter-better-sqlite3` without what this
  * database does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be
  * downloaded, prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection between
  * a transaction and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are rejected.
  */
-export function createDriverAdapter(database: BetterSqlite3.Database): Connection {
-  const statements = new Map<string, Prepared>()
+export function createDriverAdapter(database: BetterSqlite3.Database): SqliteConnection {
+  const statements = new Map<string, Statement>()
   // Integers above 2^53 are read exactly.
   database.defaultSafeIntegers(true)
 
-  function prepare(sql: string): Prepared {
+  function prepare(sql: string): Statement {
     const known = statements.get(sql)
     if (known) return known
     const statement = database.prepare<unknown[], Value[]>(sql)
     if (statement.reader) statement.raw()
-    // Prisma Client writes `?`; ours are `$1` and so on, as in PostgreSQL, which better-sqlite3 takes by name.
-    const isNamed = /\$1\b/.test(sql)
-    const bind = (args: unknown[]) => (isNamed ? [Object.fromEntries(args.map((arg, i) => [i + 1, arg]))] : args)
-    const prepared = { statement, bind }
-    statements.set(sql, prepared)
-    return prepared
+    statements.set(sql, statement)
+    return statement
   }
+
+  const execute = (sql: string, args: unknown[]) => withErrors(() => prepare(sql).run(...args).changes)
 
   return {
     provider: 'sqlite',
     adapterName: '@plant-store/prisma',
     queryRaw: async (query) =>
       withErrors(() => {
-        const { statement, bind } = prepare(query.sql)
-        const args = bind(toArguments(query))
-        return toResult(statement.reader ? statement.columns() : [], readRows(statement, args))
+        const statement = prepare(query.sql)
+        return toResult(statement.reader ? statement.columns() : [], readRows(statement, toArguments(query)))
       }),
-    executeRaw: async (query) =>
-      withErrors(() => {
-        const { statement, bind } = prepare(query.sql)
-        return statement.run(...bind(toArguments(query))).changes
-      }),
+    executeRaw: async (query) => execute(query.sql, toArguments(query)),
     executeScript: async (script) => withErrors(() => void database.exec(script)),
-    startTransaction: () =>
-      Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.')),
+    startTransaction: rejectTransaction,
     dispose: async () => void database.close(),
     sql: {
-      execute: async (sql, ...values) =>
-        withErrors(() => {
-          const { statement, bind } = prepare(sql)
-          return statement.run(...bind(values)).changes
-        }),
+      execute: async (sql, ...values) => execute(sql, toNamed(values)),
       query: async <Row extends readonly SqlValue[]>(sql: string, ...values: SqlValue[]) =>
-        withErrors(() => {
-          const { statement, bind } = prepare(sql)
-          return readRows(statement, bind(values)).map((row) => row.map(toNumber) as readonly SqlValue[] as Row)
-        }),
+        withErrors(() =>
+          readRows(prepare(sql), toNamed(values)).map((row) => row.map(toNumber) as readonly SqlValue[] as Row),
+        ),
     },
   }
 }
 
 /** Runs a statement and returns its rows: none where it is no query. */
-function readRows(statement: Prepared['statement'], args: unknown[]): Value[][] {
+function readRows(statement: Statement, args: unknown[]): Value[][] {
   if (statement.reader) return statement.all(...args)
   statement.run(...args)
   return []
+}
+
+/** Names the parameters `$1` and so on, which better-sqlite3 does not take by place. Those of Prisma Client are `?`. */
+function toNamed(values: SqlValue[]): unknown[] {
+  return values.length === 0 ? [] : [Object.fromEntries(values.map((value, index) => [index + 1, value]))]
 }
 
 function toArguments({ args, argTypes }: SqlQuery): unknown[] {

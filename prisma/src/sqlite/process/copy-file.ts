@@ -2,7 +2,7 @@ import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
-import type { Connection } from '../connection/driver-adapter.ts'
+import type { SqliteConnection } from '../connection/driver-adapter.ts'
 import { toDatabaseError } from '../connection/errors.ts'
 
 /** What to copy: the database `file`, into the empty file `draft`, which is then renamed to `copy`. */
@@ -19,7 +19,7 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
 /** Copies a database as it is at one moment. */
 export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
-  const run = async ({ sql }: Connection) => {
+  const run = async ({ sql }: SqliteConnection) => {
     // SQLite would create one that nobody removes.
     accessSync(draft)
     await sql.execute('VACUUM INTO $1', draft)

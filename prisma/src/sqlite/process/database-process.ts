@@ -3,7 +3,7 @@
 import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import { type SqlValue, select } from '../../shared/sql.ts'
 import { CONNECTION_SETTINGS, checkSettings, checkTriggers, connect } from '../connection/connect.ts'
-import type { Connection } from '../connection/driver-adapter.ts'
+import type { SqliteConnection } from '../connection/driver-adapter.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
 import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from '../connection/file-guard.ts'
 import { checkCopy, copyFile } from './copy-file.ts'
@@ -17,7 +17,7 @@ const BUSY_TIMEOUT = 100
 
 /** The database that `open` has opened. */
 interface Opened {
-  readonly connection: Connection
+  readonly connection: SqliteConnection
   readonly files: readonly OpenedFile[]
   readonly guard: FileGuard
   /** Writes back a log that was deleted, whose content would end with this process. */
@@ -82,7 +82,7 @@ async function openFile(file: string, known: readonly OpenedFile[] | undefined):
   return { connection, files, guard, saveLog }
 }
 
-function createLogSaver(connection: Connection, guard: FileGuard): Opened['saveLog'] {
+function createLogSaver(connection: SqliteConnection, guard: FileGuard): Opened['saveLog'] {
   let isSaved = false
   return async () => {
     if (!guard.isLogMissing()) isSaved = false
@@ -97,7 +97,7 @@ function createLogSaver(connection: Connection, guard: FileGuard): Opened['saveL
  * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it, since
  * only then is it certain to be found again.
  */
-async function write<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
+async function write<Result>(run: (connection: SqliteConnection) => Promise<Result>): Promise<Result> {
   const { connection, guard, saveLog } = await (opened as Promise<Opened>)
   const check = async () => {
     try {

@@ -1,7 +1,6 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DatabaseError } from '../../database-error.ts'
 import { applyMigrations, type Migration } from '../../shared/migrations.ts'
-import { select } from '../../shared/sql.ts'
+import { type Connection, select } from '../../shared/sql.ts'
 import { withConnection } from '../connection/connect.ts'
 import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 
@@ -35,7 +34,7 @@ export function migrateFile({ file, migrations }: MigrationTarget): Promise<stri
   })
 }
 
-async function rejectBroken(connection: SqlDriverAdapter, file: string): Promise<void> {
+async function rejectBroken(connection: Connection, file: string): Promise<void> {
   const [broken] = await select(connection, 'PRAGMA foreign_key_check')
   if (!broken) return
   const reason = `rows of ${broken['table']} would refer to missing rows`
