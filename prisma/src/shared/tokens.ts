@@ -2,9 +2,8 @@ import type { TokenRow, Tokens } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
 import type { Access, Dialect, SqlValue } from './sql.ts'
 
-type StoredToken = Omit<TokenRow, 'scopes'> & { readonly scopes: string }
-
-type FoundToken = [
+/** A token as SQL reads it: its times in milliseconds since 1970. */
+type StoredToken = [
   hash: string,
   id: string,
   account: string,
@@ -24,16 +23,17 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: Access): Token
   /** Returns the tokens for which a condition with one parameter holds, oldest first. */
   async function select(condition: string, value: SqlValue): Promise<TokenRow[]> {
     const statement = `${selectTokens} WHERE ${condition} ORDER BY ${readTime('"createdAt"')}, "id"`
-    return (await retry(() => sql.query<FoundToken>(statement, value))).map(toFoundRow)
+    return (await retry(() => sql.query<StoredToken>(statement, value))).map(toTokenRow)
   }
 
   return {
-    async create({ scopes, ...token }) {
-      const data = { ...token, scopes: scopes.join(' '), createdAt: new Date() }
-      // A retry after a lost response finds what the first attempt has stored.
-      const where = { hash: token.hash }
+    async create({ hash, scopes, ...token }) {
+      const createdAt = new Date()
+      const data = { ...token, hash, scopes: scopes.join(' '), createdAt }
       const { token: table } = await loadPrisma()
-      return toTokenRow(await retry(async () => (await table.findUnique({ where })) ?? table.create({ data })))
+      // A retry after a lost response finds what the first attempt has stored.
+      await retry(async () => (await table.findUnique({ where: { hash } })) ?? table.create({ data }))
+      return { ...token, scopes, createdAt, revokedAt: null }
     },
 
     list: (account) => select('"account" = coalesce($1, "account")', account ?? null),
@@ -55,15 +55,11 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: Access): Token
 
     // Once it is stale in the cache, all requests with a busy token look it up.
     find: oncePerTurn(async (hashes) => {
-      const rows = await retry(() => sql.query<FoundToken>(selectByHash, JSON.stringify(hashes)))
-      const found = new Map(rows.map((row) => [row[0], toFoundRow(row)]))
+      const rows = await retry(() => sql.query<StoredToken>(selectByHash, JSON.stringify(hashes)))
+      const found = new Map(rows.map((row) => [row[0], toTokenRow(row)]))
       return hashes.map((hash) => found.get(hash))
     }),
   }
-}
-
-function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedAt }: StoredToken): TokenRow {
-  return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
 }
 
 function writeSelect({ readTime }: Dialect): string {
@@ -74,16 +70,16 @@ function writeSelect({ readTime }: Dialect): string {
   return `SELECT "hash", "id", "account", "scopes", "label", ${times.join(', ')} FROM "Token"`
 }
 
-function toFoundRow([, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {
-  return toTokenRow({
+function toTokenRow([, id, account, scopes, label, createdAt, expiresAt, revokedAt]: StoredToken): TokenRow {
+  return {
     id,
     account,
-    scopes,
+    scopes: scopes.split(' '),
     label,
     createdAt: new Date(createdAt),
     expiresAt: toDate(expiresAt),
     revokedAt: toDate(revokedAt),
-  })
+  }
 }
 
 function toDate(time: number | null): Date | null {
