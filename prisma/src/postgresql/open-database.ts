@@ -1,16 +1,17 @@
+import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Database, DatabaseState, OpenOptions } from '../database.ts'
 import { createOperations } from '../shared/operations.ts'
-import { connectOnce } from '../shared/prisma-client.ts'
+import { connectOnce, type Prisma, prismaOptions, type StatementRunner } from '../shared/prisma-client.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Sql } from '../shared/sql.ts'
-import { openConnections } from './connection/connections.ts'
+import { type Connections, onPrimary, openConnections } from './connection/connections.ts'
 import { retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { checkPromises } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { connectPrisma } from './prisma-client.ts'
 import { createReadiness } from './readiness.ts'
-import { createRetry, failSoon, GRACE, SILENCE } from './retry.ts'
+import { createRetry, failSoon, GRACE, type PostgresqlRetry, SILENCE } from './retry.ts'
 import { dialect, plantStatements } from './statements.ts'
+import { beginTransaction } from './transaction.ts'
 
 /**
  * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
@@ -64,4 +65,36 @@ async function readState(sql: Sql): Promise<DatabaseState> {
   const [row] = await sql.query<[size: number, lastBackup: number, archiveFailures: number]>(SELECT_STATE)
   const [size, lastBackup, archiveFailures] = row ?? []
   return { size, logSize: undefined, freeSpace: undefined, lastBackup, archiveFailures }
+}
+
+/** Connects Prisma Client: a query runs on the primary, and a write in a transaction that commits durably or not at all. */
+export async function connectPrisma(connections: Connections, retry: PostgresqlRetry): Promise<Prisma> {
+  const { adapter, sql } = connections
+  const [{ PrismaClient }, rows] = await Promise.all([
+    import('../generated/postgresql/client.ts'),
+    retry(() => sql.query<[schema: string]>('SELECT current_schema()')),
+  ])
+
+  /** Runs a statement, again unless its commit was sent: that may have happened. */
+  function write<Result>(run: (connection: StatementRunner) => Promise<Result>): Promise<Result> {
+    let isCommitting = false
+    const attempt = async () => {
+      const { connection, commit, end } = await beginTransaction(connections)
+      try {
+        const result = await run(connection)
+        isCommitting = true
+        await commit()
+        return result
+      } finally {
+        await end()
+      }
+    }
+    return retry(attempt, () => !isCommitting)
+  }
+
+  const statements = {
+    read: (query: SqlQuery) => retry(() => adapter.queryRaw({ ...query, sql: onPrimary(query.sql) })),
+    write,
+  }
+  return new PrismaClient(prismaOptions(adapter, statements, rows[0]?.[0])) as unknown as Prisma
 }

@@ -14,11 +14,14 @@ import type { PrismaClient } from '../generated/sqlite/client.ts'
  */
 export type Prisma = Pick<PrismaClient, 'plant' | 'token' | 'secret' | 'edits'>
 
+/** What runs a statement that may write. */
+export type StatementRunner = Pick<SqlQueryable, 'queryRaw' | 'executeRaw'>
+
 /** How an engine runs the statements of Prisma Client. */
 export interface PrismaStatements {
   read(query: SqlQuery): Promise<SqlResultSet>
   /** Runs one statement that may write, as a transaction of its own. */
-  write<Result>(run: (connection: SqlQueryable) => Promise<Result>): Promise<Result>
+  write<Result>(run: (connection: StatementRunner) => Promise<Result>): Promise<Result>
 }
 
 /** Prisma Client gives an adapter no more than the text of a query: only a SELECT is certain not to write. */

@@ -1,18 +1,20 @@
-import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import type { Database, OpenOptions, Retry } from '../database.ts'
 import { createOperations } from '../shared/operations.ts'
-import { connectOnce, prismaOptions } from '../shared/prisma-client.ts'
+import { connectOnce, prismaOptions, type StatementRunner } from '../shared/prisma-client.ts'
 import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Access } from '../shared/sql.ts'
 import { connect } from './connection/connect.ts'
 import type { SqliteConnection } from './connection/driver-adapter.ts'
 import { existingFile, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
-import { createFileGuard } from './connection/file-guard.ts'
+import { createFileGuard, type OpenedFile } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
-import { createWriter, type Writer } from './process/writer.ts'
+import { type DatabaseProcess, startProcess } from './process/start-process.ts'
 import { createReadiness, type Readiness } from './readiness.ts'
 import { dialect, plantStatements } from './statements.ts'
+
+/** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
+const CLOSE_PATIENCE = 10_000
 
 /** A SQLite file that is open. */
 export interface OpenFile extends Access, Pick<Database, 'whyUnavailable' | 'close'> {}
@@ -70,9 +72,7 @@ export async function openFile(
 
 function createAccess(reader: SqliteConnection, writer: Writer, { read, write }: Readiness, retry: Retry): Access {
   /** The connection of the process that writes. */
-  const writing: SqlQueryable = {
-    provider: reader.provider,
-    adapterName: reader.adapterName,
+  const writing: StatementRunner = {
     queryRaw: (query) => writer.run('queryRaw', [query]),
     executeRaw: (query) => writer.run('executeRaw', [query]),
   }
@@ -89,5 +89,49 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
     dialect,
     retry,
     loadPrisma: connectOnce(async () => new (await import('../generated/sqlite/client.ts')).PrismaClient(options)),
+  }
+}
+
+/** Writes to a SQLite file in a process of its own, which is started again if it has ended. */
+export interface Writer {
+  /** Opens the file, and returns its files. */
+  open(signal?: AbortSignal): Promise<readonly OpenedFile[]>
+  run: DatabaseProcess['run']
+  close(): Promise<void>
+}
+
+/**
+ * Creates a writer.
+ *
+ * @param patience how long an operation may take, in milliseconds
+ */
+export function createWriter(file: string, patience: number): Writer {
+  let process = startProcess()
+  let files: readonly OpenedFile[] | undefined
+  let closed = false
+
+  function restart(): void {
+    const started = startProcess()
+    process = started
+    // What waits behind it fails for the same reason. The next operation tries again.
+    started.run('open', [file, files]).catch(started.kill)
+  }
+
+  return {
+    async open(signal) {
+      files = await process.run('open', [file], { signal })
+      return files
+    },
+
+    run(name, args) {
+      if (process.hasEnded() && !closed) restart()
+      return process.run(name, args, { patience })
+    },
+
+    async close() {
+      closed = true
+      await process.run('close', [], { patience: CLOSE_PATIENCE }).catch(() => {})
+      await process.kill()
+    },
   }
 }
