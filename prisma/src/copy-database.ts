@@ -4,6 +4,7 @@ import { DatabaseError } from './database-error.ts'
 import { checkMigrated, explainDatabaseError, migrateDatabase, openCopyConnection, openDatabase } from './engines.ts'
 import {
   type CopyConnection,
+  type CopyRole,
   insertBatch,
   type Row,
   readBatches,
@@ -36,15 +37,18 @@ export interface CopyProgress {
   readonly fraction: number
 }
 
-/** What was copied. */
-export interface CopyResult {
-  /** Names of the databases. */
-  readonly source: string
-  readonly target: string
+/** What is in a database. */
+interface Digest {
   readonly plants: number
   readonly tokens: number
-  /** SHA-256 of what both store: all rows as JSON, 64 lower-case hexadecimal digits. */
+  /** SHA-256 of all rows as JSON, 64 lower-case hexadecimal digits. */
   readonly sha256: string
+}
+
+/** What was copied: the same is in both databases, which have these names. */
+export interface CopyResult extends Digest {
+  readonly source: string
+  readonly target: string
 }
 
 /**
@@ -56,14 +60,11 @@ export interface CopyResult {
  *   empty, one of them cannot be used, or they differ at the end; the signal's reason
  */
 export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: CopyOptions = {}): Promise<CopyResult> {
-  const { signal } = options
-  const explain = explainFor(from, signal)
-  await explain(() => checkMigrated(from.url))
-  const source = await explain(() => openCopyConnection(from.url, 'source', signal))
+  const source = await open(from, 'source', options.signal)
   try {
-    const target = await explainFor(to, signal)(() => openTarget(to.url, signal))
+    const target = await open(to, 'target', options.signal)
     try {
-      return await copyAll(explained(source, explain), explained(target, explainFor(to, signal)), options)
+      return await copyAll(source, target, options)
     } finally {
       await target.close()
     }
@@ -72,20 +73,9 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, options: 
   }
 }
 
-async function openTarget(url: string, signal: AbortSignal | undefined): Promise<CopyConnection> {
-  // With a listener, a migration runs in a process of its own, so that this process receives signals.
-  await migrateDatabase(url, undefined, { onPending: () => {}, signal })
-  // A server would reject a database that does not keep what is promised: better before the copy than after it.
-  const database = await openDatabase(url, { signal })
-  await database.close()
-  return openCopyConnection(url, 'target', signal)
-}
-
-/** Runs an operation whose errors are sentences that name the database and where its URL was set, or the signal's reason. */
-type Explain = <Result>(run: () => Promise<Result>) => Promise<Result>
-
-function explainFor({ url, setting }: CopyAddress, signal: AbortSignal | undefined): Explain {
-  return async (run) => {
+/** Opens a database of a copy. What fails then, and later on the connection, names it and where its URL was set. */
+async function open({ url, setting }: CopyAddress, role: CopyRole, signal?: AbortSignal): Promise<CopyConnection> {
+  async function explain<Result>(run: () => Promise<Result>): Promise<Result> {
     try {
       return await run()
     } catch (error) {
@@ -98,32 +88,42 @@ function explainFor({ url, setting }: CopyAddress, signal: AbortSignal | undefin
       throw new DatabaseError(message, { cause: reason })
     }
   }
+
+  const connection = await explain(async () => {
+    await (role === 'source' ? checkMigrated(url) : prepareTarget(url, signal))
+    return openCopyConnection(url, role, signal)
+  })
+  return {
+    ...connection,
+    query: (statement, ...values) => explain(() => connection.query(statement, ...values)),
+    commit: () => explain(connection.commit),
+  }
 }
 
-function explained(connection: CopyConnection, explain: Explain): CopyConnection {
-  const query: CopyConnection['query'] = (statement, ...values) => explain(() => connection.query(statement, ...values))
-  return { ...connection, query, commit: () => explain(connection.commit) }
+async function prepareTarget(url: string, signal: AbortSignal | undefined): Promise<void> {
+  // With a listener, a migration runs in a process of its own, so that this process receives signals.
+  await migrateDatabase(url, undefined, { onPending: () => {}, signal })
+  // A server would reject a database that does not keep what is promised: better before the copy than after it.
+  const database = await openDatabase(url, { signal })
+  await database.close()
 }
 
-async function copyAll(source: CopyConnection, target: CopyConnection, { onProgress = () => {}, signal }: CopyOptions) {
+async function copyAll(
+  source: CopyConnection,
+  target: CopyConnection,
+  { onProgress = () => {}, signal }: CopyOptions,
+): Promise<CopyResult> {
   const lastSeq = await selectLastSeq(source)
-  const report = (phase: CopyProgress['phase'], plants: number, seq: unknown) =>
+  const report = (phase: CopyProgress['phase']) => (plants: number, seq: unknown) =>
     onProgress({ phase, plants, fraction: Math.min(1, Math.max(0, Number(seq) / Math.max(1, lastSeq))) })
   await rejectData(target)
-  let plants = 0
-  for await (const [name, rows] of readAll(source, signal)) {
-    await insertBatch(target, name, rows)
-    if (name !== 'Plant') continue
-    plants += rows.length
-    report('copying', plants, rows.at(-1)?.[0])
-  }
+  await readAll(source, signal, (name, rows) => insertBatch(target, name, rows), report('copying'))
   const last = Math.max(lastSeq, await selectLastSeq(target))
   for (const statement of last > 0 ? target.dialect.continueAfter : []) {
     await target.query(statement, last)
   }
 
-  const reportVerified = (count: number, seq: unknown) => report('verifying', count, seq)
-  const [original, copied] = await Promise.all([digest(source, signal), digest(target, signal, reportVerified)])
+  const [original, copied] = await Promise.all([digest(source, signal), digest(target, signal, report('verifying'))])
   if (original.sha256 !== copied.sha256) {
     throw new DatabaseError(
       `${source.name} has ${describe(original)}, ${describe(copied)} were copied, and they differ: it was changed ` +
@@ -145,26 +145,18 @@ async function rejectData(target: CopyConnection): Promise<void> {
   }
 }
 
-/** What is in a database. */
-interface Digest {
-  readonly plants: number
-  readonly tokens: number
-  readonly sha256: string
+async function selectLastSeq({ query, dialect }: CopyConnection): Promise<number> {
+  const [row] = await query<[number]>(dialect.selectLastSeq)
+  return row?.[0] ?? 0
 }
 
-async function digest(
-  connection: CopyConnection,
-  signal: AbortSignal | undefined,
-  report: (plants: number, seq: unknown) => void = () => {},
-): Promise<Digest> {
+async function digest(connection: CopyConnection, signal?: AbortSignal, report?: ReportPlants): Promise<Digest> {
   const hash = createHash('sha256')
-  const counts = { Secret: 0, Token: 0, Plant: 0 }
-  for await (const [name, rows] of readAll(connection, signal)) {
-    // Independent of where a batch ends.
+  // Independent of where a batch ends.
+  const add = async (name: TableName, rows: Row[]) => {
     for (const row of rows) hash.update(`${name}${JSON.stringify(row)}\n`)
-    counts[name] += rows.length
-    if (name === 'Plant') report(counts.Plant, rows.at(-1)?.[0])
   }
+  const counts = await readAll(connection, signal, add, report)
   return { plants: counts.Plant, tokens: counts.Token, sha256: hash.digest('hex') }
 }
 
@@ -172,21 +164,26 @@ function describe({ plants, tokens }: Digest): string {
   return `${plants} plants and ${tokens} tokens`
 }
 
-async function* readAll(
+/** Called with how many plants were handled, and the `seq` of the last one. */
+type ReportPlants = (plants: number, seq: unknown) => void
+
+/** Reads all tables in batches, and returns how many rows they have. */
+async function readAll(
   connection: CopyConnection,
-  signal?: AbortSignal,
-): AsyncGenerator<[TableName, Row[]], undefined> {
+  signal: AbortSignal | undefined,
+  handle: (name: TableName, rows: Row[]) => Promise<void>,
+  report: ReportPlants = () => {},
+): Promise<Record<TableName, number>> {
+  const counts = { Secret: 0, Token: 0, Plant: 0 }
   for (const name of tableNames) {
     for await (const rows of readBatches(connection, name)) {
-      yield [name, rows]
+      await handle(name, rows)
+      counts[name] += rows.length
+      if (name === 'Plant') report(counts.Plant, rows.at(-1)?.[0])
       // A statement of SQLite ends in the turn in which it begins: signals arrive in the next one.
       await nextTurn()
       signal?.throwIfAborted()
     }
   }
-}
-
-async function selectLastSeq(connection: CopyConnection): Promise<number> {
-  const [row] = await connection.query<[number]>(connection.dialect.selectLastSeq)
-  return row?.[0] ?? 0
+  return counts
 }
