@@ -1,8 +1,7 @@
 import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
 import { OPEN_PATIENCE } from '../shared/retry.ts'
-import { CONNECTION_SETTINGS, connect } from './connection/connect.ts'
+import { CONNECTION_SETTINGS, connectGuarded } from './connection/connect.ts'
 import { existingFile } from './connection/errors.ts'
-import { createFileGuard, findFiles, inodeOf } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { dialect, TIME_FORMAT } from './statements.ts'
 
@@ -29,17 +28,11 @@ const READ_ONLY = 'PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
 /** Opens a SQLite file to copy from or to. */
 export async function openCopyConnection(url: string, role: CopyRole, signal?: AbortSignal): Promise<CopyConnection> {
   const name = existingFile(url)
-  const inode = inodeOf(name)
-  const connection = connect(name)
-  try {
-    const begin = role === 'source' ? READ_ONLY : `${CONNECTION_SETTINGS}; BEGIN IMMEDIATE`
-    const run = () => connection.executeScript(`${CACHE_SIZE}; ${begin}`)
-    await retryWhileBusy(run, { patience: OPEN_PATIENCE, signal }, name)
-  } catch (error) {
-    await connection.dispose()
-    throw error
-  }
-  const guard = createFileGuard(findFiles(name, inode))
+  const settings = role === 'source' ? READ_ONLY : `${CONNECTION_SETTINGS}; BEGIN IMMEDIATE`
+  const { connection, guard } = await connectGuarded(name, {}, ({ executeScript }) => {
+    const begin = () => executeScript(`${CACHE_SIZE}; ${settings}`)
+    return retryWhileBusy(begin, { patience: OPEN_PATIENCE, signal }, name)
+  })
   return {
     name,
     dialect: copyDialect,

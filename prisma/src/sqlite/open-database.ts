@@ -3,10 +3,10 @@ import { createOperations } from '../shared/operations.ts'
 import { connectOnce, prismaOptions, type StatementRunner } from '../shared/prisma-client.ts'
 import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Access } from '../shared/sql.ts'
-import { connect } from './connection/connect.ts'
+import { connectGuarded } from './connection/connect.ts'
 import type { SqliteConnection } from './connection/driver-adapter.ts'
 import { existingFile, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
-import { createFileGuard, type OpenedFile } from './connection/file-guard.ts'
+import type { OpenedFile } from './connection/file-guard.ts'
 import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
 import { type DatabaseProcess, startProcess } from './process/start-process.ts'
@@ -54,11 +54,10 @@ export async function openFile(
   try {
     // Another process may be migrating, opening or recovering the file.
     const files = await retryWhileBusy(() => writer.open(signal), opening, file)
-    const connection = connect(file, { readonly: true })
-    reader = connection
-    const guard = createFileGuard(files)
     // SQLite opens the log and its index at the first query. They must be the files of the writer.
-    await retryWhileBusy(() => connection.sql.query('SELECT 1 FROM sqlite_schema'), opening)
+    const begin = ({ sql }: SqliteConnection) => retryWhileBusy(() => sql.query('SELECT 1 FROM sqlite_schema'), opening)
+    const { connection, guard } = await connectGuarded(file, { readonly: true }, begin, files)
+    reader = connection
     guard.requireAll()
     const readiness = createReadiness(file, connection, guard, (script) => writer.run('executeScript', [script]))
     const retry: Retry = (run) => retryWhileBusy(run, { patience, onRetry })

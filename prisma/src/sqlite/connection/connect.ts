@@ -2,6 +2,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { select } from '../../shared/sql.ts'
 import { createDriverAdapter, type SqliteConnection } from './driver-adapter.ts'
+import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from './file-guard.ts'
 
 /**
  * The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a
@@ -67,6 +68,36 @@ export async function withConnection<Result>(
     return await run(connection)
   } finally {
     await connection.dispose()
+  }
+}
+
+/** A connection, and the guard of its files. */
+export interface GuardedConnection {
+  readonly connection: SqliteConnection
+  readonly guard: FileGuard
+}
+
+/**
+ * Connects to a SQLite file that may be moved or replaced at any time.
+ *
+ * @param begin runs the first statement, at which SQLite opens the other files
+ * @param known the files, if another connection has opened them before
+ */
+export async function connectGuarded(
+  file: string,
+  options: BetterSqlite3.Options,
+  begin: (connection: SqliteConnection) => Promise<unknown>,
+  known?: readonly OpenedFile[],
+): Promise<GuardedConnection> {
+  if (known) createFileGuard(known).requireAll()
+  const inode = inodeOf(file)
+  const connection = connect(file, options)
+  try {
+    await begin(connection)
+    return { connection, guard: createFileGuard(known ?? findFiles(file, inode)) }
+  } catch (error) {
+    await connection.dispose()
+    throw error
   }
 }
 

@@ -6,34 +6,14 @@ import { sqliteError } from './driver-adapter.ts'
 /** File times are at least this exact, in milliseconds: Linux before 6.13 counts in ticks of 1 to 10. */
 const MAX_CLOCK_TICK = 20
 
-/** Files of a database that are not in their place any more. */
-interface MovedFiles {
-  /** SQLite's own error for this, which names one of them. */
-  readonly error: DriverAdapterError
-  readonly isReplaced: boolean
-  readonly isLogMissing: boolean
-}
-
 /** A file of a database, and what tells it from every other. */
 export interface OpenedFile {
   readonly name: string
   readonly inode: string | undefined
 }
 
-/** Checks that the files of a database are the ones that were opened, and says what may go on while they are not. */
-export interface FileGuard {
-  /** For opening, and before and after each write: throws where any file is not in its place. */
-  requireAll(): void
-  /**
-   * For each read: throws where another file has the name of one. Files that are only missing still have everything, but
-   * what other processes write to a file in their place does not reach this one.
-   */
-  requireOwn(): void
-  /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
-  mayClose(): boolean
-  /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
-  isLogMissing(): boolean
-}
+/** What checks that the files of a database are the ones that were opened, and says what may go on while they are not. */
+export type FileGuard = ReturnType<typeof createFileGuard>
 
 /**
  * Finds the files of a database after its first query, at which SQLite opens the log and its index.
@@ -58,41 +38,52 @@ export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedF
  *
  * @param opened what {@link findFiles} has found
  */
-export function createFileGuard(opened: readonly OpenedFile[]): FileGuard {
+export function createFileGuard(opened: readonly OpenedFile[]) {
   const [{ name: file }] = opened as [OpenedFile]
   const folder = path.dirname(file)
-  const log = `${file}-wal`
   let trusted: string | undefined
-  let replaced: MovedFiles | undefined
+  /** The files that are not in their place, and what tells those that have their names from every other. */
+  let moved: (OpenedFile & { now: string | undefined })[] = []
 
-  function find(): MovedFiles | undefined {
-    if (replaced) return replaced
+  /** Looks for moved files, unless one was replaced: that one stays lost, whatever happens to the names. */
+  function look(): { first: string | undefined; isReplaced: boolean } {
+    const wasReplaced = moved.some(({ now }) => now !== undefined)
     const { ino, ctimeMs = Number.NaN } = statOf(folder) ?? {}
     const change = `${ino} ${ctimeMs}`
-    if (change === trusted) return undefined
-    const moved = opened.map((each) => ({ ...each, now: inodeOf(each.name) })).filter(({ inode, now }) => now !== inode)
-    // A second change in the same tick has the same time.
-    trusted = moved.length === 0 && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
-    const [first] = moved
-    if (!first) return undefined
-    const isReplaced = moved.some(({ now }) => now !== undefined)
-    const isLogMissing = !isReplaced && first.name !== file && moved.some(({ name }) => name === log)
-    const found = { error: movedError(first.name), isReplaced, isLogMissing }
-    if (isReplaced) replaced = found
-    return found
+    if (!wasReplaced && change !== trusted) {
+      moved = opened.map((each) => ({ ...each, now: inodeOf(each.name) })).filter(({ inode, now }) => now !== inode)
+      // A second change in the same tick has the same time.
+      trusted = moved.length === 0 && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
+    }
+    return { first: moved[0]?.name, isReplaced: moved.some(({ now }) => now !== undefined) }
   }
 
   return {
-    requireAll() {
-      const moved = find()
-      if (moved) throw moved.error
+    files: opened,
+
+    /** For opening, and before and after each write: throws where any file is not in its place. */
+    requireAll(): void {
+      const { first } = look()
+      if (first !== undefined) throw movedError(first)
     },
-    requireOwn() {
-      const moved = find()
-      if (moved?.isReplaced) throw moved.error
+
+    /**
+     * For each read: throws where another file has the name of one. Files that are only missing still have everything, but
+     * what other processes write to a file in their place does not reach this one.
+     */
+    requireOwn(): void {
+      const { first, isReplaced } = look()
+      if (first !== undefined && isReplaced) throw movedError(first)
     },
-    mayClose: () => !find()?.isReplaced,
-    isLogMissing: () => find()?.isLogMissing === true,
+
+    /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
+    mayClose: () => !look().isReplaced,
+
+    /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
+    isLogMissing(): boolean {
+      const { first, isReplaced } = look()
+      return !isReplaced && first !== file && moved.some(({ name }) => name === `${file}-wal`)
+    },
   }
 }
 

@@ -2,10 +2,16 @@
 
 import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import { type SqlValue, select } from '../../shared/sql.ts'
-import { CONNECTION_SETTINGS, checkSettings, checkTriggers, connect } from '../connection/connect.ts'
+import {
+  CONNECTION_SETTINGS,
+  checkSettings,
+  checkTriggers,
+  connectGuarded,
+  type GuardedConnection,
+} from '../connection/connect.ts'
 import type { SqliteConnection } from '../connection/driver-adapter.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
-import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from '../connection/file-guard.ts'
+import type { OpenedFile } from '../connection/file-guard.ts'
 import { checkCopy, copyFile } from './copy-file.ts'
 import { migrateFile } from './migrate-file.ts'
 
@@ -16,10 +22,7 @@ const CHECK_INTERVAL = 100
 const BUSY_TIMEOUT = 100
 
 /** The database that `open` has opened. */
-interface Opened {
-  readonly connection: SqliteConnection
-  readonly files: readonly OpenedFile[]
-  readonly guard: FileGuard
+interface Opened extends GuardedConnection {
   /** Writes back a log that was deleted, whose content would end with this process. */
   saveLog(): Promise<void>
 }
@@ -34,7 +37,7 @@ const operations = {
    */
   async open(file: string, known?: readonly OpenedFile[]): Promise<readonly OpenedFile[]> {
     opened = openFile(file, known)
-    return (await opened).files
+    return (await opened).guard.files
   },
   execute: (sql: string, ...values: SqlValue[]) => write((connection) => connection.sql.execute(sql, ...values)),
   queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
@@ -64,25 +67,18 @@ export interface Request {
 export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
 
 async function openFile(file: string, known: readonly OpenedFile[] | undefined): Promise<Opened> {
-  if (known) createFileGuard(known).requireAll()
-  const inode = inodeOf(file)
-  const connection = connect(file, { timeout: BUSY_TIMEOUT })
-  try {
+  const begin = async (connection: SqliteConnection) => {
     await connection.executeScript(CONNECTION_SETTINGS)
     await checkSettings(connection, file)
     await checkTriggers(connection, file)
-  } catch (error) {
-    await connection.dispose()
-    throw error
   }
-  const files = known ?? findFiles(file, inode)
-  const guard = createFileGuard(files)
-  const saveLog = createLogSaver(connection, guard)
+  const guarded = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, begin, known)
+  const saveLog = createLogSaver(guarded)
   setInterval(saveLog, CHECK_INTERVAL).unref()
-  return { connection, files, guard, saveLog }
+  return { ...guarded, saveLog }
 }
 
-function createLogSaver(connection: SqliteConnection, guard: FileGuard): Opened['saveLog'] {
+function createLogSaver({ connection, guard }: GuardedConnection): Opened['saveLog'] {
   let isSaved = false
   return async () => {
     if (!guard.isLogMissing()) isSaved = false
