@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { openConnection } from '../src/postgresql/connection/connections.ts'
 import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
-import { createDatabase as create, execute, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
+import { createDatabase as create, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
 import { select } from '../src/shared/sql.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
@@ -87,6 +87,12 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
     close: () => connection.dispose(),
   }
   return database
+}
+
+/** Runs a statement on a connection of its own. */
+async function execute(address: ServerAddress, sql: string): Promise<void> {
+  const { pool, close } = await openConnection(address)
+  await pool.query(sql).finally(close)
 }
 
 /** Returns the database if it exists, otherwise the one that every server has. */

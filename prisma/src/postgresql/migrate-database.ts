@@ -8,12 +8,7 @@ import {
   readMigrations,
   rejectPending,
 } from '../shared/migrations.ts'
-import {
-  type Connections,
-  openConnection,
-  QUERY_TIMEOUT,
-  type SingleConnectionOptions,
-} from './connection/connections.ts'
+import { type Connections, openConnection, QUERY_TIMEOUT } from './connection/connections.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { checkSettings, SERVER } from './connection/promises.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
@@ -91,12 +86,6 @@ export async function createDatabase(address: ServerAddress, signal?: AbortSigna
   } finally {
     await close()
   }
-}
-
-/** Runs a statement on a connection of its own. */
-export async function execute(address: ServerAddress, sql: string, options?: SingleConnectionOptions): Promise<void> {
-  const { pool, close } = await openConnection(address, options)
-  await pool.query(sql).finally(close)
 }
 
 type Migrations = readonly Migration[]

@@ -21,44 +21,36 @@ export const migrationsFolders = {
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
-  return Promise.all(
-    names
-      .sort()
-      .map(async (name) => ({ name, script: await readFile(path.join(folder, name, 'migration.sql'), 'utf8') })),
-  )
+  const read = async (name: string) => ({
+    name,
+    script: await readFile(path.join(folder, name, 'migration.sql'), 'utf8'),
+  })
+  return Promise.all(names.sort().map(read))
 }
 
-/** The tables of a database, as `name`, and the table of applied migrations as Prisma creates it. */
+/** How to select the tables of a database, as `name`, and the type of times. */
 const DIALECTS = {
   sqlite: {
     selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
-    createHistory: `
-      CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
-        "id" TEXT PRIMARY KEY NOT NULL,
-        "checksum" TEXT NOT NULL,
-        "finished_at" DATETIME,
-        "migration_name" TEXT NOT NULL,
-        "logs" TEXT,
-        "rolled_back_at" DATETIME,
-        "started_at" DATETIME NOT NULL DEFAULT current_timestamp,
-        "applied_steps_count" INTEGER UNSIGNED NOT NULL DEFAULT 0
-      )`,
+    time: 'DATETIME',
   },
   postgres: {
     selectTables: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
-    createHistory: `
-      CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
-        id VARCHAR(36) PRIMARY KEY NOT NULL,
-        checksum VARCHAR(64) NOT NULL,
-        finished_at TIMESTAMPTZ,
-        migration_name VARCHAR(255) NOT NULL,
-        logs TEXT,
-        rolled_back_at TIMESTAMPTZ,
-        started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
-        applied_steps_count INTEGER NOT NULL DEFAULT 0
-      )`,
+    time: 'TIMESTAMPTZ',
   },
 }
+/** The table of applied migrations as Prisma creates it. */
+const createHistory = (time: string) => `
+  CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
+    id VARCHAR(36) PRIMARY KEY NOT NULL,
+    checksum VARCHAR(64) NOT NULL,
+    finished_at ${time},
+    migration_name VARCHAR(255) NOT NULL,
+    logs TEXT,
+    rolled_back_at ${time},
+    started_at ${time} NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    applied_steps_count INTEGER NOT NULL DEFAULT 0
+  )`
 const INSERT_APPLIED = `
   INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
   VALUES ($1, $2, $3, $4, $5, 1)`
@@ -141,7 +133,7 @@ export async function applyMigrations(
   const pending = await pendingMigrations(connection, database, migrations)
   let step = ''
   try {
-    if (pending.length === migrations.length) await connection.executeScript(dialectOf(connection).createHistory)
+    if (pending.length === migrations.length) await connection.executeScript(createHistory(dialectOf(connection).time))
     for (const migration of pending) {
       const { name, script } = migration
       const startedAt = now()

@@ -71,18 +71,15 @@ export async function openConnections(address: ServerAddress, timeout: number): 
   return open(address, config, isDirect)
 }
 
-/** How to use one connection. */
-export interface SingleConnectionOptions {
-  /** How long a statement may take, in milliseconds. Default: without limit, for migrations. */
-  timeout?: number
-  /** Breaks the connection. */
-  signal?: AbortSignal | undefined
-}
-
-/** Opens one connection. */
+/**
+ * Opens one connection.
+ *
+ * @param options.timeout how long a statement may take, in milliseconds; default: without limit, for migrations
+ * @param options.signal breaks the connection
+ */
 export async function openConnection(
   address: ServerAddress,
-  { timeout, signal }: SingleConnectionOptions = {},
+  { timeout, signal }: { timeout?: number; signal?: AbortSignal | undefined } = {},
 ): Promise<Connections> {
   signal?.throwIfAborted()
   const opened = await open(address, { max: 1, ...(timeout !== undefined && { query_timeout: timeout }) })
