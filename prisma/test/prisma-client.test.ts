@@ -10,7 +10,7 @@ import { openConnections } from '../src/postgresql/connection/connections.ts'
 import { toTemporaryFailure } from '../src/postgresql/connection/errors.ts'
 import { readServerAddress } from '../src/postgresql/connection/server-address.ts'
 import { connectPrisma } from '../src/postgresql/open-database.ts'
-import { createRetry } from '../src/postgresql/retry.ts'
+import { createReadiness } from '../src/postgresql/readiness.ts'
 import type { Prisma } from '../src/shared/prisma-client.ts'
 import { toTemporaryFailure as toSqliteFailure } from '../src/sqlite/connection/errors.ts'
 import { openNewClient } from './helpers/open-client.ts'
@@ -49,7 +49,8 @@ describe('on PostgreSQL', () => {
     const address = readServerAddress(network.url('plants').replace('postgres@', 'changing@'))
     const connections = await openConnections(address, 20_000)
     onTestFinished(connections.close)
-    const prisma = await connectPrisma(connections, createRetry(connections.pool, 'the database', 20_000, { patience }))
+    const { retry } = createReadiness(connections.pool, 'the database', 20_000, { patience })
+    const prisma = await connectPrisma(connections, retry)
     return prisma as Awaited<ReturnType<typeof open>>
   }
 

@@ -8,8 +8,7 @@ import { type Connections, onPrimary, openConnections } from './connection/conne
 import { retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { checkPromises } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { createReadiness } from './readiness.ts'
-import { createRetry, failSoon, GRACE, type PostgresqlRetry, SILENCE } from './retry.ts'
+import { createReadiness, failSoon, GRACE, type Readiness, SILENCE } from './readiness.ts'
 import { dialect, plantStatements } from './statements.ts'
 import { beginTransaction } from './transaction.ts'
 
@@ -44,8 +43,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     signal?.throwIfAborted()
     throw toDatabaseError(error, name)
   }
-  const { noteError, whyUnavailable } = createReadiness(pool, editsPlants)
-  const retry = createRetry(pool, name, timeout, options, noteError)
+  const { retry, whyUnavailable } = createReadiness(pool, name, timeout, options)
   const loadPrisma = connectOnce(() => connectPrisma(connections, retry))
   const { plants, ...others } = createOperations(plantStatements, { sql, dialect, retry, loadPrisma })
   return {
@@ -68,7 +66,7 @@ async function readState(sql: Sql): Promise<DatabaseState> {
 }
 
 /** Connects Prisma Client: a query runs on the primary, and a write in a transaction that commits durably or not at all. */
-export async function connectPrisma(connections: Connections, retry: PostgresqlRetry): Promise<Prisma> {
+export async function connectPrisma(connections: Connections, retry: Readiness['retry']): Promise<Prisma> {
   const { adapter, sql } = connections
   const [{ PrismaClient }, rows] = await Promise.all([
     import('../generated/postgresql/client.ts'),

@@ -1,10 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import type { Database } from '../database.ts'
+import type { Database, OpenOptions, Plants } from '../database.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
-import { isTemporary, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
+import { isTemporary, sqlState, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { whyNotInOrder, whyNotKept } from './connection/promises.ts'
 
+/** How long a request waits for the database in all, beyond its patience for retries, in milliseconds. */
+export const GRACE = 300
+/** After how much longer its connection is given up, in milliseconds. */
+export const SILENCE = 2_000
+/** How long a write waits after one that waited too long, in milliseconds. */
+const LATE_PATIENCE = 400
 /** After how long a probe asks what blocks it, how long that may take, and the probe in all, in milliseconds. */
 const [BLOCKED, BLOCKER_TIMEOUT, PROBE_TIMEOUT] = [1_500, 500, 2_500]
 
@@ -28,19 +34,32 @@ const SELECT_BLOCKER = `
     WHERE datname = current_database() AND waitstart < clock_timestamp() - interval '500 ms')
   LIMIT 1`
 
-/** What the operations of requests show of a database. */
+/** What runs the operations of a database, and knows from them whether requests would succeed. */
 export interface Readiness extends Pick<Database, 'whyUnavailable'> {
-  /** Notes why an operation has failed. */
-  noteError(error: unknown): void
+  /**
+   * Runs an operation, again while it fails for a moment, until the time is up. An error of SQL is a mistake of this version,
+   * unless what the migrations created was taken away meanwhile.
+   *
+   * @param mayRepeat whether it may run once more after an error; default: always
+   */
+  retry<Result>(run: () => Promise<Result>, mayRepeat?: () => boolean): Promise<Result>
 }
 
 /**
- * Creates what knows whether requests would succeed now. The probe takes the lock on the order of plants, so it fails where
- * another transaction keeps it, and where the server is a standby. It retries as a request does, unless the last one failed:
- * then only that the database is available again is news. A full disk shows only in a real write, which is tried after a
- * request has failed with a full disk.
+ * Creates what runs each operation of requests and of Prisma Client, and probes the database. The probe takes the lock on the
+ * order of plants, so it fails where another transaction keeps it, and where the server is a standby. It retries as a request
+ * does, unless the last one failed: then only that the database is available again is news. A full disk shows only in a real
+ * write, which is tried after a request has failed with a full disk.
+ *
+ * @param database names it in messages
+ * @param timeout how long an operation may take in all, in milliseconds
  */
-export function createReadiness(pool: Pool, editsPlants: boolean): Readiness {
+export function createReadiness(
+  pool: Pool,
+  database: string,
+  timeout: number,
+  { patience = REQUEST_PATIENCE, onRetry, editsPlants = false }: OpenOptions,
+): Readiness {
   let hadNoRoom = false
   let wasAvailable = true
 
@@ -53,16 +72,28 @@ export function createReadiness(pool: Pool, editsPlants: boolean): Readiness {
   }
 
   return {
-    noteError(error) {
-      const fault = toTemporaryFailure(error)?.fault
-      hadNoRoom ||= fault === 'disk-full' || fault === 'io-error'
+    async retry(run, mayRepeat = () => true) {
+      try {
+        const isRepeatable = (error: unknown) => isTemporary(error) && mayRepeat()
+        return await within(timeout, retryWhile(isRepeatable, run, { patience, onRetry }))
+      } catch (error) {
+        const fault = toTemporaryFailure(error)?.fault
+        hadNoRoom ||= fault === 'disk-full' || fault === 'io-error'
+        const state = sqlState(error)
+        if (state === 'NOT_DURABLE') throw toDatabaseError(error, database)
+        if (/^(3F|42)/.test(state)) {
+          await whyNotInOrder(pool, editsPlants).catch((cause) => {
+            throw toDatabaseError(cause, database)
+          })
+        }
+        throw error
+      }
     },
 
     async whyUnavailable() {
       const explain = (error: unknown) => `${toDatabaseError(error, 'the database').message.replace(/^t/, 'T')}.`
       const silence = sleep(PROBE_TIMEOUT, explain(new Error('Query read timeout')), { ref: false })
-      const patience = wasAvailable ? REQUEST_PATIENCE : 0
-      const probing = retryWhile(isTemporary, probe, { patience }).catch(explain)
+      const probing = retryWhile(isTemporary, probe, { patience: wasAvailable ? REQUEST_PATIENCE : 0 }).catch(explain)
       const isSlow = await Promise.race([probing.then(() => false), sleep(BLOCKED, true, { ref: false })])
       const reason = (isSlow && (await describeBlocker(pool))) || (await Promise.race([probing, silence]))
       wasAvailable = reason === undefined
@@ -76,4 +107,42 @@ async function describeBlocker(pool: Pool): Promise<string | undefined> {
   const asking = pool.query<{ sentence: string }>(SELECT_BLOCKER).catch(() => undefined)
   const result = await Promise.race([asking, sleep(BLOCKER_TIMEOUT, undefined, { ref: false })])
   return result?.rows[0]?.sentence
+}
+
+/** Rejects where an operation takes longer than some milliseconds, by default with the driver's own error for that. */
+function within<Result>(
+  timeout: number,
+  running: Promise<Result>,
+  makeError: () => unknown = () => new Error('Query read timeout'),
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    // If this process was busy, not the server, the response has arrived and is read first.
+    const timer = setTimeout(() => setImmediate(() => reject(makeError())), timeout)
+    running.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+/**
+ * Lets writes fail soon after one that has waited too long, as long as the next one waits too: those who wait for their turn
+ * have waited for both.
+ */
+export function failSoon(insert: Plants['insert']): Plants['insert'] {
+  let failure: { readonly error: unknown } | undefined
+  let waiting = 0
+  return async (plants) => {
+    if (failure && waiting > 0) throw failure.error
+    waiting++
+    const begin = performance.now()
+    const inserting = insert(plants).finally(() => waiting--)
+    inserting.then(
+      () => {
+        failure = undefined
+      },
+      (error) => {
+        failure = performance.now() - begin > REQUEST_PATIENCE / 2 ? { error } : undefined
+      },
+    )
+    const late = failure
+    return late ? within(LATE_PATIENCE, inserting, () => late.error) : inserting
+  }
 }
