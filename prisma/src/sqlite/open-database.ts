@@ -91,20 +91,14 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
   }
 }
 
-/** Writes to a SQLite file in a process of its own, which is started again if it has ended. */
-export interface Writer {
-  /** Opens the file, and returns its files. */
-  open(signal?: AbortSignal): Promise<readonly OpenedFile[]>
-  run: DatabaseProcess['run']
-  close(): Promise<void>
-}
+type Writer = ReturnType<typeof createWriter>
 
 /**
- * Creates a writer.
+ * Creates what writes to a file in a process of its own, which is started again if it has ended.
  *
  * @param patience how long an operation may take, in milliseconds
  */
-export function createWriter(file: string, patience: number): Writer {
+function createWriter(file: string, patience: number) {
   let process = startProcess()
   let files: readonly OpenedFile[] | undefined
   let closed = false
@@ -116,18 +110,21 @@ export function createWriter(file: string, patience: number): Writer {
     started.run('open', [file, files]).catch(started.kill)
   }
 
+  const run: DatabaseProcess['run'] = (name, args) => {
+    if (process.hasEnded() && !closed) restart()
+    return process.run(name, args, { patience })
+  }
+
   return {
-    async open(signal) {
+    run,
+
+    /** Opens the file, and returns its files. */
+    async open(signal?: AbortSignal): Promise<readonly OpenedFile[]> {
       files = await process.run('open', [file], { signal })
       return files
     },
 
-    run(name, args) {
-      if (process.hasEnded() && !closed) restart()
-      return process.run(name, args, { patience })
-    },
-
-    async close() {
+    async close(): Promise<void> {
       closed = true
       await process.run('close', [], { patience: CLOSE_PATIENCE }).catch(() => {})
       await process.kill()

@@ -1,6 +1,5 @@
 import { access, constants, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { Database } from '../database.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import { select } from '../shared/sql.ts'
 import { checkTriggers } from './connection/connect.ts'
@@ -14,13 +13,8 @@ const MAX_PAUSE = 5
 /** With less space, in bytes, a write is tried for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 
-/** What the statements of requests show of a database file. */
-export interface Readiness extends Pick<Database, 'whyUnavailable'> {
-  /** Runs a statement that reads, and then checks the files, also where it fails. */
-  read<Result>(run: () => Promise<Result>): Promise<Result>
-  /** Runs a statement that writes, unless the file is damaged: then nothing is written until a restart. */
-  write<Result>(run: () => Promise<Result>): Promise<Result>
-}
+/** What runs the statements of a database file, and knows from them whether requests would succeed. */
+export type Readiness = ReturnType<typeof createReadiness>
 
 /**
  * Creates what knows whether requests would succeed now. A lock is probed with an empty transaction, which writes nothing.
@@ -34,13 +28,14 @@ export function createReadiness(
   reader: SqliteConnection,
   guard: FileGuard,
   runScript: (script: string) => Promise<void>,
-): Readiness {
+) {
   let damage: unknown
   /** Whether the last statement failed for another reason than a lock. */
   let failed = false
   let locked = false
   let lastWrite = 0
 
+  /** Runs a statement that reads, and then checks the files, also where it fails. */
   function read<Result>(run: () => Promise<Result>): Promise<Result> {
     return watch(() => run().finally(guard.requireOwn))
   }
@@ -56,6 +51,7 @@ export function createReadiness(
     }
   }
 
+  /** Once the file is damaged, nothing is written until a restart. */
   function writeUnlessDamaged<Result>(run: () => Promise<Result>): Promise<Result> {
     return watch(() => {
       if (damage) throw damage
@@ -89,7 +85,7 @@ export function createReadiness(
   return {
     read,
     write,
-    async whyUnavailable() {
+    async whyUnavailable(): Promise<string | undefined> {
       try {
         await probe()
         locked = false

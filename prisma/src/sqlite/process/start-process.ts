@@ -7,18 +7,7 @@ import { type PlainError, PROCESS_ENDED, PROCESS_LATE, toError } from '../connec
 import type { Operations, Outcome, Request } from './database-process.ts'
 
 /** A child process that uses SQLite for this process, and keeps it running only during an operation. */
-export interface DatabaseProcess {
-  /** Runs an operation, after those before it. */
-  run<Name extends keyof Operations>(
-    name: Name,
-    args: Parameters<Operations[Name]>,
-    options?: RunOptions,
-  ): Promise<Result<Name>>
-  /** Whether it has ended, or was never started. */
-  hasEnded(): boolean
-  /** Kills it, and waits for its end unless its disk does not respond. What waits fails with the reason, if there is one. */
-  kill(reason?: Error): Promise<void>
-}
+export type DatabaseProcess = ReturnType<typeof startProcess>
 
 type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]>>
 
@@ -52,7 +41,7 @@ const NEEDED = /^(LD_|DYLD_|GLIBC_|MALLOC_|SQLITE_TMPDIR$|TE?MP)/
 const OF_NODE = /^(NODE|WATCH)_/
 
 /** Starts a process for what waits for a disk or takes long (docs/decisions/021-database-process.md). */
-export function startProcess(): DatabaseProcess {
+export function startProcess() {
   const pending = new Map<number, Pending>()
   // Nothing but the outcome of a request has its id, whatever modules of the process send.
   let lastId = randomInt(2 ** 47)
@@ -120,6 +109,7 @@ export function startProcess(): DatabaseProcess {
     })
   }
 
+  /** Kills it, and waits for its end unless its disk does not respond. What waits fails with the reason, if there is one. */
   async function kill(reason?: Error): Promise<void> {
     killedFor ??= reason
     child?.kill('SIGKILL')
@@ -129,12 +119,12 @@ export function startProcess(): DatabaseProcess {
   }
 
   return {
+    /** Runs an operation, after those before it. */
     async run<Name extends keyof Operations>(
       name: Name,
       args: Parameters<Operations[Name]>,
-      options: RunOptions = {},
+      { patience, signal }: RunOptions = {},
     ): Promise<Result<Name>> {
-      const { patience, signal } = options
       signal?.throwIfAborted()
       const abort = () => void kill()
       signal?.addEventListener('abort', abort)
@@ -147,7 +137,10 @@ export function startProcess(): DatabaseProcess {
         signal?.removeEventListener('abort', abort)
       }
     },
+
+    /** Whether it has ended, or was never started. */
     hasEnded: () => endedFor !== undefined,
+
     kill,
   }
 }
