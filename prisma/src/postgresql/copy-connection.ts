@@ -3,7 +3,7 @@ import { type Connections, openConnection } from './connection/connections.ts'
 import { retryWhileUnavailable } from './connection/errors.ts'
 import { ON_PRIMARY } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { beginTransaction, type OpenTransaction } from './transaction.ts'
+import { beginTransaction } from './transaction.ts'
 
 const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
 const copyDialect: CopyDialect = {
@@ -40,7 +40,7 @@ export async function openCopyConnection(url: string, role: CopyRole, signal?: A
 }
 
 /** Begins a transaction, on a server that has all that was acknowledged. */
-async function begin(connections: Connections, role: CopyRole): Promise<OpenTransaction> {
+async function begin(connections: Connections, role: CopyRole) {
   await connections.pool.query(`SELECT WHERE ${ON_PRIMARY}`)
   const transaction = await beginTransaction(connections)
   if (role === 'source') await transaction.connection.executeScript('SET TRANSACTION READ ONLY')

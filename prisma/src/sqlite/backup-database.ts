@@ -7,7 +7,7 @@ import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { inodeOf } from './connection/file-guard.ts'
 import { checkLocks } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
-import { type Copy, sync } from './process/copy-file.ts'
+import { sync } from './process/copy-file.ts'
 import { withProcess } from './process/start-process.ts'
 
 /** How often progress is reported, in milliseconds. */
@@ -37,7 +37,7 @@ export async function backupDatabase(
       throw new DatabaseError(`${draft} was removed or replaced while it was written: run the backup again`)
     }
     try {
-      await writeCopy({ file, draft, copy }, options)
+      await writeCopy(file, draft, copy, options)
       checkDraft()
       // Take the name first, since renaming replaces a file that has it. A hard link would not, but some disks have none.
       create(copy, taken(copy).message)
@@ -84,8 +84,9 @@ function create(name: string, unless: string): void {
 }
 
 /** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is compared. */
-function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions): Promise<void> {
-  checkLocks(copy.copy)
+function writeCopy(file: string, draft: string, copy: string, options: BackupOptions): Promise<void> {
+  const { onProgress = () => {}, signal } = options
+  checkLocks(copy)
   return withProcess(async ({ run, kill }) => {
     async function reportWhile(report: () => void, running: Promise<unknown>): Promise<void> {
       const reportOrFail = () => {
@@ -99,12 +100,12 @@ function writeCopy(copy: Copy, { onProgress = () => {}, signal }: BackupOptions)
       const timer = setInterval(reportOrFail, REPORT_INTERVAL)
       await running.finally(() => clearInterval(timer))
     }
-    const { size } = statSync(copy.file)
+    const { size } = statSync(file)
     const reportCopied = () => {
-      const bytes = statSync(copy.draft).size
+      const bytes = statSync(draft).size
       onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
     }
-    await reportWhile(reportCopied, run('copyFile', [copy], { signal }))
-    await reportWhile(() => onProgress({ phase: 'checking' }), run('checkCopy', [copy], { signal }))
+    await reportWhile(reportCopied, run('copyFile', [file, draft, copy], { signal }))
+    await reportWhile(() => onProgress({ phase: 'checking' }), run('checkCopy', [draft, copy], { signal }))
   })
 }

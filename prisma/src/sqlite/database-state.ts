@@ -7,12 +7,10 @@ import { RECORD_SUFFIX } from './connection/database-file.ts'
 
 /** Reads what an operator watches of a database file. */
 export async function readState(file: string): Promise<DatabaseState> {
-  const [size, logSize, freeSpace, lastBackup] = await Promise.all([
-    unlessFailing(sizeOf(file)),
-    unlessFailing(sizeOf(`${file}-wal`)),
-    unlessFailing(freeSpaceFor(file)),
-    unlessFailing(readLastBackup(file)),
-  ])
+  const readings = [sizeOf(file), sizeOf(`${file}-wal`), readFreeSpace(file), readLastBackup(file)]
+  const [size, logSize, freeSpace, lastBackup] = await Promise.all(
+    readings.map((reading) => reading.catch(() => undefined)),
+  )
   return { size, logSize, freeSpace, lastBackup, archiveFailures: undefined }
 }
 
@@ -20,13 +18,9 @@ async function sizeOf(file: string): Promise<number> {
   return (await stat(file)).size
 }
 
-async function freeSpaceFor(file: string): Promise<number> {
+async function readFreeSpace(file: string): Promise<number> {
   const { bavail, bsize } = await statfs(file)
   return bavail * bsize
-}
-
-function unlessFailing<Value>(reading: Promise<Value>): Promise<Value | undefined> {
-  return reading.catch(() => undefined)
 }
 
 /**
@@ -36,7 +30,7 @@ function unlessFailing<Value>(reading: Promise<Value>): Promise<Value | undefine
  * @returns whether it could be recorded
  */
 export function recordBackup(file: string): boolean {
-  const record = recordOf(file)
+  const record = file + RECORD_SUFFIX
   const draft = `${record}.${randomUUID()}.new`
   try {
     // A file with content is not a record: replacing it would destroy someone's data.
@@ -53,17 +47,12 @@ export function recordBackup(file: string): boolean {
 
 /** Reads when the last backup of a database file succeeded, in seconds since 1970; 0: there was none. */
 async function readLastBackup(file: string): Promise<number> {
-  const record = recordOf(file)
   try {
-    return (await stat(record)).mtimeMs / 1_000
+    return (await stat(file + RECORD_SUFFIX)).mtimeMs / 1_000
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error
     // Fails where the database itself is gone: then nothing is known of its backups.
     await stat(file)
     return 0
   }
-}
-
-function recordOf(file: string): string {
-  return file + RECORD_SUFFIX
 }

@@ -14,7 +14,7 @@ import { withConnection } from './connection/connect.ts'
 import { DEFAULT_DATABASE_URL, databaseFile } from './connection/database-file.ts'
 import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
-import { MIGRATION_PATIENCE, type MigrationTarget, migrateFile } from './process/migrate-file.ts'
+import { MIGRATION_PATIENCE, migrateFile } from './process/migrate-file.ts'
 import { withProcess } from './process/start-process.ts'
 
 /** Migrates a SQLite file, in a process of its own where `onPending` is given: SQLite would block the event loop. */
@@ -28,15 +28,14 @@ export async function migrateDatabase(
   try {
     if (!existsSync(file)) createFile(file)
     file = existingFile(url)
-    const target = { file, migrations }
     // SQLite opens a file that it may not write to, and fails only at the first write.
     accessSync(file, constants.R_OK | constants.W_OK)
     accessSync(path.dirname(file), constants.W_OK)
-    const pending = await findPending(target, { patience: MIGRATION_PATIENCE, signal })
+    const pending = await findPending(file, migrations, { patience: MIGRATION_PATIENCE, signal })
     if (pending.length === 0) return { applied: [] }
-    if (!onPending) return { applied: await migrateFile(target) }
+    if (!onPending) return { applied: await migrateFile(file, migrations) }
     onPending(pending.map(({ name }) => name))
-    return { applied: await withProcess(({ run }) => run('migrateFile', [target], { signal })) }
+    return { applied: await withProcess(({ run }) => run('migrateFile', [file, migrations], { signal })) }
   } catch (error) {
     signal?.throwIfAborted()
     throw toDatabaseError(error, file)
@@ -48,14 +47,14 @@ export async function checkMigrated(url: string, folder: string = migrationsFold
   const file = existingFile(url)
   const migrations = await readMigrations(folder)
   try {
-    rejectPending(file, await findPending({ file, migrations }, { patience: OPEN_PATIENCE }))
+    rejectPending(file, await findPending(file, migrations, { patience: OPEN_PATIENCE }))
   } catch (error) {
     throw toDatabaseError(error, file)
   }
 }
 
 /** Finds the migrations that a file lacks. Waits while another process has locked it. */
-function findPending({ file, migrations }: MigrationTarget, options: RetryOptions): Promise<Migration[]> {
+function findPending(file: string, migrations: readonly Migration[], options: RetryOptions): Promise<Migration[]> {
   return withConnection(file, (connection) =>
     retryWhileBusy(() => pendingMigrations(connection, file, migrations), options, file),
   )

@@ -45,7 +45,7 @@ test('a migration waits for a lock from its first statement on', async () => {
   const other = connect(file)
   other.exec('BEGIN EXCLUSIVE')
   // Its first statement runs before it returns.
-  const migrating = migrateFile({ file, migrations })
+  const migrating = migrateFile(file, migrations)
   other.exec('ROLLBACK')
   expect(await migrating).toEqual(migrations.map(({ name }) => name))
 })

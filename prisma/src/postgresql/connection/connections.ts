@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { userInfo } from 'node:os'
 import { PrismaPg } from '@prisma/adapter-pg'
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 import type { ConnectionCounts } from '../../database.ts'
 import type { Sql, SqlValue } from '../../shared/sql.ts'
@@ -35,22 +35,7 @@ const SESSION = {
 }
 
 /** The connections to a database. */
-export interface Connections {
-  /** All of them, as the driver's own pool. */
-  readonly pool: pg.Pool
-  /** All of them, as Prisma's driver adapter. */
-  readonly adapter: SqlDriverAdapter
-  /**
-   * All of them, past the adapter, which takes a tenth of the CPU time of listing plants. Reads are on the primary, and a
-   * write has to say that it is durable.
-   */
-  readonly sql: Sql
-  counts(): ConnectionCounts
-  /** Breaks all connections, without asking the server. */
-  disconnect(): void
-  /** Closes the connections, and after half a second those that still wait for a response. */
-  close(): Promise<void>
-}
+export type Connections = Awaited<ReturnType<typeof open>>
 
 /**
  * Opens the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
@@ -88,7 +73,7 @@ export async function openConnection(
   return { ...opened, close }
 }
 
-async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false): Promise<Connections> {
+async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false) {
   const nameFor = (prefix: string) => (namesStatements ? createNames(prefix) : () => undefined)
   const user = address.user ?? process.env['PGUSER'] ?? userName()
   const sockets = new Set<Socket>()
@@ -123,17 +108,25 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
     if (isSilent(error)) disconnect()
   })
   return {
+    /** All of them, as the driver's own pool. */
     pool,
+    /** All of them, as Prisma's driver adapter. */
     adapter,
+    /**
+     * All of them, past the adapter, which takes a tenth of the CPU time of listing plants. Reads are on the primary, and a
+     * write has to say that it is durable.
+     */
     sql: createDirectSql(pool, nameFor('plant-store')),
+    /** Breaks all connections, without asking the server. */
     disconnect,
 
-    counts() {
+    counts(): ConnectionCounts {
       const { totalCount, idleCount, waitingCount, options } = pool
       return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: options.max }
     },
 
-    async close() {
+    /** Closes the connections, and after half a second those that still wait for a response. */
+    async close(): Promise<void> {
       setTimeout(disconnect, CLOSE_TIMEOUT).unref()
       await pool.end()
       // A server that never confirms the end of a connection must not keep the process running.

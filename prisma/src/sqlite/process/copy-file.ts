@@ -5,20 +5,13 @@ import { withConnection } from '../connection/connect.ts'
 import type { SqliteConnection } from '../connection/driver-adapter.ts'
 import { toDatabaseError } from '../connection/errors.ts'
 
-/** What to copy: the database `file`, into the empty file `draft`, which is then renamed to `copy`. */
-export interface Copy {
-  readonly file: string
-  readonly draft: string
-  readonly copy: string
-}
-
 /** How long to wait for another process's lock, in milliseconds. Nothing else runs in the process meanwhile. */
 const TIMEOUT = 5_000
 /** SQLite's codes for a file that cannot be written. */
 const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 
-/** Copies a database as it is at one moment. */
-export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
+/** Copies a database as it is at one moment, into the empty file `draft`, which is then renamed to `copy`. */
+export async function copyFile(file: string, draft: string, copy: string): Promise<void> {
   const run = async ({ sql }: SqliteConnection) => {
     // SQLite would create one that nobody removes.
     accessSync(draft)
@@ -37,7 +30,7 @@ export async function copyFile({ file, draft, copy }: Copy): Promise<void> {
  *
  * @throws {DatabaseError} where it is damaged or cannot be used
  */
-export async function checkCopy({ draft, copy }: Copy): Promise<void> {
+export async function checkCopy(draft: string, copy: string): Promise<void> {
   try {
     const [result] = await withConnection(draft, (connection) => select(connection, 'PRAGMA integrity_check'))
     const problem = result?.['integrity_check']

@@ -7,19 +7,13 @@ import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 /** How long to wait for another process that uses the same file, in milliseconds. */
 export const MIGRATION_PATIENCE = 60_000
 
-/** What to migrate. */
-export interface MigrationTarget {
-  readonly file: string
-  readonly migrations: readonly Migration[]
-}
-
 /**
  * Applies the pending migrations to a file, in one transaction.
  *
  * @returns the names of the migrations that were applied
  * @throws {DatabaseError} if the database's history does not match the migrations, or one fails
  */
-export function migrateFile({ file, migrations }: MigrationTarget): Promise<string[]> {
+export function migrateFile(file: string, migrations: readonly Migration[]): Promise<string[]> {
   // What is not committed is undone by closing the connection.
   return withConnection(file, async (connection) => {
     const execute = (script: string) =>

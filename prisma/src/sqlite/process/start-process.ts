@@ -64,7 +64,10 @@ export function startProcess() {
   }
 
   const child = startChild(end)
-  child?.on('close', (code, signal) => end(killedFor ?? endedError(signal ?? `exit code ${code}`)))
+  child?.on('close', (code, signal) => {
+    const reason = `the database process has ended (${signal ?? `exit code ${code}`}): retry`
+    end(killedFor ?? sqliteError(PROCESS_ENDED, reason))
+  })
   child?.on('message', (message) => {
     if (!isOutcome(message)) return
     const operation = pending.get(message.id)
@@ -147,7 +150,10 @@ export function startProcess() {
 
 /** Starts the program. It may fail later as well, as the system says why. */
 function startChild(onFailure: (reason: Error) => void): ChildProcess | undefined {
-  const fail = (error: unknown) => onFailure(startError(errorCode(error)))
+  const fail = (error: unknown) => {
+    const fix = 'check the limits of memory, processes and open files, and that Node.js can be started'
+    onFailure(new DatabaseError(`a process for the database cannot be started (${errorCode(error)}): ${fix}`))
+  }
   try {
     const child = fork(program, {
       cwd: import.meta.dirname,
@@ -180,15 +186,6 @@ function isOutcome(message: unknown): message is Outcome {
 export async function withProcess<Result>(run: (process: DatabaseProcess) => Promise<Result>): Promise<Result> {
   const started = startProcess()
   return run(started).finally(started.kill)
-}
-
-function startError(code: string): Error {
-  const fix = 'check the limits of memory, processes and open files, and that Node.js can be started'
-  return new DatabaseError(`a process for the database cannot be started (${code}): ${fix}`)
-}
-
-function endedError(reason: string): Error {
-  return sqliteError(PROCESS_ENDED, `the database process has ended (${reason}): retry`)
 }
 
 function lateError(): Error {
