@@ -1,23 +1,26 @@
-import { type FailedCall, PlantStoreError, type ResponseHead, TimeoutError, TokenError, UsageError } from './errors.ts'
+import {
+  type FailedCall,
+  type Failure,
+  PlantStoreError,
+  type ResponseHead,
+  redact,
+  type SentCall,
+  TimeoutError,
+  TokenError,
+  UsageError,
+} from './errors.ts'
 import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, observe } from './hooks.ts'
 import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
-import { reasonOf, redactToken, retryDelay, toFetchError } from './retry.ts'
-import { type Route, readData, readHead } from './wire/read.ts'
+import { reasonOf, retryDelay, toFetchError } from './retry.ts'
+import { readData, readHead } from './wire/read.ts'
 import { defaultHeaders, readHeaders, withoutNull, writePath } from './wire/request.ts'
 import { reject } from './wire/write.ts'
 import { within } from './within.ts'
 
 /** A call of an operation, ready to send. */
-export interface Call {
-  readonly operation: OperationName
-  readonly route: Route
-  readonly url: string
-  readonly body: string | undefined
-  readonly headers: Readonly<Record<string, string>>
-  readonly settings: Settings
-}
+export type Call = ReturnType<typeof prepareCall>
 
 /** The parameters of operations, in their order, each only if the operation has it. Options follow. */
 const PARAMETERS = ['pathParameters', 'body', 'query', 'headers'] as const
@@ -28,7 +31,7 @@ const PARAMETERS = ['pathParameters', 'body', 'query', 'headers'] as const
  * @param parameters what the operation was called with
  * @throws UsageError if one of them is invalid
  */
-export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
+export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings) {
   const route = routes[operation]
   try {
     const rest = [...parameters]
@@ -55,52 +58,46 @@ function withCall(error: unknown, call: FailedCall): PlantStoreError {
 export interface CallResponse {
   readonly data: unknown
   readonly head: ResponseHead
-  readonly call: FailedCall
-  /** Removes the token from a text of the response. */
-  redact(text: string): string
+  readonly call: SentCall
 }
 
 /**
- * Sends a call, with retries. Attempts follow one another, so what one of them leaves behind is for the next: the token, and
- * whether the service has rejected one. An attempt is: get the token, run the hooks, send, and read the response.
+ * Sends a call, with retries. An attempt is: get the token, run the hooks, send, and read the response.
  *
  * @throws PlantStoreError of any kind
  */
 export async function sendCall({ operation, route, url, body, headers, settings }: Call): Promise<CallResponse> {
-  const { timeout, token: source, signal: signals } = settings
-  const hooks = settings.hooks.concat(settings.log)
+  const { timeout, retries, token: source, signal: signals } = settings
   const { fetch = globalThis.fetch ?? reject('fetch', 'is missing; set it') } = settings
+  const hooks = settings.hooks.concat(settings.log)
+  const { method, canRetry } = route
+  const { authorization: own, ...otherHeaders } = headers
   // An attempt without a token, or with a hook that failed, sends nothing and is not counted.
-  const call = { method: route.method, url, attempts: 0 }
-  // The header with the token, once an attempt has got one; the app's own header with the token `false`.
-  let { authorization, ...otherHeaders } = headers
-  // The header of the last request, which a hook may have set.
-  let sent = authorization
+  const call: SentCall = { method, url, attempts: 0, authorization: undefined }
   // Whether the service has responded 401 to a token. The attempt with the next token is no retry.
   let rejected = false
   for (let number = 1; ; number++) {
-    const attempt = { operation, method: route.method, url, number, headers: { ...otherHeaders } }
+    const attempt = { operation, method, url, number, headers: { ...otherHeaders } }
     try {
       return await send(attempt)
     } catch (thrown) {
-      const error: PlantStoreError & { readonly status?: number } =
-        thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call, redact)
+      const error: Failure = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call)
       const retried = number - (rejected ? 2 : 1)
       const isStale = error.status === 401 && typeof source === 'function' && !rejected
-      const delay = isStale ? 0 : retryDelay(error, retried, route.canRetry)
+      const delay = isStale ? 0 : retryDelay(error, retried, canRetry)
       Object.assign(error, { retryable: delay !== undefined })
-      const next = isStale || retried < settings.retries ? delay : undefined
+      const next = isStale || retried < retries ? delay : undefined
       notify((hook) => hook.error?.(attempt, error, next))
       if (next === undefined) throw error
       if (isStale) {
-        authorization = undefined
+        call.authorization = undefined
         rejected = true
       }
       await within(next, signals, call)
     }
   }
 
-  /** Sends one request and reads the response, within the timeout. */
+  /** Makes an attempt within the timeout. */
   async function send(attempt: Attempt): Promise<CallResponse> {
     const start = performance.now()
     const received = await within(timeout, signals, call, (signal) => exchange(attempt, signal))
@@ -108,29 +105,30 @@ export async function sendCall({ operation, route, url, body, headers, settings 
     const [head, text] = received
     const duration = performance.now() - start
     notify((hook) => hook.response?.(attempt, { ...head, duration }))
-    return { head, call, redact, data: readData(route, text, head, call, redact) }
+    return { head, call, data: readData(route, text, head, call) }
   }
 
   async function exchange(attempt: Attempt, signal: Signal): Promise<[ResponseHead, text: string]> {
-    if (source !== false && !authorization) {
+    if (source === false) call.authorization = own
+    else if (!call.authorization) {
       const isFunction = typeof source === 'function'
       const token = isFunction ? await callback('token', signal, () => source({ rejected })) : source
-      authorization = `Bearer ${checkToken(token, isFunction)}`
+      call.authorization = `Bearer ${checkToken(token, isFunction)}`
     }
     for (const hook of hooks) await callback('hooks.request', signal, () => hook.request?.(attempt))
     const { authorization: added, ...rest } = hooks.length ? withoutNull(readHeaders(attempt.headers)) : attempt.headers
-    if (added && authorization) reject('token', 'must be false if headers have Authorization')
-    sent = authorization ?? added
+    if (added && call.authorization) reject('token', 'must be false if headers have Authorization')
+    call.authorization ??= added
     call.attempts++
     const response = await fetch(url, {
-      method: route.method,
-      headers: sent ? { ...rest, authorization: sent } : rest,
+      method,
+      headers: { ...rest, ...(call.authorization && { authorization: call.authorization }) },
       body,
       // Following a redirect would pass on the token, and turn a POST into a GET.
       redirect: 'manual',
       signal,
     } as object as FetchInit)
-    return [readHead(response.status, response.headers, redact), await response.text()]
+    return [readHead(response.status, response.headers, call), await response.text()]
   }
 
   /** Runs a callback of the app, so that its error is not taken for a network error. */
@@ -141,13 +139,9 @@ export async function sendCall({ operation, route, url, body, headers, settings 
       signal.throwIfAborted()
       return result
     } catch (cause) {
-      const reason = `${name}: the function failed${redact(reasonOf(cause))}`
+      const reason = `${name}: the function failed${redact(reasonOf(cause), call)}`
       throw new (name === 'token' ? TokenError : UsageError)(reason, call, { cause })
     }
-  }
-
-  function redact(text: string): string {
-    return redactToken(text, sent)
   }
 
   function notify(run: (hook: Hooks) => unknown): void {

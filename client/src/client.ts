@@ -1,5 +1,5 @@
 import { type CallResponse, prepareCall, sendCall } from './call.ts'
-import { MalformedResponseError } from './errors.ts'
+import { MalformedResponseError, redact } from './errors.ts'
 import type { Operations } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
@@ -106,14 +106,14 @@ function createClient(settings: Settings): PlantStoreClient {
  * @param seen the URLs of the pages so far
  * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to a page before
  */
-function nextPage({ head, call, redact }: CallResponse, seen: Set<string> = new Set()): URL | undefined {
+function nextPage({ head, call }: CallResponse, seen: Set<string> = new Set()): URL | undefined {
   const target = nextLink(head.headers.get('link'))
   if (target === undefined) return undefined
   const current = new URL(call.url)
   const next = parseUrl(target, current.href)
   seen.add(current.href)
   if (next?.origin === current.origin && !seen.has(next.href)) return next
-  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`), head, call)
+  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`, call), head, call)
 }
 
 /** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */

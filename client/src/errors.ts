@@ -21,6 +21,13 @@ export interface FailedCall {
   readonly attempts: number
 }
 
+/** A call that is being sent: the state that an attempt leaves behind for the next one. */
+export interface SentCall extends FailedCall {
+  attempts: number
+  /** The `Authorization` of the last request; undefined if the next attempt has to get a token. */
+  authorization: string | undefined
+}
+
 /** The status and headers of a response. */
 export interface ResponseHead {
   /** The HTTP status, such as 200. 0 for a redirect in a browser, which hides it. */
@@ -31,14 +38,6 @@ export interface ResponseHead {
   readonly requestId: string | undefined
   /** The `Retry-After` of the response in milliseconds, if it has one. */
   readonly retryAfterMs: number | undefined
-}
-
-/** The part of an error that decides about a retry. */
-export interface Failure {
-  readonly kind: string
-  readonly status?: number
-  readonly retryAfterMs?: number | undefined
-  readonly cause?: unknown
 }
 
 /**
@@ -97,6 +96,9 @@ export class PlantStoreError extends Error {
   }
 }
 
+/** An error, with the head of the response if there was one. */
+export type Failure = PlantStoreError & Partial<ResponseHead>
+
 /** An error with the head of the response. */
 abstract class ResponseError extends PlantStoreError implements ResponseHead {
   /** The HTTP status, such as 400. 0 for a redirect in a browser, which hides it. */
@@ -140,11 +142,8 @@ export class MalformedResponseError extends ResponseError {
 
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
-    super(`responded ${head.status} ${reason}${text ? `: ${text}` : ''}`, call, {
-      ...head,
-      kind: 'malformed-response',
-      text,
-    })
+    const page = text ? `: ${text}` : ''
+    super(`responded ${head.status} ${reason}${page}`, call, { ...head, kind: 'malformed-response', text })
   }
 }
 
@@ -214,4 +213,16 @@ for (const [word, { prototype }] of Object.entries({
 /** `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
 function brandOf(name: string): symbol {
   return Symbol.for(`@plant-store/client/${name}`)
+}
+
+/**
+ * Makes a text from outside fit for a message: in one line, without control characters, and without the token of the call,
+ * also one with escapes of a URL. A token of less than 8 characters may be a part of any word.
+ */
+export function redact(text: string, { authorization = '' }: SentCall): string {
+  const token = authorization.replace(/.* /, '')
+  const line = text.replace(/\p{Cc}+/gu, ' ')
+  // Unlike `decodeURIComponent`, it accepts any text.
+  const plain = unescape(line)
+  return token.length < 8 ? line : (plain.includes(token) ? plain : line).replaceAll(token, '[token]')
 }

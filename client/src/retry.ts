@@ -1,4 +1,4 @@
-import { ConnectionError, type FailedCall, type Failure, type PlantStoreError, UsageError } from './errors.ts'
+import { ConnectionError, type Failure, redact, type SentCall, UsageError } from './errors.ts'
 import { orUndefined } from './wire/write.ts'
 
 /** The kinds of errors and statuses that may pass. */
@@ -46,8 +46,8 @@ const BUG =
   /^(Ref|Rang|Synt|Eval|Assert)\w*Error|^TypeError( \[|: (Cannot |Headers|Request|Invalid [Uh]|Failed to [^f]|.*(JSON|BigInt|empty array|'new'|Body | is (undefined|null|not (a [cfv]|an [io]|async|iter)))))/
 
 /** Returns the error of a `fetch` that failed: of the network, or a `UsageError` if the function has a bug. */
-export function toFetchError(cause: unknown, call: FailedCall, redact: (text: string) => string): PlantStoreError {
-  const reason = redact(reasonOf(cause))
+export function toFetchError(cause: unknown, call: SentCall): Failure {
+  const reason = redact(reasonOf(cause), call)
   return BUG.test(textOf(cause))
     ? new UsageError(`fetch: the function failed${reason}`, call, { cause })
     : new ConnectionError(`connection failed${reason}`, call, { cause })
@@ -70,16 +70,4 @@ interface ErrorLike {
   readonly code?: unknown
   readonly message?: unknown
   readonly cause?: ErrorLike | null
-}
-
-/**
- * Makes a text from outside fit for a message: in one line, without control characters, and without the token of an
- * `Authorization` header, also one with escapes of a URL. A token of less than 8 characters may be a part of any word.
- */
-export function redactToken(text: string, authorization = ''): string {
-  const token = authorization.replace(/.* /, '')
-  const line = text.replace(/\p{Cc}+/gu, ' ')
-  // Unlike `decodeURIComponent`, it accepts any text.
-  const plain = unescape(line)
-  return token.length < 8 ? line : (plain.includes(token) ? plain : line).replaceAll(token, '[token]')
 }

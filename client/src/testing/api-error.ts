@@ -35,16 +35,13 @@ export function createApiError(options: ApiErrorOptions): ApiError {
   const code = errorCodes[name]
   const status = Math.floor(code / 100)
   const body = { error: code, message }
-  const head = readHead(
-    status,
-    new Headers(jsonResponse(status, body, withoutNull(readHeaders(headers))).headers),
-    String,
-  )
   const declares = (each: OperationName): boolean => routes[each].declaredErrors.includes(status)
   const { operation = (Object.keys(routes) as OperationName[]).find(declares) ?? 'getPlants' } = options
   if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')
   const { method, path, canRetry } = routes[operation]
-  const call = { method, url: `http://plant-store.test${path}`, attempts: 1 }
+  const call = { method, url: `http://plant-store.test${path}`, attempts: 1, authorization: undefined }
+  const response = jsonResponse(status, body, withoutNull(readHeaders(headers)))
+  const head = readHead(status, new Headers(response.headers), call)
   const error = new ApiError(declares(operation) ? 'api' : 'undeclared', body, head, call)
   return Object.assign(error, { retryable: retryDelay(error, 0, canRetry) !== undefined })
 }

@@ -1,4 +1,4 @@
-import { ApiError, type FailedCall, type Failure, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import { ApiError, type Failure, MalformedResponseError, type ResponseHead, redact, type SentCall } from '../errors.ts'
 import type { ResponseHeaders } from '../fetch.ts'
 import { type FieldsWriter, isObject, orUndefined, type Writer } from './write.ts'
 
@@ -32,9 +32,9 @@ export const readAny = /* @__PURE__ */ readIf(() => true)
 export const readNothing: Reader = () => undefined
 
 /** Reads the head of a response. */
-export function readHead(status: number, headers: ResponseHeaders, redact: (text: string) => string): ResponseHead {
+export function readHead(status: number, headers: ResponseHeaders, call: SentCall): ResponseHead {
   const retryAfterMs = readRetryAfter(headers.get('retry-after') ?? '')
-  return { status, headers, requestId: redact(headers.get('x-request-id') ?? '') || undefined, retryAfterMs }
+  return { status, headers, requestId: redact(headers.get('x-request-id') ?? '', call) || undefined, retryAfterMs }
 }
 
 /** Parses `Retry-After`, seconds or a date, into milliseconds from now. */
@@ -62,18 +62,11 @@ export interface Route {
 }
 
 /**
- * Reads the data of a response.
+ * Reads the data of a response. Its texts are redacted, because a proxy's error page may show the request.
  *
- * @param redact removes the token from a text, because a proxy's error page may show the request
  * @throws ApiError if the service responded with an error, MalformedResponseError if the response is not the service's
  */
-export function readData(
-  route: Route,
-  text: string,
-  head: ResponseHead,
-  call: FailedCall,
-  redact: (text: string) => string,
-): unknown {
+export function readData(route: Route, text: string, head: ResponseHead, call: SentCall): unknown {
   const { status, headers } = head
   const read = route.responses[status]
   if (read) {
@@ -86,7 +79,7 @@ export function readData(
   const data = orUndefined(() => JSON.parse(text))
   if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     const kind = route.declaredErrors.includes(status) ? 'api' : 'undeclared'
-    const body = { error: data['error'] as number, message: redact(data['message']) }
+    const body = { error: data['error'] as number, message: redact(data['message'], call) }
     throw new ApiError(kind, body, head, call)
   }
   const type = headers.get('content-type') ?? 'no content type'
@@ -94,13 +87,13 @@ export function readData(
   const isOther = !type.includes('json')
   const reason =
     status < 200 || (status >= 300 && status < 400)
-      ? `a redirect${target ? ` to ${redact(target)}` : ''}, which is not followed`
+      ? `a redirect${target ? ` to ${redact(target, call)}` : ''}, which is not followed`
       : isOther
-        ? `${redact(type)} instead of JSON`
+        ? `${redact(type, call)} instead of JSON`
         : data === undefined
           ? 'truncated or malformed JSON'
           : 'JSON of an unexpected shape'
   // JSON may be the data of somebody.
-  const page = isOther && data === undefined && redact(text).replace(/\s+/g, ' ').trim().slice(0, 200)
+  const page = isOther && data === undefined && redact(text, call).replace(/\s+/g, ' ').trim().slice(0, 200)
   throw new MalformedResponseError(`with ${reason}`, head, call, page || undefined)
 }
