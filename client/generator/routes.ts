@@ -13,11 +13,11 @@ import { generateImports, literal, propertyName } from './typescript.ts'
 
 const modules = {
   '../retry.ts': ['wasNotProcessed'],
-  '../wire/read.ts': ['readAny', 'readList', 'readNothing', 'readObject'],
+  '../wire/read.ts': ['readIf', 'readNothing'],
   '../wire/read-exactly.ts': ['exactly'],
   '../wire/write.ts': [
-    ...['boolean', 'each', 'fields', 'headerText', 'int64', 'integer', 'kinds', 'list', 'number', 'object', 'oneOf'],
-    ...['quoted', 'record', 'text', 'union'],
+    ...['boolean', 'each', 'fields', 'headerText', 'int64', 'integer', 'isObject', 'kinds', 'list', 'number', 'object'],
+    ...['oneOf', 'quoted', 'record', 'text', 'union'],
   ],
 }
 
@@ -103,11 +103,11 @@ export function generateRoutes(components: Components, operations: readonly Oper
 
   /** Generates the reader of a response. The service's own form is checked on the outside only, since it may grow. */
   function writeReader(schema: JsonSchema, place: string): string {
-    const types = new Set(alternativesOf(schema, components).map(({ type }) => type))
-    const [type] = types.size === 1 ? types : []
-    const reader = type === 'array' ? 'readList' : type === 'object' ? 'readObject' : 'readAny'
+    const alternatives = alternativesOf(schema, components)
     const places = writeInt64s([schema], place, components)
-    return places === '' ? `${reader}()` : `${reader}(exactly(${places}))`
+    const parse = places === '' ? 'JSON.parse' : `exactly(${places})`
+    if (alternatives.every(({ type }) => type === 'array')) return `readIf(Array.isArray, ${parse})`
+    return alternatives.every(({ type }) => type === 'object') ? `readIf(isObject, ${parse})` : parse
   }
 }
 

@@ -9,24 +9,14 @@ import { type FieldsWriter, isObject, orUndefined, type Writer } from './write.t
  */
 export type Reader = (text: string) => unknown
 
-/** Creates a reader of JSON. */
-const readIf =
-  (isExpected: (value: unknown) => boolean) =>
-  (parse: Reader = JSON.parse): Reader =>
-  (text) => {
+/** Creates a reader of JSON that is of one kind. Its fields are not checked, so that a later service may add some. */
+export function readIf(isExpected: (value: unknown) => boolean, parse: Reader): Reader {
+  return (text) => {
     const value = parse(text)
     if (isExpected(value)) return value
     throw new TypeError()
   }
-
-/** Creates a reader of a JSON object. Its fields are not checked, so that a later service may add some. */
-export const readObject = /* @__PURE__ */ readIf(isObject)
-
-/** Creates a reader of a JSON array. */
-export const readList = /* @__PURE__ */ readIf(Array.isArray)
-
-/** Creates a reader of any JSON. */
-export const readAny = /* @__PURE__ */ readIf(() => true)
+}
 
 /** Reads a response without content. */
 export const readNothing: Reader = () => undefined

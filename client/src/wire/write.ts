@@ -43,10 +43,10 @@ export const int64: Writer = (value, field) => {
 }
 
 /** Creates a writer of a few values. */
-export const oneOf =
-  (...values: readonly unknown[]): Writer =>
-  (value, field) =>
+export function oneOf(...values: readonly unknown[]): Writer {
+  return (value, field) =>
     values.includes(value) ? String(value) : reject(field, `must be ${values.map(String).join(' or ')}`)
+}
 
 /** A parameter: text, or several texts for one that may be repeated. */
 export type FieldText = string | readonly string[]
@@ -136,52 +136,49 @@ export const headerText: Writer = (value, field) =>
   /^[!-~]([ -~]*[!-~])?$/.test(text(value, field)) ? text(value, field) : reject(field, 'must be visible ASCII text')
 
 /** Creates a writer of a query parameter that is repeated for each item of an array. */
-export const each =
-  (write: Writer) =>
-  (value: unknown, field: string): string[] =>
-    Array.isArray(value)
-      ? // A copy has no holes, which would be no JSON.
-        [...value].map((item, index) => write(item, `${field}[${index}]`))
-      : reject(field, 'must be an array')
+export function each(write: Writer) {
+  return (value: unknown, field: string): string[] => {
+    if (!Array.isArray(value)) return reject(field, 'must be an array')
+    // A copy has no holes, which would be no JSON.
+    return [...value].map((item, index) => write(item, `${field}[${index}]`))
+  }
+}
 
 /** Creates a writer of text as a JSON string. */
-export const quoted =
-  (write: Writer): Writer =>
-  (value, field) =>
-    JSON.stringify(write(value, field))
+export function quoted(write: Writer): Writer {
+  return (value, field) => JSON.stringify(write(value, field))
+}
 
 /** Creates a writer of an array. */
-export const list =
-  (write: Writer): Writer =>
-  (value, field) =>
-    `[${each(write)(value, field || 'body')}]`
+export function list(write: Writer): Writer {
+  return (value, field) => `[${each(write)(value, field || 'body')}]`
+}
 
 /** Creates a writer of an object. */
-export const object = (required: Fields, optional?: Fields): Writer => {
+export function object(required: Fields, optional?: Fields): Writer {
   const write = fields(required, optional)
   return (value, field) => `{${write(value, field).map(([name, text]) => `${JSON.stringify(name)}:${text}`)}}`
 }
 
 /** Creates a writer of an object whose field names are data. */
-export const record =
-  (write: Writer): Writer =>
-  (value, field) =>
+export function record(write: Writer): Writer {
+  return (value, field) =>
     object({}, Object.fromEntries(Object.keys(Object(value)).map((name) => [name, write])))(value, field)
+}
 
 /** Creates a writer of objects that a field of this name tells apart: the values of each, and its writer. */
-export const kinds =
-  (name: string, ...writers: readonly (readonly [values: readonly unknown[], Writer])[]): Writer =>
-  (value, field) => {
+export function kinds(name: string, ...writers: readonly (readonly [values: readonly unknown[], Writer])[]): Writer {
+  return (value, field) => {
     if (!isObject(value)) return reject(field, 'must be an object')
     const found = writers.find(([values]) => values.includes(value[name]))
     if (found) return found[1](value, field)
     return oneOf(...writers.flatMap(([values]) => values))(value[name], field ? `${field}.${name}` : name)
   }
+}
 
 /** Creates a writer of alternatives of different types. */
-export const union =
-  (...writers: readonly Writer[]): Writer =>
-  (value, field) => {
+export function union(...writers: readonly Writer[]): Writer {
+  return (value, field) => {
     const start = `${field || 'body'}: must be `
     const types = new Set<string>()
     for (const write of writers) {
@@ -196,3 +193,4 @@ export const union =
     }
     return reject(field, `must be ${[...types].join(' or ')}`)
   }
+}
