@@ -46,9 +46,9 @@ function generateErrorCodes(): string {
 function imports(types: string, operations: string): string {
   const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
   return generateImports(operations, {
+    '../client.ts': ['RawPage', 'RawResponse'],
     '../errors.ts': ['DeclaredError', 'TransportError', 'UndeclaredError'],
     '../options.ts': ['CallOptions'],
-    '../results.ts': ['RawPage', 'RawResponse'],
     './types.ts': names.sort(),
   }).replaceAll('import {', 'import type {')
 }

@@ -144,7 +144,7 @@ export function generateTypes(components: Components, operations: readonly Opera
   }
 }
 
-/** Generates the list of operations, from which `src/results.ts` derives the other ways to call them. */
+/** Generates the list of operations, from which `src/client.ts` derives the other ways to call them. */
 function generateOperations(signatures: readonly Signature[]): string {
   const operations = signatures.map(({ operation }) => operation)
   const responses = signatures.map(({ operation: { name, paged }, responses }) => {

@@ -1,4 +1,13 @@
-export { createPlantStoreClient, type PlantStoreClient } from './client.ts'
+export {
+  createPlantStoreClient,
+  type IterateOperations,
+  type PlantStoreClient,
+  type RawOperations,
+  type RawPage,
+  type RawResponse,
+  type Result,
+  type SafeOperations,
+} from './client.ts'
 export {
   AbortError,
   ApiError,
@@ -21,11 +30,3 @@ export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
 export type { Attempt, AttemptResponse, Hooks, Logger, LogLevel } from './hooks.ts'
 export type { CallOptions, ClientOptions, HeadersOption, TokenRequest, TokenSource } from './options.ts'
-export type {
-  IterateOperations,
-  RawOperations,
-  RawPage,
-  RawResponse,
-  Result,
-  SafeOperations,
-} from './results.ts'

@@ -100,7 +100,7 @@ export interface ClientOptions extends CallOptions {
 }
 
 /** Options with defaults applied. */
-export interface Settings {
+export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLevel'> {
   readonly baseUrl: string
   /** Undefined if there is none, which is an error of a call. */
   readonly token: TokenSource | false | undefined
@@ -108,10 +108,7 @@ export interface Settings {
   readonly retries: number
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
-  readonly fetch?: Fetch
   readonly hooks: readonly Hooks[]
-  readonly logger?: Logger
-  readonly logLevel?: LogLevel
   /** The hooks that log. */
   readonly log: readonly Hooks[]
 }
@@ -171,7 +168,7 @@ export function readCallOptions(options: CallOptions, client: Settings): Setting
 
 function mergeOptions(options: ClientOptions, client: object, known: readonly string[]): Settings {
   requireKnown(options, known, 'options')
-  const settings: Record<string, unknown> = { ...client }
+  const settings = { ...client } as Settings & Record<string, unknown>
   for (const name of known) {
     const value = options[name]
     // An `undefined` token is a lookup that failed: the default would send the token of somebody else.
@@ -179,12 +176,9 @@ function mergeOptions(options: ClientOptions, client: object, known: readonly st
       settings[name] = READERS[name]?.(value as never, settings[name] as never, name) ?? value
     }
   }
-  const { token, headers, logger, logLevel } = settings as object as Settings
+  const { token, headers, logger, logLevel = logger === undefined ? 'off' : 'warn' } = settings
   if (headers['authorization'] && token !== false) reject('token', 'must be false if headers have Authorization')
-  return {
-    ...(settings as object as Settings),
-    log: logHooks(logger, logLevel ?? (logger === undefined ? 'off' : 'warn')),
-  }
+  return { ...settings, log: logHooks(logger, logLevel) }
 }
 
 /**
@@ -212,17 +206,13 @@ export function readBaseUrl(baseUrl = ''): string {
   const isPath = /^\/(?!\/)[^\\\s]*$/.test(baseUrl)
   const origin = isPath ? location?.origin : undefined
   const url = parseUrl(baseUrl, origin)?.href ?? ''
-  const reason = !baseUrl
-    ? 'is missing; set it, or leave the option out and set PLANT_STORE_URL'
-    : // `localhost:3000` parses as a URL with the scheme `localhost`.
-      !origin && !/^[a-z]+:\D/i.test(baseUrl)
-      ? 'must have a scheme such as https:'
-      : !/^https?:/.test(url)
-        ? 'must be an HTTP URL'
-        : /^\w+:..[^/]*@/.test(url)
-          ? 'must not have credentials; use token'
-          : /[?#]/.test(url) && 'must not have a query or fragment'
-  return reason ? reject('baseUrl', reason) : url.replace(/\/+$/, '')
+  if (!baseUrl) reject('baseUrl', 'is missing; set it, or leave the option out and set PLANT_STORE_URL')
+  // `localhost:3000` parses as a URL with the scheme `localhost`.
+  if (!origin && !/^[a-z]+:\D/i.test(baseUrl)) reject('baseUrl', 'must have a scheme such as https:')
+  if (!/^https?:/.test(url)) reject('baseUrl', 'must be an HTTP URL')
+  if (/^\w+:..[^/]*@/.test(url)) reject('baseUrl', 'must not have credentials; use token')
+  if (/[?#]/.test(url)) reject('baseUrl', 'must not have a query or fragment')
+  return url.replace(/\/+$/, '')
 }
 
 /** Reads an environment variable; undefined in a browser, and in Deno without the permission. */

@@ -1,8 +1,8 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
+import type { RawPage, RawResponse } from '../client.ts'
 import type { DeclaredError, TransportError, UndeclaredError } from '../errors.ts'
 import type { CallOptions } from '../options.ts'
-import type { RawPage, RawResponse } from '../results.ts'
 import type { GetPlantsQuery, NewPlant, Plant } from './types.ts'
 
 /** Every error of `createPlant`. Switch on `kind`. */
