@@ -16,10 +16,9 @@ type Parts = Record<string, unknown>
  *
  * @throws Error, when called, if the text is not JSON or a number in such a place is not an int64
  */
-export const exactly =
-  (places: Int64Places): Reader =>
-  (text) =>
-    withInt64s(JSON.parse(text), JSON.parse(quoteNumbers(text)), places)
+export function exactly(places: Int64Places): Reader {
+  return (text) => withInt64s(JSON.parse(text), JSON.parse(quoteNumbers(text)), places)
+}
 
 /** Replaces the numbers in these places of a value by what was written. */
 function withInt64s(value: unknown, written: unknown, places: Int64Places): unknown {
@@ -38,32 +37,14 @@ function withInt64s(value: unknown, written: unknown, places: Int64Places): unkn
 
 /** Writes each number of valid JSON as a string. One regular expression for strings too overflows the stack on long ones. */
 function quoteNumbers(json: string): string {
-  const next = /["\d-]/g
-  const rest = /[\d.eE+-]*/y
-  let quoted = ''
-  let position = 0
-  while (next.test(json)) {
-    const start = next.lastIndex - 1
-    if (json[start] === '"') next.lastIndex = endOfString(json, start)
-    else {
-      rest.lastIndex = start
-      rest.test(json)
-      quoted += `${json.slice(position, start)}"${json.slice(start, rest.lastIndex)}"`
-      position = next.lastIndex = rest.lastIndex
-    }
-  }
-  return quoted + json.slice(position)
-}
-
-/** Returns where a string ends: behind the next quote that is not escaped. */
-function endOfString(json: string, start: number): number {
-  let end = start
-  let backslashes = 0
-  do {
-    end = json.indexOf('"', end + 1)
-    for (backslashes = 0; json[end - 1 - backslashes] === '\\'; ) backslashes++
-  } while (backslashes % 2 === 1)
-  return end + 1
+  let isString = false
+  const parts = json.split('"').map((part) => {
+    const wasString = isString
+    // A quote after an odd number of backslashes does not end the string.
+    isString = !wasString || /(?:^|[^\\])(?:\\\\)*\\$/.test(part)
+    return wasString ? part : part.replace(/-?\d[\d.eE+-]*/g, '"$&"')
+  })
+  return parts.join('"')
 }
 
 function readInt64(token: string): bigint {
