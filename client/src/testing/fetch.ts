@@ -1,17 +1,40 @@
-import type { FetchResponse } from '../fetch.ts'
+import type { FetchInit, FetchResponse, Signal } from '../fetch.ts'
 import { readHeaders } from '../wire/request.ts'
 import { reject, requireKnown } from '../wire/write.ts'
-import type { Fault } from './types.ts'
 
-/** A response of the fake, before a fault is applied. */
-export interface FakeResponse {
-  readonly status: number
+// The types here are those that every app has: not `Headers`, for example.
+
+/** What goes wrong with a request. Without any of the fields, nothing does. */
+export interface Fault {
+  /** The delay of the response in milliseconds. Default: 0. */
+  readonly delay?: number | undefined
+  /** The request never arrives: `fetch` rejects, as if the connection was refused. */
+  readonly connectionError?: true | undefined
+  /** The store does nothing and responds with this status and an `Error` body. */
+  readonly status?: number | undefined
+  /** The body of the response, such as a proxy's HTML page. */
+  readonly body?: string | undefined
+  /** Additional response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The store handles the request, but the connection breaks after this many characters of the response body. */
+  readonly cutBodyAfter?: number | undefined
+}
+
+/** A request that the fake received. */
+export interface FakeRequest {
+  readonly method: string
+  readonly url: string
+  /** Names in lower case, without `authorization`. */
   readonly headers: Readonly<Record<string, string>>
+  /** The text of the body; empty if there is none. */
   readonly body: string
 }
 
+/** A response of the fake, before a fault is applied. */
+export type FakeResponse = ReturnType<typeof jsonResponse>
+
 /** Creates a response with a JSON body, unless that is undefined, and the headers that every response has. */
-export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>) {
   const common = {
     ...(body !== undefined && { 'content-type': 'application/json; charset=utf-8' }),
     'cache-control': 'no-store',
@@ -46,24 +69,15 @@ export function checkFault(fault: Fault, times: number): void {
   }
 }
 
-/** What `fetch` gets. */
-export interface ReceivedRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers: Headers
-  readonly body: string
-  readonly signal: AbortSignal | undefined
-}
-
 /** Reads the arguments of `fetch`: those of the client, or a `Request` as the options, as Mock Service Worker passes it. */
-export async function readRequest(url: string, init: RequestInit = {}): Promise<ReceivedRequest> {
-  const { method = 'GET', headers, signal } = init
+export async function readRequest(url: string, init: FetchInit = {}): Promise<FakeRequest> {
+  const { method = 'GET', headers } = init
   const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(init.body ?? '')
-  return { method, url: new URL(url).href, headers: new Headers(headers), body, signal: signal ?? undefined }
+  return { method, url: new URL(url).href, headers: Object.fromEntries(new Headers(headers)), body }
 }
 
 /** Waits for the delay of a fault. Rejects, like `fetch`, if the request is aborted. */
-export async function wait({ delay = 0 }: Fault, signal: AbortSignal | undefined): Promise<void> {
+export async function wait({ delay = 0 }: Fault, signal: Signal | null | undefined): Promise<void> {
   signal?.throwIfAborted()
   if (delay === 0) return
   await new Promise<void>((resolve, rejectWith) => {

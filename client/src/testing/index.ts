@@ -1,15 +1,15 @@
-import type { Fetch, FetchResponse } from '../fetch.ts'
+import type { Fetch } from '../fetch.ts'
 import { scopes } from '../generated/requests.ts'
 import { routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { type ClientOptions, readBaseUrl } from '../options.ts'
 import { reject, requireKnown } from '../wire/write.ts'
-import { checkFault, jsonResponse, readRequest, toResponse, wait } from './fetch.ts'
-import { type FakeState, handle, respond } from './respond.ts'
-import type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
+import { checkFault, type FakeRequest, type Fault, jsonResponse, readRequest, toResponse, wait } from './fetch.ts'
+import { type FakeState, type FakeToken, handle, respond, type StoredPlant } from './respond.ts'
 
 export { type ApiErrorOptions, createApiError } from './api-error.ts'
-export type { FakeRequest, FakeToken, Fault, StoredPlant } from './types.ts'
+export type { FakeRequest, Fault } from './fetch.ts'
+export type { FakeToken, StoredPlant } from './respond.ts'
 
 /** The options of the fake. */
 export interface FakePlantStoreOptions {
@@ -78,15 +78,14 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const requests: FakeRequest[] = []
   const faults: Fault[] = []
 
-  const fetch = async (target: string, init?: RequestInit): Promise<FetchResponse> => {
+  const fetch: Fetch = async (url, init) => {
     const fault = faults.shift() ?? {}
-    const request = await readRequest(target, init)
-    const { method, url, body, signal } = request
-    const { authorization: _, ...headers } = Object.fromEntries(request.headers)
-    requests.push({ method, url, headers, body })
-    await wait(fault, signal)
-    if (fault.connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
-    const { status } = fault
+    const request = await readRequest(url, init)
+    const { authorization: _, ...headers } = request.headers
+    requests.push({ ...request, headers })
+    await wait(fault, init?.signal)
+    const { status, connectionError } = fault
+    if (connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
     if (status === undefined) return toResponse(respond(request, state), fault)
     const error = { error: status * 100, message: 'A test requested this error.' }
     return toResponse(jsonResponse(status, error, {}), fault)
@@ -106,8 +105,8 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
       const body = routes.createPlant.body?.(plant, '') ?? ''
-      const headers = new Headers({ 'content-type': 'application/json' })
-      handle('createPlant', { path: {}, query: new URLSearchParams(), headers, body }, account, state)
+      const headers = { 'content-type': 'application/json' }
+      handle('createPlant', { path: {}, query: '', headers, body }, account, state)
     }
   }
 
@@ -116,7 +115,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     faults.push(...Array<Fault>(times).fill(fault))
   }
 
-  const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch: fetch as Fetch }
+  const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch }
   const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
     requests,
     createToken,

@@ -9,13 +9,29 @@ import { exactly } from '../wire/read-exactly.ts'
 import { orUndefined, reject } from '../wire/write.ts'
 import { createApiError } from './api-error.ts'
 import { check, type RequestRules, type Schema } from './check.ts'
-import { type FakeResponse, jsonResponse, type ReceivedRequest } from './fetch.ts'
-import type { FakeToken, StoredPlant } from './types.ts'
+import { type FakeRequest, type FakeResponse, jsonResponse } from './fetch.ts'
 
 /** The limits and media types of the service, which the contract does not have. */
 const MAX_BODY_SIZE = 2 ** 20
 const MAX_HEAD_SIZE = 2 ** 14
 const JSON_TYPE = /^application\/json\s*(;\s*(charset=("?)utf-8\3\s*;?)?)?$/i
+
+/** A plant in the fake. */
+export interface StoredPlant {
+  readonly id: bigint
+  readonly name: string
+  readonly tag?: string
+}
+
+/** What a token of the fake allows. */
+export interface FakeToken {
+  /** The account that the token belongs to. Default: `default`. */
+  readonly account?: string | undefined
+  /** Default: all. */
+  readonly scopes?: readonly Scope[] | undefined
+  /** Default: never. */
+  readonly expiresAt?: Date | undefined
+}
 
 /** The state of the fake. */
 export interface FakeState {
@@ -35,14 +51,14 @@ interface Account {
 }
 
 /** A request whose path and token are valid. */
-interface Received extends Pick<ReceivedRequest, 'headers' | 'body'> {
+interface Received extends Pick<FakeRequest, 'headers' | 'body'> {
   /** The segments of the path as they are written, by the name of their parameter. */
   readonly path: Readonly<Record<string, string>>
-  readonly query: URLSearchParams
+  readonly query: string
 }
 
 /** What an operation responds with: also headers, and the cursor of the next page. */
-type Handled<TResponse> = Pick<Extract<TResponse, RawResponse<unknown>>, 'status' | 'data'> & {
+type Handled<TResponse = RawResponse<unknown>> = Pick<Extract<TResponse, RawResponse<unknown>>, 'status' | 'data'> & {
   readonly headers?: Readonly<Record<string, string>>
   readonly next?: string | undefined
 }
@@ -82,27 +98,31 @@ function readCursor(text: string | undefined, { number, sequence }: Account): nu
 }
 
 /** Responds to a request as the service does, with its order of checks: path, method, token, scope, body, parameters. */
-export function respond(request: ReceivedRequest, state: FakeState): FakeResponse {
-  const response = tryToRespond(request, state)
+export function respond({ method, url, headers, body }: FakeRequest, state: FakeState): FakeResponse {
   // The id of the client is returned, where it is valid.
-  const id = request.headers.get('x-request-id') ?? ''
-  return /^[\w.-]{1,64}$/.test(id) ? { ...response, headers: { ...response.headers, 'x-request-id': id } } : response
-}
-
-function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: FakeState): FakeResponse {
+  const id = headers['x-request-id'] ?? ''
+  const ownId = /^[\w.-]{1,64}$/.test(id) && { 'x-request-id': id }
   try {
-    const { pathname, searchParams: query } = new URL(url)
-    if ([...headers].join().length + url.length > MAX_HEAD_SIZE) throw createApiError({ name: 'headersTooLarge' })
+    const { pathname, search: query } = new URL(url)
+    if (Object.entries(headers).join().length + url.length > MAX_HEAD_SIZE)
+      throw createApiError({ name: 'headersTooLarge' })
     const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
-    const found = (Object.keys(routes) as OperationName[]).flatMap((name) => matchPath(name, path))
-    const target = found.find(({ name }) => routes[name].method === method)
-    if (!target) throw createApiError({ name: found.length > 0 ? 'methodNotAllowed' : 'notFound' })
-    const account = authenticate(headers.get('authorization') ?? '', requestRules[target.name].scope, state)
-    return handle(target.name, { path: target.segments, query, headers, body }, account, state)
+    const found = (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
+    const operation = found.find((name) => routes[name].method === method)
+    if (!operation) throw createApiError({ name: found.length > 0 ? 'methodNotAllowed' : 'notFound' })
+    const account = authenticate(headers['authorization'] ?? '', requestRules[operation].scope, state)
+    const segments = patternOf(operation).exec(path)?.groups ?? {}
+    const { status, data, ...others } = handle(operation, { path: segments, query, headers, body }, account, state)
+    return jsonResponse(status, data, { ...others.headers, ...ownId })
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
+    return jsonResponse(error.status, error.body, { ...Object.fromEntries(error.headers as Headers), ...ownId })
   }
+}
+
+function patternOf(name: OperationName): RegExp {
+  const pattern = routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
+  return new RegExp(`^${pattern}$`)
 }
 
 /**
@@ -110,22 +130,23 @@ function tryToRespond({ method, url, headers, body }: ReceivedRequest, state: Fa
  *
  * @throws ApiError if the service would reject it
  */
-export function handle(operation: OperationName, request: Received, account: string, state: FakeState): FakeResponse {
+export function handle(operation: OperationName, request: Received, account: string, state: FakeState): Handled {
   const rules = requestRules[operation]
   const json = rules.body && readJson(request, rules)
+  const parameters = new URLSearchParams(request.query)
   // U+0000 is invalid in every path.
   const decode = (text: string): string => orUndefined(() => decodeURIComponent(text)) ?? '\0'
   const path = readTexts('notFound', rules.path, (name) => [decode(request.path[name] ?? '')])
-  const headers = readTexts('badRequest', rules.headers, (name) => [request.headers.get(name) ?? []].flat())
-  const query = readTexts('invalidQuery', rules.query, (name) => request.query.getAll(name))
+  const headers = readTexts('badRequest', rules.headers, (name) => [request.headers[name] ?? []].flat())
+  const query = readTexts('invalidQuery', rules.query, (name) => parameters.getAll(name))
   const body = rules.body && rejectAs('invalidBody', () => check(json, rules.body ?? {}, ''))
   const data = state.accounts.get(account) ?? { number: state.accounts.size, plants: new Map(), sequence: 0 }
   state.accounts.set(account, data)
-  const handler = handlers[operation] as (request: object, account: Account) => Handled<RawResponse<unknown>>
+  const handler = handlers[operation] as (request: object, account: Account) => Handled
   const response = handler({ path, headers, query, body }, data)
-  if (response.next !== undefined) request.query.set('cursor', response.next)
-  const link = response.next !== undefined && { link: `<?${request.query}>; rel="next"` }
-  return jsonResponse(response.status, response.data, { ...link, ...response.headers })
+  if (response.next === undefined) return response
+  parameters.set('cursor', response.next)
+  return { ...response, headers: { link: `<?${parameters}>; rel="next"`, ...response.headers } }
 }
 
 /** Reads the JSON of a body, with its int64s as bigints. */
@@ -135,8 +156,8 @@ function readJson({ headers, body }: Received, { int64s }: RequestRules): unknow
     const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
     throw createApiError({ name: 'bodyTooLarge', message })
   }
-  const encoding = headers.get('content-encoding') ?? 'identity'
-  if (!JSON_TYPE.test(headers.get('content-type') ?? '') || !/^identity$/i.test(encoding)) {
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (!JSON_TYPE.test(headers['content-type'] ?? '') || !/^identity$/i.test(encoding)) {
     throw createApiError({ name: 'unsupportedMediaType' })
   }
   try {
@@ -174,14 +195,9 @@ function rejectAs<T>(name: ErrorName, run: () => T): T {
   }
 }
 
-function matchPath(name: OperationName, path: string): { name: OperationName; segments: Record<string, string> }[] {
-  const pattern = routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
-  const found = new RegExp(`^${pattern}$`).exec(path)
-  return found ? [{ name, segments: { ...found.groups } }] : []
-}
-
 /** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */
 function authenticate(authorization: string, scope: Scope, { tokens }: FakeState): string {
+  const challenge = (parameters = '') => ({ 'www-authenticate': `Bearer realm="plant-store"${parameters}` })
   const [, text] = /^bearer +(\S+)$/i.exec(authorization) ?? []
   if (text === undefined) throw createApiError({ name: 'tokenMissing', headers: challenge() })
   const token = tokens.get(text)
@@ -195,8 +211,4 @@ function authenticate(authorization: string, scope: Scope, { tokens }: FakeState
     message: errorMessages.scopeMissing.replace('{scope}', scope),
     headers: challenge(`, error="insufficient_scope", scope="${scope}"`),
   })
-}
-
-function challenge(parameters = ''): Record<string, string> {
-  return { 'www-authenticate': `Bearer realm="plant-store"${parameters}` }
 }
