@@ -3,8 +3,8 @@ import { type contract, errorMessages, type OperationMetadata, type Scope } from
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { addressKey, clientAddress } from '../http/request/client-address.ts'
+import { createRateLimit, type RateLimit } from '../http/request/rate-limit.ts'
 import { HttpError } from '../http-error.ts'
-import { createRateLimit, type RateLimit } from '../limits/rate-limit.ts'
 import { createRecentMap } from '../limits/recent-map.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 

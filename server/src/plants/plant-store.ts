@@ -1,8 +1,9 @@
 import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
 import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
+import type { ReaderMemory } from '../http/response/response-memory.ts'
 import { HttpError } from '../http-error.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { createListCache, type LimitRead, putBack } from './list-cache.ts'
+import { createListCache, putBack } from './list-cache.ts'
 
 /** A part of an account's list. */
 export interface PlantList {
@@ -12,34 +13,13 @@ export interface PlantList {
   next: number | undefined
 }
 
-/** The memory that a list is read into. */
-export interface ListMemory {
-  /** Waits until a list that may be cached could be sent. */
-  whenFree(): Promise<void>
-  /** Runs a read of the database with room for what it brings. */
-  read: LimitRead
-}
-
-const UNLIMITED: ListMemory = { whenFree: async () => {}, read: (task) => task() }
-
 /** The plants of all accounts, with their rules. */
-export interface PlantStore {
-  /**
-   * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
-   *
-   * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where too many wait or it is
-   *   deleted again and again
-   */
-  create(account: string, plant: ValidNewPlant): Promise<Plant>
-  /**
-   * Lists the plants of an account in order of creation.
-   *
-   * @param memory where the list is in memory. Default: without limits
-   */
-  list(account: string, range?: ListRange, memory?: ListMemory): Promise<PlantList>
-  /** Returns how many plants are waiting to be stored. */
-  waitingWrites(): number
-}
+export type PlantStore = ReturnType<typeof createPlantStore>
+
+/** What a list is read into. */
+type ListMemory = Pick<ReaderMemory, 'whenFree' | 'readFirst'>
+
+const UNLIMITED: ListMemory = { whenFree: async () => {}, readFirst: (_limit, task) => task() }
 
 const MEBIBYTE = 2 ** 20
 const BATCH_LIMITS = {
@@ -51,7 +31,7 @@ const BATCH_LIMITS = {
 const CACHE_LIMITS = { maxListBytes: MEBIBYTE, maxBytes: 16 * MEBIBYTE }
 
 /** Creates the plant store of a database. */
-export function createPlantStore(plants: Plants): PlantStore {
+export function createPlantStore(plants: Plants) {
   const lists = createListCache({ ...CACHE_LIMITS, readStates: plants.states, readList: plants.list })
   const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
@@ -60,7 +40,13 @@ export function createPlantStore(plants: Plants): PlantStore {
   })
 
   return {
-    async create(account, { id, name, tag }) {
+    /**
+     * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
+     *
+     * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where too many wait or it is
+     *   deleted again and again
+     */
+    async create(account: string, { id, name, tag }: ValidNewPlant): Promise<Plant> {
       const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
       if (stored === undefined) {
         throw new HttpError('unavailable', 'The plant was deleted while it was created. Retry the request.', {
@@ -71,13 +57,19 @@ export function createPlantStore(plants: Plants): PlantStore {
       return tag === undefined ? { name } : { name, tag }
     },
 
-    async list(account, range = {}, { whenFree, read } = UNLIMITED) {
+    /**
+     * Lists the plants of an account in order of creation.
+     *
+     * @param memory default: without limits
+     */
+    async list(account: string, range: ListRange = {}, memory: ListMemory = UNLIMITED): Promise<PlantList> {
+      const readFirst = <T>(read: () => Promise<T>) => memory.readFirst(range.limit, read)
       const isWholeList = Object.values(range).every((bound) => bound === undefined)
       if (isWholeList) {
-        await whenFree()
-        return { json: await lists.get(account, read), next: undefined }
+        await memory.whenFree()
+        return { json: await lists.get(account, readFirst), next: undefined }
       }
-      return read(async () => {
+      return readFirst(async () => {
         const { pieces, last, more } = await plants.list(account, range)
         const { value: first = '' } = await pieces.next()
         const json = first.endsWith(']') ? Buffer.from(first) : putBack(first, pieces)
@@ -85,6 +77,7 @@ export function createPlantStore(plants: Plants): PlantStore {
       })
     },
 
+    /** Returns how many plants are waiting to be stored. */
     waitingWrites: writes.waiting,
   }
 }

@@ -1,7 +1,7 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
+import type { ResponseMemory } from '../http/response/response-memory.ts'
 import { serializedJson } from '../http/response/send-json.ts'
-import type { ResponseMemory } from '../limits/response-memory.ts'
 import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 
@@ -22,20 +22,13 @@ export function createPlantsRouter({ plants, cursors, responseMemory, publicUrl 
       const { limit, cursor } = query
       const { account } = req.identity
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const reader = { account, isConnected: () => res.socket?.writable === true }
-      const { json, next } = await plants.list(
-        account,
-        { limit, after },
-        {
-          whenFree: () => responseMemory.whenFree(reader),
-          read: (task) => responseMemory.readFirst(reader, limit, task),
-        },
-      )
+      const memory = responseMemory.of({ account, isConnected: () => res.socket?.writable === true })
+      const { json, next } = await plants.list(account, { limit, after }, memory)
       if (next !== undefined) {
         const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path
         res.setHeader('Link', nextPage(target, { ...query, cursor: await cursors.write(account, next) }))
       }
-      return { status: 200, body: serializedJson(json, { reader, responseMemory }) }
+      return { status: 200, body: serializedJson(json, memory) }
     },
   })
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Express, Response } from 'express'
-import { BYTES_PER_CHARACTER, type Reader, type ResponseMemory } from '../../limits/response-memory.ts'
+import { BYTES_PER_CHARACTER, type ReaderMemory } from './response-memory.ts'
 
 /** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
 export const COMMON_HEADERS = Object.entries({
@@ -11,28 +11,22 @@ export const COMMON_HEADERS = Object.entries({
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
-/** Who reads a response, and what limits it. */
-interface SendOptions {
-  reader: Reader
-  responseMemory: ResponseMemory
-}
-
 type JsonPieces = AsyncIterator<string, undefined>
 
 /** A response body that is JSON text already. */
 class SerializedJson {
   readonly json: Buffer | JsonPieces
-  readonly options: SendOptions
+  readonly memory: ReaderMemory
 
-  constructor(json: Buffer | JsonPieces, options: SendOptions) {
+  constructor(json: Buffer | JsonPieces, memory: ReaderMemory) {
     this.json = json
-    this.options = options
+    this.memory = memory
   }
 }
 
 /** Wraps JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
-export function serializedJson<T>(json: Buffer | JsonPieces, options: SendOptions): T {
-  const body: unknown = new SerializedJson(json, options)
+export function serializedJson<T>(json: Buffer | JsonPieces, memory: ReaderMemory): T {
+  const body: unknown = new SerializedJson(json, memory)
   return body as T
 }
 
@@ -43,8 +37,8 @@ export function serializedJson<T>(json: Buffer | JsonPieces, options: SendOption
 export function overrideJson(app: Express): void {
   app.response.json = function json(body) {
     if (!(body instanceof SerializedJson)) sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
-    else if (Buffer.isBuffer(body.json)) sendWhole(this, body.json, body.options)
-    else void sendPieces(this, body.json, body.options)
+    else if (Buffer.isBuffer(body.json)) sendWhole(this, body.json, body.memory)
+    else void sendPieces(this, body.json, body.memory)
     return this
   }
 }
@@ -62,21 +56,18 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
   response.writeHead(response.statusCode, headers).end(json)
 }
 
-function sendWhole(response: ServerResponse, bytes: Buffer, { reader, responseMemory }: SendOptions): void {
+function sendWhole(response: ServerResponse, bytes: Buffer, memory: ReaderMemory): void {
   sendJson(response, bytes)
   // Usually the operating system has taken all of it already.
-  if (response.socket && response.socket.writableLength > 0) {
-    response.once('close', responseMemory.hold(reader.account, bytes))
-  }
+  if (response.socket && response.socket.writableLength > 0) response.once('close', memory.hold(bytes))
 }
 
 /**
  * Sends one piece after the other, each once the client has read the one before and there is room for it. A failure
  * midway breaks the connection rather than ending in a valid shorter list; a client that disconnects ends it.
  */
-async function sendPieces(response: Response, pieces: JsonPieces, options: SendOptions): Promise<void> {
-  const { reader, responseMemory } = options
-  const readNext = () => responseMemory.readNext(reader, () => pieces.next())
+async function sendPieces(response: Response, pieces: JsonPieces, memory: ReaderMemory): Promise<void> {
+  const readNext = () => memory.readNext(() => pieces.next())
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   try {
     // A response to HEAD has no body, so nothing more is read.
@@ -85,8 +76,8 @@ async function sendPieces(response: Response, pieces: JsonPieces, options: SendO
       return
     }
     // The first piece has been read already. No variable keeps a piece that is sent, while the next one waits for room.
-    let isOpen = await sendPiece(response, await pieces.next(), options)
-    while (isOpen) isOpen = await sendPiece(response, await readNext(), options)
+    let isOpen = await sendPiece(response, await pieces.next(), memory)
+    while (isOpen) isOpen = await sendPiece(response, await readNext(), memory)
   } catch (error) {
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody. The error handler logs the
     // error and breaks the connection.
@@ -98,7 +89,7 @@ async function sendPieces(response: Response, pieces: JsonPieces, options: SendO
 async function sendPiece(
   response: ServerResponse,
   { value: piece, done }: IteratorResult<string, undefined>,
-  { reader, responseMemory }: SendOptions,
+  memory: ReaderMemory,
 ): Promise<boolean> {
   if (response.closed) return false
   if (done) {
@@ -106,7 +97,7 @@ async function sendPiece(
     return false
   }
   if (response.write(piece)) return true
-  const release = responseMemory.hold(reader.account, BYTES_PER_CHARACTER * piece.length)
+  const release = memory.hold(BYTES_PER_CHARACTER * piece.length)
   await drained(response)
   release()
   return true

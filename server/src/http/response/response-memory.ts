@@ -1,8 +1,8 @@
 import { maxPageBytes } from '@plant-store/prisma'
-import { HttpError, shed } from '../http-error.ts'
-import type { Settings } from '../settings/settings.ts'
-import type { Rejection } from '../telemetry/events.ts'
-import { createFairShare, SCARCE } from './fair-share.ts'
+import { HttpError, shed } from '../../http-error.ts'
+import { createFairShare, SCARCE } from '../../limits/fair-share.ts'
+import type { Settings } from '../../settings/settings.ts'
+import type { Rejection } from '../../telemetry/events.ts'
 
 /** The client that a response is read for. */
 export interface Reader {
@@ -12,32 +12,10 @@ export interface Reader {
 }
 
 /** The memory of responses that wait to be read, shared by all accounts. */
-export interface ResponseMemory {
-  /**
-   * Waits until a response could begin, and reserves nothing: a list that is cached takes no memory until it is sent.
-   *
-   * @throws HttpError `unavailable` if unread responses leave no room for two seconds, or a slow database for twelve
-   */
-  whenFree(reader: Reader): Promise<void>
-  /**
-   * Reads the first piece of a page, or a whole list that may be cached, with room for it.
-   *
-   * @param limit how many plants the page has at most; undefined: the whole list
-   * @throws HttpError `unavailable` as `whenFree`
-   */
-  readFirst<T>(reader: Reader, limit: number | undefined, task: () => Promise<T>): Promise<T>
-  /** Reads the next piece of a response that has begun, which waits for room as long as its client is connected. */
-  readNext<T>(reader: Reader, task: () => Promise<T>): Promise<T>
-  /**
-   * Counts what a response keeps in memory: a number of bytes, or a buffer, which counts once however many responses
-   * send it.
-   *
-   * @returns a function that releases it, to be called once
-   */
-  hold(account: string, content: Buffer | number): () => void
-  /** How much all responses hold, in bytes. */
-  used(): number
-}
+export type ResponseMemory = ReturnType<typeof createResponseMemory>
+
+/** That memory as one response uses it. */
+export type ReaderMemory = ReturnType<ResponseMemory['of']>
 
 /** A piece takes this many bytes a character until it is sent: as a string, and in UTF-8. */
 export const BYTES_PER_CHARACTER = 3
@@ -54,7 +32,7 @@ const READ_TIMEOUT = 12_000
 /** How often those who wait are checked for a timeout, or a client that has disconnected, in milliseconds. */
 const CHECK_INTERVAL = 50
 
-/** Who waits for room. */
+/** A response that waits for room. */
 interface Waiter {
   readonly reader: Reader
   readonly bytes: number
@@ -70,10 +48,8 @@ interface Waiter {
  * plant has at most as many characters as a body has bytes. A wait for room is blamed on clients only where unread responses
  * hold that room, and else on the database.
  */
-export function createResponseMemory({
-  maxResponseMemory: capacity,
-  bodyLimit,
-}: Pick<Settings, 'maxResponseMemory' | 'bodyLimit'>): ResponseMemory {
+export function createResponseMemory(settings: Pick<Settings, 'maxResponseMemory' | 'bodyLimit'>) {
+  const { maxResponseMemory: capacity, bodyLimit } = settings
   const share = createFairShare(capacity, SCARCE)
   const unread = createFairShare(capacity, SCARCE)
   const piece = Math.max(MAX_CHARACTERS, bodyLimit)
@@ -116,7 +92,7 @@ export function createResponseMemory({
   }
 
   /** Takes room once there is enough, and returns what releases it. */
-  async function reserve(reader: Reader, bytes: number, isFirst = true): Promise<() => void> {
+  async function reserve(reader: Reader, bytes: number, isFirst: boolean): Promise<() => void> {
     if (share.hasRoom(reader.account, bytes)) {
       share.take(reader.account, bytes)
     } else {
@@ -159,20 +135,42 @@ export function createResponseMemory({
   }
 
   return {
-    async whenFree(reader) {
-      const releaseRoom = await reserve(reader, Math.min(EXPECTED_SIZE, capacity / MIN_READS))
-      releaseRoom()
-    },
-
-    readFirst: (reader, limit, task) =>
-      read(reader, sizeOf(limit === undefined ? MAX_CHARACTERS + piece : maxPageBytes(limit)), true, task),
-
-    readNext: (reader, task) => read(reader, sizeOf(piece), false, task),
-
-    hold: (account, content) =>
-      typeof content === 'number' ? holdBytes(account, content) : holdBuffer(account, content),
-
+    /** How much all responses hold, in bytes. */
     used: share.used,
+
+    /** Returns the memory as the response to a client uses it. */
+    of: (reader: Reader) => ({
+      /**
+       * Waits until the response could begin, and reserves nothing: a list that is cached takes no memory until it is sent.
+       *
+       * @throws HttpError `unavailable` if unread responses leave no room for two seconds, or a slow database for twelve
+       */
+      async whenFree(): Promise<void> {
+        const releaseRoom = await reserve(reader, Math.min(EXPECTED_SIZE, capacity / MIN_READS), true)
+        releaseRoom()
+      },
+
+      /**
+       * Reads the first piece of a page, or a whole list that may be cached, with room for it.
+       *
+       * @param limit how many plants the page has at most; undefined: the whole list
+       * @throws HttpError `unavailable` as `whenFree`
+       */
+      readFirst: <T>(limit: number | undefined, task: () => Promise<T>) =>
+        read(reader, sizeOf(limit === undefined ? MAX_CHARACTERS + piece : maxPageBytes(limit)), true, task),
+
+      /** Reads the next piece of a response that has begun, which waits for room as long as its client is connected. */
+      readNext: <T>(task: () => Promise<T>) => read(reader, sizeOf(piece), false, task),
+
+      /**
+       * Counts what the response keeps in memory: a number of bytes, or a buffer, which counts once however many responses
+       * send it.
+       *
+       * @returns a function that releases it, to be called once
+       */
+      hold: (content: Buffer | number) =>
+        typeof content === 'number' ? holdBytes(reader.account, content) : holdBuffer(reader.account, content),
+    }),
   }
 }
 

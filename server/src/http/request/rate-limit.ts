@@ -1,8 +1,8 @@
 import type { Response } from 'express'
-import { HttpError } from '../http-error.ts'
-import type { Settings } from '../settings/settings.ts'
-import { requestRejected } from '../telemetry/events.ts'
-import { createRecentMap } from './recent-map.ts'
+import { HttpError } from '../../http-error.ts'
+import { createRecentMap } from '../../limits/recent-map.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { requestRejected } from '../../telemetry/events.ts'
 
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>
