@@ -1,28 +1,18 @@
 import { contract } from '@plant-store/contract'
-import { type Database, openDatabase } from '@plant-store/prisma'
+import { openDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
-import { createTokenStore, findOwnToken, type TokenStore } from './accounts/token-store.ts'
-import { createLoadShedding, type LoadShedding } from './http/request/load-shedding.ts'
-import { createResponseMemory, type ResponseMemory } from './http/response/response-memory.ts'
-import { createFairShare, type FairShare, SCARCE } from './limits/fair-share.ts'
-import { type Cursors, createCursors } from './plants/cursor.ts'
-import { createPlantStore, type PlantStore } from './plants/plant-store.ts'
+import { createTokenStore, findOwnToken } from './accounts/token-store.ts'
+import { createLoadShedding } from './http/request/load-shedding.ts'
+import { createResponseMemory } from './http/response/response-memory.ts'
+import { createFairShare, SCARCE } from './limits/fair-share.ts'
+import { createCursors } from './plants/cursor.ts'
+import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings/settings.ts'
 import { busyRetried } from './telemetry/events.ts'
 
 /** What the app and the metrics work with. */
-export interface Dependencies {
-  database: Database
-  tokens: TokenStore
-  findToken: FindToken
-  plants: PlantStore
-  cursors: Cursors
-  loadShedding: LoadShedding
-  /** The memory of all bodies until they are parsed. */
-  bodyMemory: FairShare
-  responseMemory: ResponseMemory
-}
+export type Dependencies = Awaited<ReturnType<typeof openDependencies>>
 
 /** The methods of operations that change or delete plants. */
 const EDITING_METHODS = new Set<string>(['PUT', 'PATCH', 'DELETE'])
@@ -34,11 +24,7 @@ const DATABASE_STATE_TTL = 1_000
  *
  * @throws DatabaseError if the database cannot be used; the reason of the signal
  */
-export async function openDependencies(
-  settings: Settings,
-  logger: Logger,
-  signal: AbortSignal | undefined,
-): Promise<Dependencies> {
+export async function openDependencies(settings: Settings, logger: Logger, signal: AbortSignal | undefined) {
   const verify = await loadVerifier(settings, logger)
   const opened = await openDatabase(settings.databaseUrl, {
     signal,
@@ -52,15 +38,17 @@ export async function openDependencies(
   }
   const tokens = createTokenStore(database.tokens)
   const findOwn = findOwnToken(tokens)
+  // Own tokens have no dots, JSON Web Tokens have two.
+  const findToken: FindToken = verify ? (token) => (token.includes('.') ? verify(token) : findOwn(token)) : findOwn
   const loadShedding = createLoadShedding(settings)
   return {
     database,
     tokens,
-    // Own tokens have no dots, JSON Web Tokens have two.
-    findToken: verify ? (token) => (token.includes('.') ? verify(token) : findOwn(token)) : findOwn,
+    findToken,
     plants: createPlantStore(database.plants),
     cursors: createCursors(() => database.secret('cursor')),
     loadShedding,
+    /** The memory of all bodies until they are parsed. */
     bodyMemory: createFairShare(settings.maxBodyMemory, SCARCE),
     responseMemory: createResponseMemory(settings),
   }

@@ -3,7 +3,7 @@ import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
 import { type Dependencies, openDependencies } from './dependencies.ts'
-import { type AdminServer, startAdminServer } from './http/listen/admin-server.ts'
+import { startAdminServer } from './http/listen/admin-server.ts'
 import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
@@ -51,7 +51,7 @@ export async function startServer(
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
   let notReady: string | undefined = 'The server is starting.'
-  let admin: AdminServer | undefined
+  let admin: Awaited<ReturnType<typeof startAdminServer>> | undefined
   let dependencies: Dependencies | undefined
   let http: HttpServer | undefined
   let metrics: Metrics | undefined
@@ -82,7 +82,7 @@ export async function startServer(
   try {
     if (adminPort !== undefined || sockets?.admin !== undefined) {
       const port = { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin }
-      admin = await startAdminServer({ whyNotReady, metrics: () => metrics }, port)
+      admin = await startAdminServer(port, whyNotReady, () => metrics)
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)

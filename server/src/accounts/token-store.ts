@@ -26,16 +26,16 @@ export type TokenState = 'active' | 'expired' | 'revoked'
 const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
 /** Creates, lists, revokes, deletes and finds the tokens of all accounts. */
-export interface TokenStore extends Omit<Tokens, 'create'> {
-  /** Creates a token. The result is the only place where it is ever seen. */
-  create(token: NewToken): Promise<Token & { token: string }>
-}
+export type TokenStore = ReturnType<typeof createTokenStore>
 
 /** Creates the token store of a database. */
-export function createTokenStore(tokens: Tokens): TokenStore {
+export function createTokenStore(tokens: Tokens) {
   return {
     ...tokens,
-    async create({ account, scopes = ScopeSchema.options, expiresAt = null, label = null }) {
+    /** Creates a token. The result is the only place where it is ever seen. */
+    async create(newToken: NewToken): Promise<Token & { token: string }> {
+      const { account, scopes = ScopeSchema.options, expiresAt = null, label = null } = newToken
+
       const token = generateToken()
       const id = randomBytes(6).toString('hex')
       const row = await tokens.create({ id, hash: hashToken(token), account, scopes, label, expiresAt })

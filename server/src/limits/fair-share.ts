@@ -5,15 +5,7 @@
  * of 1,000. The more clients hold, the less each may hold. This is the dynamic threshold of shared-memory switches
  * (Choudhury and Hahne, 1998): it needs no list of clients and no division in advance.
  */
-export interface FairShare {
-  /** Whether a client may take so much more. */
-  hasRoom(client: string, amount: number): boolean
-  /** Takes it, even beyond the capacity if it is in use already. */
-  take(client: string, amount: number): void
-  release(client: string, amount: number): void
-  /** How much all clients hold. */
-  used(): number
-}
+export type FairShare = ReturnType<typeof createFairShare>
 
 /** The factor for capacities of many equal parts. */
 const PLENTIFUL = 8
@@ -28,7 +20,7 @@ const MIN_SWEEP = 1_000
  *
  * @param factor how many times of what is free a client may hold; default: 8
  */
-export function createFairShare(capacity: number, factor: number = PLENTIFUL): FairShare {
+export function createFairShare(capacity: number, factor: number = PLENTIFUL) {
   const held = new Map<string, number>()
   let used = 0
   let maxSize = MIN_SWEEP
@@ -44,24 +36,27 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL): F
   }
 
   return {
-    hasRoom(client, amount) {
+    /** Whether a client may take so much more. */
+    hasRoom(client: string, amount: number): boolean {
       const free = capacity - used
       const mine = held.get(client) ?? 0
       // A client that holds nothing may take all that is free.
       return amount <= free && (mine === 0 || mine + amount <= factor * free)
     },
 
-    take(client, amount) {
+    /** Takes it, even beyond the capacity if it is in use already. */
+    take(client: string, amount: number): void {
       used += amount
       held.set(client, (held.get(client) ?? 0) + amount)
       if (held.size > maxSize) sweep()
     },
 
-    release(client, amount) {
+    release(client: string, amount: number): void {
       used -= amount
       held.set(client, Math.max(0, (held.get(client) ?? 0) - amount))
     },
 
+    /** How much all clients hold. */
     used: () => used,
   }
 }

@@ -1,12 +1,6 @@
-/** A map of what was added lately, with a bound however many keys clients send. */
-export interface RecentMap<Value> {
-  get(key: string): Value | undefined
-  set(key: string, value: Value): void
-}
-
 /**
- * Creates a map that drops what was added longest ago, all of it together: an entry stays for its time, and for as long
- * again at most if others are added. To remove entries one by one would take 20 µs each: a Map finds its first key by
+ * Creates a map of what was added lately, with a bound however many keys clients send. It drops what was added longest ago,
+ * all of it together: an entry stays for its time, and for as long again at most if others are added. To remove entries one by one would take 20 µs each: a Map finds its first key by
  * passing over all that were deleted.
  *
  * @param maxEntries how many it holds; with more in their time, the older half goes
@@ -17,7 +11,7 @@ export function createRecentMap<Value>(
   maxEntries: number,
   time: number,
   isKept: (value: Value) => boolean = () => false,
-): RecentMap<Value> {
+) {
   let recent = new Map<string, Value>()
   let older = new Map<string, Value>()
   let begin = performance.now()
@@ -34,9 +28,9 @@ export function createRecentMap<Value>(
   }
 
   return {
-    get: (key) => recent.get(key) ?? older.get(key),
+    get: (key: string): Value | undefined => recent.get(key) ?? older.get(key),
 
-    set(key, value) {
+    set(key: string, value: Value): void {
       const isFull = recent.size >= maxEntries / 2
       if (isFull || performance.now() - begin >= time) dropOlder(isFull)
       recent.set(key, value)

@@ -10,16 +10,7 @@ const SEQ_BYTES = 8
 const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where the next page begins and nothing else. */
-export interface Cursors {
-  /** Returns a cursor of the page after the plant `seq` in an account's list. */
-  write(account: string, seq: number): Promise<string>
-  /**
-   * Returns the `seq` in a cursor.
-   *
-   * @throws HttpError `invalidQuery` where it was not created for this account with this secret
-   */
-  read(account: string, cursor: string): Promise<number>
-}
+export type Cursors = ReturnType<typeof createCursors>
 
 /**
  * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and authenticated together
@@ -30,7 +21,7 @@ export interface Cursors {
  *
  * @param readSecret reads the 32 bytes that all servers of the database share. Called again only if it failed
  */
-export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
+export function createCursors(readSecret: () => Promise<Buffer>) {
   let key: Promise<KeyObject> | undefined
 
   function readKey(): Promise<KeyObject> {
@@ -44,7 +35,8 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
   }
 
   return {
-    async write(account, seq) {
+    /** Returns a cursor of the page after the plant `seq` in an account's list. */
+    async write(account: string, seq: number): Promise<string> {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(CIPHER, await readKey(), nonce).setAAD(Buffer.from(account))
       const plain = Buffer.alloc(SEQ_BYTES)
@@ -53,7 +45,12 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
       return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]).toString('base64url')
     },
 
-    async read(account, cursor) {
+    /**
+     * Returns the `seq` in a cursor.
+     *
+     * @throws HttpError `invalidQuery` where it was not created for this account with this secret
+     */
+    async read(account: string, cursor: string): Promise<number> {
       if (!SHAPE.test(cursor)) throw invalid()
       const bytes = Buffer.from(cursor, 'base64url')
       const decipher = createDecipheriv(CIPHER, await readKey(), bytes.subarray(0, NONCE_BYTES))

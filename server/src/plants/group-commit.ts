@@ -23,18 +23,6 @@ const MAX_PAUSE = 4
 /** How long it waits, as a part of the time that the last commit took. */
 const PAUSE = 1 / 8
 
-/** Commits items in batches. */
-export interface GroupCommit<Item, Result> {
-  /**
-   * Adds an item to the next commit and resolves with its result once it is on disk.
-   *
-   * @throws HttpError `unavailable` where too many items are waiting
-   */
-  add(item: Item): Promise<Result>
-  /** Returns how many items are waiting. */
-  waiting(): number
-}
-
 interface Waiter<Item, Result> {
   item: Item
   bytes: number
@@ -49,7 +37,7 @@ interface Waiter<Item, Result> {
  * Where a commit takes long, the next one waits a little for those who get their results and come back with the next item.
  * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
  */
-export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
+export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>) {
   const { clock = { now: () => performance.now(), sleep } } = options
   const waiting: Waiter<Item, Result>[] = []
   let waitingBytes = 0
@@ -94,7 +82,12 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 
   return {
-    add(item) {
+    /**
+     * Adds an item to the next commit and resolves with its result once it is on disk.
+     *
+     * @throws HttpError `unavailable` where too many items are waiting
+     */
+    add(item: Item): Promise<Result> {
       const bytes = options.weigh(item)
       const isFull = waiting.length >= options.maxWaitingItems || waitingBytes + bytes > options.maxWaitingBytes
       if (isFull && waiting.length > 0) throw shed('write-queue', 'Too many writes are waiting. Retry the request.')
@@ -107,6 +100,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
       })
     },
 
+    /** Returns how many items are waiting. */
     waiting: () => waiting.length,
   }
 }

@@ -3,19 +3,6 @@ import { type KnownList, type ListRange, type ListState, oncePerTurn, type Plant
 /** Runs a read of the database within the limits of its request. */
 export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
 
-/**
- * Caches the serialized lists of busy accounts.
- *
- * The state of every requested list is read after its request has arrived, once for all lists of a turn of the event loop. If
- * plants were only added, by any server or program, they are read and appended; a list of which others were changed or
- * deleted, or whose last plant is not stored any more, is read again. So a list is never older than its request, on any number
- * of servers. Long lists are not cached, and of the others, those that were not used for long go first.
- */
-export interface ListCache {
-  /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
-  get(account: string, limitRead: LimitRead): Promise<Buffer | AsyncIterator<string>>
-}
-
 /** What a list cache works with. */
 export interface ListCacheOptions {
   /** Reads how lists are now. */
@@ -40,8 +27,15 @@ interface Entry extends Pick<ListState, 'edits' | 'last' | 'lastCreatedAt'> {
 
 const NOTHING: Entry = { edits: 0, last: 0, lastCreatedAt: null, json: Buffer.from('[]'), isUsed: false }
 
-/** Creates a list cache. */
-export function createListCache({ readStates, readList, maxListBytes, maxBytes }: ListCacheOptions): ListCache {
+/**
+ * Creates a cache of the serialized lists of busy accounts.
+ *
+ * The state of every requested list is read after its request has arrived, once for all lists of a turn of the event loop. If
+ * plants were only added, by any server or program, they are read and appended; a list of which others were changed or
+ * deleted, or whose last plant is not stored any more, is read again. So a list is never older than its request, on any number
+ * of servers. Long lists are not cached, and of the others, those that were not used for long go first.
+ */
+export function createListCache({ readStates, readList, maxListBytes, maxBytes }: ListCacheOptions) {
   // A Map keeps the order of insertion.
   const entries = new Map<string, Entry>()
   let bytes = 0
@@ -115,7 +109,8 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
   }
 
   return {
-    async get(account, limitRead) {
+    /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
+    async get(account: string, limitRead: LimitRead): Promise<Buffer | AsyncIterator<string>> {
       const { state, entry, json } = await refresh(account)
       return json ?? limitRead(() => read(account, state, entry))
     },

@@ -3,22 +3,8 @@ import { isIP } from 'node:net'
 import type { Metrics } from '../../telemetry/metrics/metrics.ts'
 import { listen, type Port, stop } from './ports.ts'
 
-/** What the admin server reports. */
-export interface AdminSources {
-  /** Why requests would fail, in a sentence; undefined: they would not. */
-  whyNotReady(): Promise<string | undefined>
-  /** Undefined until the database is open. */
-  metrics(): Metrics | undefined
-}
-
 /** How many connections it accepts: a part of the files that clients leave. */
 const MAX_CONNECTIONS = 64
-
-/** A running admin server. */
-export interface AdminServer {
-  url: string
-  close(): Promise<void>
-}
 
 const WRONG_HOST = 'Host: must be an IP address, a name without a dot or under .internal, or the value of ADMIN_HOST.'
 
@@ -31,9 +17,15 @@ const WRONG_HOST = 'Host: must be an IP address, a name without a dot or under .
  *
  * Other values of `Host` than {@link isOwnName} accepts get a 403.
  *
+ * @param whyNotReady returns why requests would fail, in a sentence; undefined: they would not
+ * @param metrics undefined until the database is open
  * @throws StartError if the port cannot be listened on
  */
-export async function startAdminServer({ whyNotReady, metrics }: AdminSources, port: Port): Promise<AdminServer> {
+export async function startAdminServer(
+  port: Port,
+  whyNotReady: () => Promise<string | undefined>,
+  metrics: () => Metrics | undefined,
+) {
   const pages: Record<string, (response: ServerResponse) => unknown> = {
     '/livez': (response) => sendText(response, 200, 'live'),
     '/readyz': async (response) => {

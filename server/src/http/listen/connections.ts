@@ -5,16 +5,6 @@ import type { Settings } from '../../settings/settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { addressKey } from '../request/client-address.ts'
 
-/** The open connections of clients. */
-export interface Connections {
-  /** Adds a connection, or closes it if its address has its share of them. */
-  add(socket: Socket): void
-  /** Notes that the response to another request of a connection begins. */
-  beginResponse(socket: Socket): void
-  /** How many are open. */
-  count(): number
-}
-
 /** How often unread responses are checked, in milliseconds. */
 const INTERVAL = 500
 const MEBIBYTE = 2 ** 20
@@ -60,10 +50,7 @@ interface Connection {
  * restarts with every byte, so that a client could keep a response for hours by reading a few bytes now and then, and fires
  * while a client waits for the server. Here only the time counts in which data waits for the client.
  */
-export function createConnections({
-  maxConnections,
-  stallTimeout,
-}: Pick<Settings, 'maxConnections' | 'stallTimeout'>): Connections {
+export function createConnections({ maxConnections, stallTimeout }: Settings) {
   const share = createFairShare(maxConnections)
   const open = new Map<Socket, Connection>()
   let timer: NodeJS.Timeout | undefined
@@ -86,7 +73,8 @@ export function createConnections({
   }
 
   return {
-    add(socket) {
+    /** Adds a connection, or closes it if its address has its share of them. */
+    add(socket: Socket): void {
       const address = addressKey(socket.remoteAddress)
       if (!share.hasRoom(address, 1)) {
         requestRejected.publish('connections')
@@ -99,13 +87,15 @@ export function createConnections({
       socket.once('close', () => remove(socket, address))
     },
 
-    beginResponse(socket) {
+    /** Notes that the response to another request of a connection begins. */
+    beginResponse(socket: Socket): void {
       const connection = open.get(socket)
       if (!connection) return
       connection.begin = socket.bytesWritten
       connection.stalled = 0
     },
 
+    /** How many are open. */
     count: share.used,
   }
 }

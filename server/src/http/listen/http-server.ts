@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerOptions } from 'node:http'
+import { createServer, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
 import type { Settings } from '../../settings/settings.ts'
@@ -10,12 +10,7 @@ import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 import { takeTurns } from './turns.ts'
 
 /** An HTTP server. */
-export interface HttpServer {
-  server: Server
-  openConnections(): number
-  /** Makes every response the last one of its connection. */
-  drain(): void
-}
+export type HttpServer = ReturnType<typeof createHttpServer>
 
 const MAX_HEADER_BYTES = 16 * 1024
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
@@ -27,7 +22,7 @@ const LATE_CHECK_INTERVAL = 1_000
  *
  * @param onEnd called with the connection of each response that has been handed over whole, and with each that has closed
  */
-export function createHttpServer(app: Express, settings: Settings, onEnd: (socket: Socket) => void): HttpServer {
+export function createHttpServer(app: Express, settings: Settings, onEnd: (socket: Socket) => void) {
   let draining = false
   const connections = createConnections(settings)
   const receive = takeTurns((message, reply) => {
@@ -70,7 +65,8 @@ export function createHttpServer(app: Express, settings: Settings, onEnd: (socke
   return {
     server,
     openConnections: connections.count,
-    drain() {
+    /** Makes every response the last one of its connection. */
+    drain(): void {
       draining = true
     },
   }

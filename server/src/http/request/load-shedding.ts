@@ -5,35 +5,13 @@ import { createFairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 
-/** Sheds requests that the process would respond to too late. */
-export interface LoadShedding {
-  /**
-   * Counts a request as in flight, for its address, until its response is sent.
-   *
-   * @throws HttpError `unavailable` if the address has its share of requests in flight
-   */
-  shedByAddress(request: Request): void
-  /**
-   * Counts a request for its account instead, once that is known.
-   *
-   * @throws HttpError `unavailable` if the account has its share of requests in flight
-   */
-  shedByAccount(request: Pick<Request, 'identity' | 'socket'>): void
-  /** Counts the request of a connection no longer: its response has been handed over whole, or the connection has closed. */
-  release(socket: Socket): void
-  /** How many requests are in flight. */
-  inFlight(): number
-}
-
 /**
  * Sheds requests early, because a late response is useless and delays others.
  *
  * A response that only waits for its client to read it is not in flight, so that slow readers do not keep others out.
  */
-export function createLoadShedding({
-  maxRequestsInFlight,
-  trustProxy,
-}: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): LoadShedding {
+export function createLoadShedding(settings: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>) {
+  const { maxRequestsInFlight, trustProxy } = settings
   const share = createFairShare(maxRequestsInFlight)
   /**
    * The client for which the request of a connection is counted; undefined: none. A connection handles one request at a time.
@@ -50,6 +28,7 @@ export function createLoadShedding({
     clients.set(socket, client)
   }
 
+  /** Counts the request of a connection no longer: its response has been handed over whole, or the connection has closed. */
   function release(socket: Socket): void {
     const client = clients.get(socket)
     if (client === undefined) return
@@ -58,14 +37,24 @@ export function createLoadShedding({
   }
 
   return {
-    shedByAddress(request) {
+    /**
+     * Counts a request as in flight, for its address, until its response is sent.
+     *
+     * @throws HttpError `unavailable` if the address has its share of requests in flight
+     */
+    shedByAddress(request: Request): void {
       const { socket } = request
       const address = trustProxy === undefined ? socket.remoteAddress : clientAddress(request)
       // No account begins with a space.
       hold(socket, ` ${addressKey(address)}`)
     },
 
-    shedByAccount({ identity, socket }) {
+    /**
+     * Counts a request for its account instead, once that is known.
+     *
+     * @throws HttpError `unavailable` if the account has its share of requests in flight
+     */
+    shedByAccount({ identity, socket }: Pick<Request, 'identity' | 'socket'>): void {
       // The connection may have closed while the token was looked up.
       if (clients.get(socket) === undefined) return
       release(socket)
@@ -73,6 +62,7 @@ export function createLoadShedding({
     },
 
     release,
+    /** How many requests are in flight. */
     inFlight: share.used,
   }
 }

@@ -15,14 +15,7 @@ const FLUSH_CHECK_INTERVAL = 10
 const PAUSE = 10
 
 /** Writes lines to a file descriptor, and drops what cannot be written, for example on a full disk. */
-export interface LogOutput {
-  /** Writes a line, with all others of this turn of the event loop, which never waits for their reader. */
-  write(line: string): void
-  /** Whether the reader is fast enough for lines of requests. */
-  hasRoom(): boolean
-  /** Writes what is left. What the reader does not take within half a second is dropped. */
-  flush(): Promise<void>
-}
+type LogOutput = ReturnType<typeof createLogOutput>
 
 const outputs = new Map<number, LogOutput>()
 process.once('exit', () => {
@@ -37,7 +30,7 @@ export function logOutput(descriptor: number): LogOutput {
 }
 
 /** Pino's own writer would retry forever on a full disk, and waits for a pipe in a thread that keeps the process running. */
-function createLogOutput(descriptor: number): LogOutput {
+function createLogOutput(descriptor: number) {
   const stream = findStream(descriptor)
   let lines = ''
   let isIncomplete = false
@@ -60,14 +53,17 @@ function createLogOutput(descriptor: number): LogOutput {
   }
 
   return {
-    write(line) {
+    /** Writes a line, with all others of this turn of the event loop, which never waits for their reader. */
+    write(line: string): void {
       if (lines === '') setImmediate(writeLines)
       lines += line
     },
 
+    /** Whether the reader is fast enough for lines of requests. */
     hasRoom: () => (stream?.writableLength ?? 0) < MAX_REQUESTS_WAITING,
 
-    async flush() {
+    /** Writes what is left. What the reader does not take within half a second is dropped. */
+    async flush(): Promise<void> {
       writeLines()
       const end = performance.now() + MAX_FLUSH
       while (stream && stream.writableLength > 0 && performance.now() < end) await sleep(FLUSH_CHECK_INTERVAL)

@@ -5,11 +5,7 @@ import * as events from '../events.ts'
 import { addGauges, type MetricSources } from './gauges.ts'
 
 /** The metrics of this process, in Prometheus text format. */
-export interface Metrics {
-  contentType: string
-  text(): Promise<string>
-  close(): void
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /** The buckets that OpenTelemetry recommends for HTTP requests, in seconds. */
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -24,7 +20,7 @@ const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method 
  * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
  * can see. No label has a value that a client chooses.
  */
-export function createMetrics(sources: MetricSources): Metrics {
+export function createMetrics(sources: MetricSources) {
   const { dependencies, settings } = sources
   const registry = new Registry()
   const registers = [registry]
@@ -80,7 +76,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    close() {
+    close(): void {
       for (const unsubscribe of unsubscribes) unsubscribe()
       registry.clear()
     },
