@@ -1,9 +1,9 @@
 /** Which requests are authenticated, and which scopes they need. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { engine, runSql } from '../../../test/helpers/database/databases.ts'
 import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, NO_TOKEN, post, postHead } from '../helpers/wire/requests.ts'
 import { accepts, rejects, send } from '../helpers/wire/wire.ts'
@@ -12,11 +12,7 @@ const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store"' 
 const INVALID = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store", error="invalid_token"' } }
 const PLANT = '{"id":1,"name":"Ficus"}'
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer()
-})
-afterAll(() => server.close())
+const server = await startTestServer()
 
 function withAuthorization(...values: readonly string[]): string {
   return get('/plants', { Authorization: values })

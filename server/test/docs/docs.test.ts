@@ -1,14 +1,10 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { describe, expect, test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 
 const PUBLIC_URL = 'https://plants.example.com/api'
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer({ publicUrl: PUBLIC_URL })
-})
-afterAll(() => server.close())
+const server = await startTestServer({ publicUrl: PUBLIC_URL })
 
 function get(path: string, options: RequestInit = {}): Promise<Response> {
   return server.call(path, { token: null, ...options })

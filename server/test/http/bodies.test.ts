@@ -1,24 +1,18 @@
 /** What the body of POST /plants may be. The property test of the parser and the fuzzer have every other mistake. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { post, postHead } from '../helpers/wire/requests.ts'
-import { accepts, rejects, type Target } from '../helpers/wire/wire.ts'
+import { accepts, rejects } from '../helpers/wire/wire.ts'
 
 const PLANT = '{"id":1,"name":"Ficus"}'
 const OBJECTS = Array(40_000).fill('{}').join()
 const LONG_KEY = 'a'.repeat(10_000)
 
-let server: TestServer
+const server = await startTestServer()
 /** The same server with an account that has the accepted plants: what is rejected leaves the first account empty. */
-let accepting: Target
-beforeAll(async () => {
-  server = await startTestServer()
-  const { token } = await server.createToken({ account: 'accepting' })
-  accepting = { url: server.url, token }
-})
+const accepting = { ...server, ...(await server.createToken({ account: 'accepting' })) }
 afterAll(async () => {
   expect(await (await server.call('/plants')).text(), 'a rejected request stores nothing').toBe('[]')
-  await server.close()
 })
 
 /** Builds a request with a plant whose name has these bytes. */

@@ -1,7 +1,7 @@
 /** How large the body of POST /plants may be. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
 import { openSocket, readAll } from '../helpers/wire/connection.ts'
 import { post, postHead, withToken } from '../helpers/wire/requests.ts'
@@ -10,17 +10,13 @@ import { accepts, rejects } from '../helpers/wire/wire.ts'
 
 if (!isLong) console.log('server/test/http/body-size.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
 
+const server = await startTestServer()
+
 describe('BODY_LIMIT', () => {
   /** The default limit, in bytes. */
   const LIMIT = 2 ** 20
   const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b1048576 bytes/ }
   const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
-
-  let server: TestServer
-  beforeAll(async () => {
-    server = await startTestServer()
-  })
-  afterAll(() => server.close())
 
   const oneChunk = `${CHUNKED}${(LIMIT + 1).toString(16)}\r\n${' '.repeat(LIMIT + 1)}\r\n`
   test.each([
@@ -66,21 +62,15 @@ describe('BODY_LIMIT', () => {
 
 /** The largest BODY_LIMIT; in the quick suite, a part of it. */
 const LARGE = isLong ? '64mb' : '8mb'
+const { bodyLimit } = readSettings({ BODY_LIMIT: LARGE })
+/** A busy machine may take this long for one body, in milliseconds. */
+const PATIENCE = 240_000
+// The connection of one test is idle while the next one makes its body.
+const timeouts = { requestTimeout: PATIENCE, stallTimeout: PATIENCE, keepAliveTimeout: PATIENCE }
+const large = await startTestServer({ bodyLimit, ...timeouts })
 
-describe(`a BODY_LIMIT of ${LARGE}`, { timeout: 240_000 }, () => {
-  // What takes quadratic time would take hours, and what recurses would overflow the stack.
-  const { bodyLimit } = readSettings({ BODY_LIMIT: LARGE })
-  /** A busy machine may take this long for one body, in milliseconds. */
-  const PATIENCE = 240_000
-
-  let server: TestServer
-  beforeAll(async () => {
-    // The connection of one test is idle while the next one makes its body.
-    const timeouts = { requestTimeout: PATIENCE, stallTimeout: PATIENCE, keepAliveTimeout: PATIENCE }
-    server = await startTestServer({ bodyLimit, ...timeouts })
-  })
-  afterAll(() => server.close())
-
+// What takes quadratic time would take hours, and what recurses would overflow the stack.
+describe(`a BODY_LIMIT of ${LARGE}`, { timeout: PATIENCE }, () => {
   type Case = [what: string, before: string, filler: string, after: string, error?: number, message?: RegExp]
   const cases: Case[] = [
     ['a name of characters of two bytes each', '{"id":1,"name":"', 'ж', '"}'],
@@ -98,7 +88,7 @@ describe(`a BODY_LIMIT of ${LARGE}`, { timeout: 240_000 }, () => {
     const [, before, filler, after, error, message = ''] = row
     const count = Math.floor((bodyLimit - Buffer.byteLength(before + after)) / Buffer.byteLength(filler))
     const body = before + filler.repeat(count) + after
-    const response = await server.post(body)
+    const response = await large.post(body)
     const received = (await response.json()) as { name?: string }
     if (error !== undefined) return expect(received).toEqual({ error, message: expect.stringMatching(message) })
     expect(response.status, JSON.stringify(received).slice(0, 500)).toBe(200)

@@ -1,7 +1,7 @@
 /** What the headers of requests change, and the headers that responses have. */
 import { contract } from '@plant-store/contract'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { describe, expect, test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { get, NO_TOKEN, post, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
 
@@ -9,11 +9,9 @@ import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
 const LIMITED = { rateLimit: { requests: 10_000, seconds: 60 } }
 const PLANT = '{"id":1,"name":"ü"}'
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer(LIMITED)
-})
-afterAll(() => server.close())
+const server = await startTestServer(LIMITED)
+const ORIGIN = 'https://app.example.com'
+const allowing = await startTestServer({ corsOrigins: [ORIGIN, 'http://localhost:5173'] })
 
 describe('every response is private, inert and without CORS headers', () => {
   // What `responds` expects of all responses; these are of every kind.
@@ -101,13 +99,6 @@ describe('X-Request-Id', () => {
 })
 
 describe('with CORS_ORIGINS', () => {
-  const ORIGIN = 'https://app.example.com'
-  let allowing: TestServer
-  beforeAll(async () => {
-    allowing = await startTestServer({ corsOrigins: [ORIGIN, 'http://localhost:5173'] })
-  })
-  afterAll(() => allowing.close())
-
   const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
   const methods = new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])
   const readable = { 'access-control-expose-headers': expect.stringMatching(/^Link,.*Retry-After,.*X-Request-Id/) }

@@ -1,7 +1,7 @@
 /** Which paths, methods and queries there are. */
 import { contract } from '@plant-store/contract'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { describe, expect, test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { get, KEEP_ALIVE, NO_TOKEN, post, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds, send } from '../helpers/wire/wire.ts'
 
@@ -10,12 +10,8 @@ const methods = operations.filter(({ path }) => path === contract.getPlants.path
 const ALLOW = { Allow: [...methods, 'HEAD', 'OPTIONS'].sort().join(', ') }
 const CLOSED = { headers: { Connection: 'close' } }
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer()
-  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
-})
-afterAll(() => server.close())
+const server = await startTestServer()
+for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
 
 describe('methods', () => {
   const others = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND'].filter((method) => !methods.includes(method))
@@ -41,16 +37,13 @@ describe('methods', () => {
     const [listed, head] = await Promise.all(
       ['GET', 'HEAD'].map(async (method) => {
         const [response] = await send(server, request({ method, target, headers }))
+        const sent = new Map(response?.headers)
         // How a body is cut into chunks is only known once it is made (RFC 9110, section 9.3.2).
-        const {
-          date,
-          'x-request-id': _,
-          'transfer-encoding': __,
-          ...rest
-        } = Object.fromEntries(response?.headers ?? [])
+        for (const name of ['x-request-id', 'transfer-encoding']) sent.delete(name)
+        sent.set('date', String(sent.has('date')))
         // Each cursor is another text.
-        const link = rest['link']?.replace(/cursor=[\w-]+/, 'cursor=')
-        return { status: response?.status, dated: date !== undefined, body: response?.body, ...rest, link }
+        sent.set('link', String(sent.get('link')?.replace(/cursor=[\w-]+/, 'cursor=')))
+        return { status: response?.status, body: response?.body, headers: sent }
       }),
     )
     expect(head).toEqual({ ...listed, body: '' })
@@ -96,32 +89,25 @@ describe('paths', () => {
   )
 })
 
-describe('a target that names another host', () => {
-  test('is served, and the host is used for nothing', () =>
-    accepts(server, get('http://evil.example/plants?limit=1'), {
-      headers: { Link: /^<\?limit=1&cursor=[\w-]{48}>; rel="next"$/ },
-    }))
+describe('another host', () => {
+  test.each([
+    ['a target', get('http://evil.example/plants?limit=1')],
+    ['a Host header', get('/plants?limit=1', { Host: 'evil.example' })],
+  ])('in %s is served, and the host is used for nothing', (_where, wire) =>
+    accepts(server, wire, { headers: { Link: /^<\?limit=1&cursor=[\w-]{48}>; rel="next"$/ } }),
+  )
 
   test('creates a plant', () =>
     accepts(server, request({ target: 'http://evil.example/plants', body: '{"id":33001,"name":"Ficus"}' })))
 
   test('needs a token', () => rejects(server, get('http://evil.example/plants', NO_TOKEN), 40101))
   test('needs a path', () => rejects(server, get('http://evil.example'), 40400))
-
-  test('in its Host header is served, and the host is used for nothing', () =>
-    accepts(server, get('/plants?limit=1', { Host: 'evil.example' }), { headers: { Link: /^<\?limit=1&/ } }))
 })
 
 describe('queries', () => {
   const ignored = [
-    '?',
-    '?&&==&',
-    '?colour=green&a[__proto__]=1',
-    '?a[__proto__]=1&__proto__[a]=1&__proto__=1&constructor=1&toString=1',
-    '?a=1&a=2&a[]=3',
-    '?%&%ff&%zz=%',
-    `?${'a&'.repeat(7_000)}`,
-    '??limit=x',
+    ...['?', '?&&==&', '?a[__proto__]=1&__proto__[a]=1&__proto__=1&constructor=1&toString=1', '?a=1&a=2&a[]=3'],
+    ...['?%&%ff&%zz=%', `?${'a&'.repeat(7_000)}`, '??limit=x'],
   ].map(titled)
   test.each(ignored)('unknown parameters are ignored: %s', (_title, query) =>
     accepts(server, get(`/plants${query}`), { body: /^\[/ }),

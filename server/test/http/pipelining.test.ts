@@ -1,6 +1,6 @@
 /** Several requests on a connection before the first response. */
-import { afterAll, beforeAll, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { MAX_PIPELINED } from '../../src/http/listen/turns.ts'
 import { get, KEEP_ALIVE, NO_TOKEN, post, postHead, request } from '../helpers/wire/requests.ts'
 import { type Expected, responds } from '../helpers/wire/wire.ts'
@@ -11,11 +11,7 @@ const BROKEN_CHUNKS = `${postHead({ 'Transfer-Encoding': 'chunked' })}zz\r\n`
 const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
 const REJECTED = { ...KEEP_ALIVE, Authorization: null }
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer()
-})
-afterAll(() => server.close())
+const server = await startTestServer()
 
 function postPlant(id: number): string {
   return post(`{"id":${id},"name":"plant ${id}"}`, KEEP_ALIVE)

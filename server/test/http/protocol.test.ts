@@ -1,7 +1,7 @@
 /** What is HTTP and what is not: framing, versions, expectations, sizes. */
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, KEEP_ALIVE, post, postHead, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds } from '../helpers/wire/wire.ts'
@@ -12,12 +12,9 @@ const CLOSED = { headers: { Connection: 'close' } }
 /** A body that would be a plant. */
 const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
 
-let server: TestServer
 const warnings: string[] = []
-beforeAll(async () => {
-  const logger = pino({ level: 'warn' }, { write: (line) => warnings.push(line) })
-  server = await startTestServer(LIMITED, { logger })
-})
+const logger = pino({ level: 'warn' }, { write: (line) => warnings.push(line) })
+const server = await startTestServer(LIMITED, { logger })
 afterAll(async () => {
   await server.close()
   expect(warnings, 'a mistake of a client is not one of the server').toEqual([])

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -189,18 +189,10 @@ test('connections leave files for probes, the database and the log where the pro
   expect(server.output()).toMatch(/"rejected":\{"connections":\d+\}/)
 })
 
-describe('slow and silent clients', () => {
-  let server: TestServer
-  beforeAll(async () => {
-    server = await startTestServer({
-      headersTimeout: 300,
-      requestTimeout: 600,
-      keepAliveTimeout: 300,
-      stallTimeout: 500,
-    })
-  })
-  afterAll(() => server.close())
+const timeouts = { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, stallTimeout: 500 }
+const impatient = await startTestServer(timeouts)
 
+describe('slow and silent clients', () => {
   test('get a 408, and their connection is closed', async () => {
     const wires = [
       ['a silent connection', ''],
@@ -209,8 +201,8 @@ describe('slow and silent clients', () => {
       ['a body that does not end', `${postHead({ 'Content-Length': '20' })}{`],
     ]
     const closed = wires.map(async ([what, wire = '', more = '']) => {
-      const socket = await openSocket(server.url)
-      socket.write(withToken(wire, server.token))
+      const socket = await openSocket(impatient.url)
+      socket.write(withToken(wire, impatient.token))
       const dripping = setInterval(() => socket.write(more), 50)
       const [response] = readResponses(await readAll(socket))
       clearInterval(dripping)
@@ -221,15 +213,15 @@ describe('slow and silent clients', () => {
   })
 
   test('a connection that is idle between two requests is closed', async () => {
-    const socket = await openSocket(server.url)
+    const socket = await openSocket(impatient.url)
     socket.write(get('/nothing', { ...KEEP_ALIVE, ...NO_TOKEN }))
     expect(await readStatus(socket)).toBe(404)
   })
 
   test('a client that waits for a locked database is not disconnected', async () => {
-    const other = new Sqlite(fileURLToPath(server.databaseUrl))
+    const other = new Sqlite(fileURLToPath(impatient.databaseUrl))
     other.exec('BEGIN IMMEDIATE')
-    const response = await server.post('{"id": 1, "name": "Ficus"}')
+    const response = await impatient.post('{"id": 1, "name": "Ficus"}')
     other.close()
     expect(response.status).toBe(503)
   })

@@ -4,25 +4,18 @@
  */
 import { type Contract, contract } from '@plant-store/contract'
 import { type AppRoute, ContractNoBody } from '@ts-rest/core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { LOCK_WRITES, openConnection, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
 import { exchanges, FICUS } from '../../../test/helpers/server/exchanges.ts'
-import { type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { type RequestParts, request } from '../helpers/wire/requests.ts'
 import { type Expected, responds } from '../helpers/wire/wire.ts'
 
-let server: TestServer
-let other: ServerProcess
-beforeAll(async () => {
-  server = await startTestServer()
-  // Another process, so that the two share only the database.
-  other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
-})
-afterAll(async () => {
-  expect(await other.end()).toBe(0)
-  await server.close()
-})
+const server = await startTestServer()
+// Another process, so that the two share only the database.
+const other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
+afterAll(async () => expect(await other.end()).toBe(0))
 
 describe.each(Object.entries(contract))('%s', (name, operation: AppRoute) => {
   /** Sends the request of the operation, changed, for an account of its own. */

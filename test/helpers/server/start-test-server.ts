@@ -1,4 +1,5 @@
 import { type NewToken, type Settings, startServer } from '@plant-store/server'
+import { afterFile } from '../after-file.ts'
 import { newDatabase } from '../database/databases.ts'
 
 /** A real server on a free port, with a real database of its own. */
@@ -18,7 +19,7 @@ export interface TestServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Starts a server with these settings over an empty database. */
+/** Starts a server with these settings over an empty database; it is closed after the file's tests, if not before. */
 export async function startTestServer(
   settings: Partial<Settings> = {},
   observers: Parameters<typeof startServer>[1] = {},
@@ -45,6 +46,7 @@ export async function startTestServer(
     closed ??= server.close()
     return closed
   }
+  afterFile(close)
 
   return {
     url: server.url,
