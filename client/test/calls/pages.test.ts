@@ -6,35 +6,33 @@ import { nextLink } from '../../src/wire/request.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
-async function storeWith(count: number) {
+function storeWith(count: number) {
   const store = createFakePlantStore()
-  const client = createPlantStoreClient(store)
-  for (let id = 0; id < count; id++) await client.createPlant({ id, name: `plant ${id}` })
-  const listed = () => store.requests.filter(({ method }) => method === 'GET').map(({ url }) => new URL(url).search)
-  return { store, client, listed }
+  store.add(Array.from({ length: count }, (_, id) => ({ id, name: `plant ${id}` })))
+  const listed = () => store.requests.map(({ url }) => new URL(url).search)
+  return { store, client: createPlantStoreClient(store), listed }
 }
 
-async function namesOf(plants: AsyncIterable<{ name: string }>): Promise<string[]> {
-  const names: string[] = []
-  for await (const { name } of plants) names.push(name)
+/** Returns the names of plants, and adds them to those before, also if it fails. */
+async function namesOf(plants: AsyncIterable<{ name: string }>, names: string[] = [], afterEach = () => {}) {
+  for await (const { name } of plants) {
+    names.push(name)
+    afterEach()
+  }
   return names
 }
 
 describe('iterate', () => {
   test('requests pages of 100 by default', async () => {
-    const { client, listed } = await storeWith(101)
+    const { client, listed } = storeWith(101)
     expect(await namesOf(client.iterate.getPlants())).toHaveLength(101)
     expect(await namesOf(client.iterate.getPlants({ limit: undefined }))).toHaveLength(101)
-    expect(listed()).toEqual([
-      '?limit=100',
-      '?limit=100&cursor=fake-0-100',
-      '?limit=100',
-      '?limit=100&cursor=fake-0-100',
-    ])
+    const pages = ['?limit=100', '?limit=100&cursor=fake-0-100']
+    expect(listed()).toEqual([...pages, ...pages])
   })
 
   test('fetches nothing before the loop starts, and no page before the loop reaches it', async () => {
-    const { client, listed } = await storeWith(5)
+    const { client, listed } = storeWith(5)
     const plants = client.iterate.getPlants({ limit: 2 })
     expect(listed()).toHaveLength(0)
     for (const pages of [1, 1, 2, 2, 3]) {
@@ -46,30 +44,24 @@ describe('iterate', () => {
   })
 
   test('retries a page that fails, without skipping or repeating a plant', async () => {
-    const { store, client } = await storeWith(5)
+    const { store, client } = storeWith(5)
     const plants = client.iterate.getPlants({ limit: 2 })
-    const names = [(await plants.next()).value?.name]
+    const names = [String((await plants.next()).value?.name)]
     store.failNext({ status: 503 })
     store.failNext({ cutBodyAfter: 10 })
-    for await (const { name } of plants) names.push(name)
-    expect(names).toEqual(['plant 0', 'plant 1', 'plant 2', 'plant 3', 'plant 4'])
+    expect(await namesOf(plants, names)).toEqual([0, 1, 2, 3, 4].map((id) => `plant ${id}`))
   })
 
   test('throws in the loop, after the plants of the pages before', async () => {
-    const { store, client } = await storeWith(3)
+    const { store, client } = storeWith(3)
     const names: string[] = []
-    const loop = async () => {
-      for await (const { name } of client.iterate.getPlants({ limit: 2 })) {
-        names.push(name)
-        store.revokeToken(store.token)
-      }
-    }
-    expect(await failureOf(loop(), ApiError)).toMatchObject({ status: 401, code: 40103 })
+    const loop = namesOf(client.iterate.getPlants({ limit: 2 }), names, () => store.revokeToken(store.token))
+    expect(await failureOf(loop, ApiError)).toMatchObject({ status: 401, code: 40103 })
     expect(names).toEqual(['plant 0', 'plant 1'])
   })
 
   test('a second loop starts again, and the first one continues after next', async () => {
-    const { client, listed } = await storeWith(3)
+    const { client, listed } = storeWith(3)
     const plants = client.iterate.getPlants({ limit: 2 })
     expect((await plants.next()).value).toEqual({ name: 'plant 0' })
     expect(await namesOf(plants)).toEqual(['plant 1', 'plant 2'])
@@ -82,62 +74,54 @@ describe('iterate', () => {
   })
 
   test('an abort ends the loop after the plants that have been read', async () => {
-    const { client } = await storeWith(4)
+    const { client } = storeWith(4)
     const controller = new AbortController()
     const names: string[] = []
-    const loop = async () => {
-      for await (const { name } of client.iterate.getPlants({ limit: 2 }, { signal: controller.signal })) {
-        names.push(name)
-        controller.abort()
-      }
-    }
-    await failureOf(loop(), AbortError)
+    const plants = client.iterate.getPlants({ limit: 2 }, { signal: controller.signal })
+    await failureOf(
+      namesOf(plants, names, () => controller.abort()),
+      AbortError,
+    )
     expect(names).toEqual(['plant 0', 'plant 1'])
   })
 
   test('applies options to every page', async () => {
-    const { store, client } = await storeWith(3)
+    const { store, client } = storeWith(3)
     await namesOf(client.iterate.getPlants({ limit: 2 }, { headers: { 'x-job': '7' } }))
-    const pages = store.requests.filter(({ method }) => method === 'GET')
-    expect(pages.map(({ headers }) => headers['x-job'])).toEqual(['7', '7'])
+    expect(store.requests.map(({ headers }) => headers['x-job'])).toEqual(['7', '7'])
   })
 })
 
-/** Starts a server with two pages, the first with this header. */
-function startPages(link: string) {
-  return startTinyServer((response, { url, headers }) => {
+/** Starts a server with two pages, the first with this header, and creates a client of it. */
+async function startPages(link: string) {
+  const server = await startTinyServer((response, { url, headers }) => {
     const isFirst = new URL(url, 'http://any').searchParams.get('cursor') === null
     if (isFirst) response.setHeader('link', link.replace('ORIGIN', `http://${headers.host}`))
     sendJson(response, url.startsWith('/shop/plants') ? 200 : 500, [{ name: isFirst ? 'first' : url }])
   })
+  return { ...server, client: server.createClient({ baseUrl: `${server.url}/shop` }) }
 }
 
 describe('the link to the next page', () => {
-  test.each<[string, link: string, next?: string]>([
-    ['is relative, with a query alone', '<?limit=1&cursor=a%2Fb>; rel="next"', '?limit=1&cursor=a%2Fb'],
-    ['is relative, with a path', '</shop/plants?cursor=b>; rel="next"'],
-    ['is an absolute URL', '<ORIGIN/shop/plants?cursor=b>; rel="next"'],
-    ['has no quotes', '<?cursor=b>;rel=next'],
-    ['has several relations', '<?cursor=b>; title="a, b"; REL="last Next"'],
-    ['is one of several relations', '<?cursor=b>; title="b"; rel="last next"'],
-    ['is one of several', '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"'],
-    ['has a comma in it', '<?cursor=a,b>; rel="next"', '?cursor=a,b'],
-  ])('%s', async (_, link, next = '?cursor=b') => {
-    const second = `/shop/plants${next}`
+  test.each<[link: string, next: string | undefined]>([
+    ['<?limit=1&cursor=a%2Fb>; rel="next"', '?limit=1&cursor=a%2Fb'],
+    ...[
+      ...['</shop/plants?cursor=b>; rel="next"', '<ORIGIN/shop/plants?cursor=b>; rel="next"', '<?cursor=b>;rel=next'],
+      ...['<?cursor=b>; title="a, b"; REL="last Next"', '<?cursor=b>; title="b"; rel="last next"'],
+      '<?cursor=a>; rel="prev", <?cursor=b>; rel="next"',
+    ].map((link): [string, string] => [link, '?cursor=b']),
+    ['<?cursor=a,b>; rel="next"', '?cursor=a,b'],
+    ...[
+      ...['<?cursor=b>; rel="prev"', '<?cursor=b>', '?cursor=b; rel="next"', '<?cursor=b>; rel="nextish"'],
+      ...['<?cursor=b>; rel=next-page', '<?cursor=b>; rel="last nextish"', ''],
+    ].map((link): [string, undefined] => [link, undefined]),
+  ])('in %s is %s', async (link, next) => {
     await using server = await startPages(link)
-    const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
-    expect(await namesOf(client.iterate.getPlants({ limit: 1 }))).toEqual(['first', second])
-    const cursor = new URL(second, 'http://any').searchParams.get('cursor')
-    expect((await client.raw.getPlants({ limit: 1 })).nextCursor).toBe(cursor)
-  })
-
-  test.each([
-    ...['<?cursor=b>; rel="prev"', '<?cursor=b>', '?cursor=b; rel="next"', '<?cursor=b>; rel="nextish"'],
-    ...['<?cursor=b>; rel=next-page', '<?cursor=b>; rel="last nextish"', ''],
-  ])('is absent in %s', async (link) => {
-    await using server = await startPages(link)
-    const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
-    expect(await namesOf(client.iterate.getPlants())).toEqual(['first'])
+    const { iterate, raw } = server.client
+    const pages = next === undefined ? ['first'] : ['first', `/shop/plants${next}`]
+    expect(await namesOf(iterate.getPlants({ limit: 1 }))).toEqual(pages)
+    const cursor = new URLSearchParams(next).get('cursor') ?? undefined
+    expect((await raw.getPlants({ limit: 1 })).nextCursor).toBe(cursor)
   })
 
   test.each([
@@ -148,13 +132,12 @@ describe('the link to the next page', () => {
     ['to the same page', '/shop/plants?limit=1'],
   ])('is rejected with a URL %s, after the plants of this page', async (_, target) => {
     await using server = await startPages(`<${target}>; rel="next"`)
-    const client = createPlantStoreClient({ baseUrl: `${server.url}/shop`, token: 'pst_test' })
-    const plants = client.iterate.getPlants({ limit: 1 })
+    const plants = server.client.iterate.getPlants({ limit: 1 })
     expect((await plants.next()).value).toEqual({ name: 'first' })
     const error = await failureOf(plants.next(), MalformedResponseError)
     expect(error.message).toContain(`responded 200 with an invalid link to the next page: ${target}`)
     expect(server.requests).toHaveLength(1)
-    await failureOf(client.raw.getPlants({ limit: 1 }), MalformedResponseError)
+    await failureOf(server.client.raw.getPlants({ limit: 1 }), MalformedResponseError)
   })
 })
 
@@ -164,11 +147,7 @@ test('pages that point at each other are an error, after the plants of each', as
     sendJson(response, 200, [{ name: url }])
   })
   const names: string[] = []
-  const loop = async () => {
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
-    for await (const { name } of client.iterate.getPlants()) names.push(name)
-  }
-  await failureOf(loop(), MalformedResponseError)
+  await failureOf(namesOf(server.createClient().iterate.getPlants(), names), MalformedResponseError)
   expect(names).toEqual(['/plants?limit=100', '/plants?cursor=a', '/plants?cursor=b'])
 })
 
@@ -181,7 +160,7 @@ test.each(['<a>; rel=', '<', '<a>; rel="', '<a>;', '<a>; rel', '; rel=', 'next '
 )
 
 test('raw has a cursor of a list alone', async () => {
-  const { client } = await storeWith(1)
+  const { client } = storeWith(1)
   expect(await client.raw.getPlants()).toHaveProperty('nextCursor', undefined)
   expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
 })

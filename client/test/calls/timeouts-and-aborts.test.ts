@@ -1,11 +1,11 @@
 /** Nothing hangs: every attempt has a timeout, and every call can be aborted. */
-import { getEventListeners } from 'node:events'
+import { EventEmitter, getEventListeners, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
-import { AbortError, type Attempt, createPlantStoreClient, TimeoutError } from '../../src/index.ts'
+import { AbortError, createPlantStoreClient, TimeoutError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { type Handler, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
+import { type Handler, startTinyServer } from '../helpers/tiny-server.ts'
 
 const never = () => new Promise<never>(() => {})
 const silent: Handler = () => {}
@@ -21,8 +21,7 @@ describe('timeout', () => {
       response.on('close', () => closed++)
       handler(response, ...others)
     })
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 50, retries: 0 })
-    const error = await failureOf(client.getPlants(), TimeoutError)
+    const error = await failureOf(server.createClient({ timeout: 50, retries: 0 }).getPlants(), TimeoutError)
     expect(error).toMatchObject({ kind: 'timeout', name: 'TimeoutError', attempts: 1 })
     expect(error.message).toBe(`GET ${server.url}/plants: timed out after 50 ms`)
     // On a busy machine the request may not have arrived.
@@ -30,11 +29,9 @@ describe('timeout', () => {
   })
 
   test('applies to each attempt, not to the call', async () => {
-    await using server = await startTinyServer((response, _, number) => {
-      if (number === 3) sendJson(response, 200, [])
-    })
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', timeout: 200 })
-    expect((await client.raw.getPlants()).attempts).toBe(3)
+    const store = createFakePlantStore()
+    store.failNext({ delay: 60_000 }, 2)
+    expect((await createPlantStoreClient({ ...store, timeout: 50 }).raw.getPlants()).attempts).toBe(3)
   })
 
   test.each([
@@ -64,10 +61,9 @@ describe('signal', () => {
   ] as const)('of the %s aborts a call on a server that %s, with its reason', async (which, _, handler) => {
     await using server = await startTinyServer(handler)
     const controllers = { client: new AbortController(), call: new AbortController() }
-    const signals = { client: controllers.client.signal, call: controllers.call.signal }
-    const client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test', signal: signals.client })
+    const client = server.createClient({ signal: controllers.client.signal })
     const reason = new Error('page left')
-    const failed = failureOf(client.getPlants({}, { signal: signals.call }), AbortError)
+    const failed = failureOf(client.getPlants({}, { signal: controllers.call.signal }), AbortError)
     await until(() => server.requests.length === 1)
     controllers[which].abort(reason)
     const error = await failed
@@ -106,16 +102,13 @@ describe('signal', () => {
 })
 
 test('an attempt that timed out does not continue in the background', async () => {
-  const attempts: Attempt[] = []
   const store = createFakePlantStore()
-  const hooks = { request: (attempt: Attempt) => void attempts.push(attempt) }
-  const client = createPlantStoreClient({ ...store, token: () => late, timeout: 50, retries: 0, hooks })
-  let resolveToken = (_: string) => {}
-  const late = new Promise<string>((resolve) => {
-    resolveToken = resolve
-  })
+  const request = vi.fn()
+  const tokens = new EventEmitter()
+  const token = () => once(tokens, 'token').then(([text]) => text)
+  const client = createPlantStoreClient({ ...store, token, timeout: 50, retries: 0, hooks: { request } })
   await failureOf(client.getPlants(), TimeoutError)
-  resolveToken(store.token)
-  await new Promise((resolve) => setTimeout(resolve, 20))
-  expect([attempts.length, store.requests.length]).toEqual([0, 0])
+  tokens.emit('token', store.token)
+  await new Promise((done) => setTimeout(done, 20))
+  expect([request.mock.calls.length, store.requests.length]).toEqual([0, 0])
 })

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { type ClientOptions, createPlantStoreClient, type PlantStoreClient } from '../../src/index.ts'
 
 /** A request as the server received it. */
 export interface ReceivedRequest {
@@ -14,6 +15,8 @@ export interface ReceivedRequest {
 export interface TinyServer extends AsyncDisposable {
   url: string
   requests: ReceivedRequest[]
+  /** Creates a client of this server. */
+  createClient(options?: ClientOptions): PlantStoreClient
 }
 
 /** Responds to a request. `number` counts from 1. */
@@ -30,9 +33,11 @@ export async function startTinyServer(handler: Handler): Promise<TinyServer> {
     await handler(response, request, requests.length)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     requests,
+    createClient: (options) => createPlantStoreClient({ baseUrl: url, token: 'pst_test', ...options }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
