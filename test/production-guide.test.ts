@@ -55,10 +55,17 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   const show = async (property: string, unit = 'plant-store') =>
     (await machine.run(`systemctl show --value --property=${property} ${unit}`)).trim()
 
-  /** Returns the names of all plants, read through nginx. */
+  /** Calls the server through nginx, with options of curl; with `-d @-`, a command prints the body. */
+  const curl = (options: string, query = '', body = 'true') =>
+    machine.run(`${body} | curl -sS -H 'Authorization: Bearer ${token}' ${options} 'http://127.0.0.1/plants${query}'`)
+
+  const create = (id: number) =>
+    curl(`-f -H 'Content-Type: application/json' -d '{"id": ${id}, "name": "plant ${id}"}'`)
+
+  /** Returns the names of all plants. */
   async function plants(): Promise<string[]> {
-    const output = await machine.run(`curl -sSf -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`)
-    return (JSON.parse(output) as { name: string }[]).map(({ name }) => name)
+    const list: { name: string }[] = JSON.parse(await curl('-f'))
+    return list.map(({ name }) => name)
   }
 
   /** Returns when the last backup was made, in seconds, as the metrics have it. */
@@ -67,11 +74,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const [, last] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
     return Number(last)
   }
-
-  const create = (id: number) =>
-    machine.run(
-      `curl -sSf -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"id": ${id}, "name": "plant ${id}"}' http://127.0.0.1/plants`,
-    )
 
   test('it is installed, starts, and serves behind nginx', async () => {
     await run('Install', 0)
@@ -119,6 +121,34 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const log = await machine.run('journalctl --output=cat _SYSTEMD_UNIT=plant-store.service')
     const lines = log.trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).msg)).toContain('ready')
+  })
+
+  test('nginx passes on bodies of any framing, long lists, errors, the address of the client, and its request id', async () => {
+    const owner = token
+    token = (await machine.run('plant-store token create --account many')).trim()
+    await machine.run(`cp /etc/plant-store/plant-store.env /root
+      printf 'ACCESS_LOG=on\nAUTH_FAILURE_LIMIT=1/1m\n' >>/etc/plant-store/plant-store.env
+      systemctl restart plant-store`)
+    const post = (body: string, header: string) =>
+      curl(`-w '%{http_code}\n' -H 'Content-Type: application/json' -H '${header}' -d @-`, '', body)
+    const body = `printf '{"id":%s,"name":"%050000d"}'`
+    for (let id = 1; id <= 50; id++) {
+      const framing = id % 2 === 0 ? 'Transfer-Encoding: chunked' : 'X-Framing: by length'
+      expect(await post(`${body} ${id} ${id}`, framing)).toMatch(/200$/m)
+    }
+    expect(await plants()).toHaveLength(50)
+    const page = await curl('-D - -o /dev/null', '?limit=1')
+    expect(page).toMatch(/^link: <\S*\?limit=1&cursor=/im)
+    const [, requestId] = /^x-request-id: ([0-9a-f]{32})\r$/im.exec(page) ?? []
+    await machine.run(`until journalctl --unit=plant-store --output=cat | grep ${requestId}; do sleep 0.1; done`)
+    expect(await post('printf %02000000d 1', 'Expect:')).toMatch(/^{"error":41300,.*}413$/m)
+    token = 'unknown'
+    const status = (options: string) => curl(`-o /dev/null -w '%{http_code}' ${options}`)
+    expect([await status(''), await status('')]).toEqual(['401', '429'])
+    // Another client than the proxy has its own limit.
+    expect(await status(`--connect-to ::127.0.0.1:3000 -H 'X-Forwarded-For: 192.0.2.1'`)).toBe('401')
+    await machine.run('cp /root/plant-store.env /etc/plant-store; systemctl restart plant-store')
+    token = owner
   })
 
   test('a process that is killed is started again', async () => {

@@ -1,4 +1,5 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
+import { writeFileSync } from 'node:fs'
 import { contract } from '@plant-store/contract'
 import { DatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -7,12 +8,13 @@ import { demandPasswords, type PostgresqlServer, startPostgresql } from './helpe
 import { freePort } from './helpers/free-port.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
 import { startSlowNetwork } from './helpers/network/slow-network.ts'
-import { codeBlock, isInstalled, isSetting, readGuide, settingsIn } from './helpers/production/guide.ts'
-import { startNginx } from './helpers/production/nginx.ts'
+import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
 import { exchanges, FICUS } from './helpers/server/exchanges.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { plantOf, startWriting } from './helpers/server/start-writing.ts'
+import { responds, startProgram } from './helpers/start-program.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { until } from './helpers/until.ts'
 
 const guide = readGuide('several-machines/README.md')
@@ -178,6 +180,25 @@ test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after Postgre
   await expect.poll(create, { timeout: 10_000 }).toBe(200)
 })
 
+/** Starts nginx with the configuration of the guide, for servers on these ports of this machine. */
+async function startNginx(url: string, [first, second]: readonly number[]) {
+  const folder = temporaryFolder()
+  const http = readGuide('several-machines/nginx.conf')
+    .replace('listen 80;', `listen ${new URL(url).host};`)
+    .replace('10.0.0.11:3000', `127.0.0.1:${first}`)
+    .replace('10.0.0.12:3000', `127.0.0.1:${second}`)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  )
+  writeFileSync(
+    `${folder}/nginx.conf`,
+    `daemon off; error_log ${folder}/error.log; pid ${folder}/nginx.pid; events {}
+     http { access_log off; ${temporary.join(' ')}\n${http}\n}`,
+  )
+  const isUp = responds(`${url}/nothing`, (status) => status === 404)
+  return await startProgram(['nginx', '-c', `${folder}/nginx.conf`, '-e', `${folder}/error.log`], isUp)
+}
+
 test('behind nginx, no request fails while servers are updated, killed and lost', {
   timeout: 300_000,
 }, async ({ skip }) => {
@@ -208,13 +229,8 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     servers[index] = await start(index)
     network.delay = 0
   }
-  const port = await freePort()
-  const configuration = ['10.0.0.11:3000', '10.0.0.12:3000'].reduce(
-    (text, address, index) => text.replace(address, `127.0.0.1:${ports[index]}`),
-    readGuide('several-machines/nginx.conf'),
-  )
-  const nginx = await startNginx(configuration, port)
-  const url = `http://127.0.0.1:${port}`
+  const url = `http://127.0.0.1:${await freePort()}`
+  const nginx = await startNginx(url, ports)
   const writing = startWriting({ url, token, writers: 8 })
   const more = async () => {
     const before = writing.responses.length
@@ -256,10 +272,4 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     await nginx.stop()
     for (const server of servers) await server.end('SIGKILL')
   }
-})
-
-test('only known settings are named', () => {
-  const settings = settingsIn(codeBlock(guide, 'Install the servers', 0, 'ini'))
-  expect(settings).toEqual(['DATABASE_URL', 'TRUST_PROXY', 'ADMIN_HOST'])
-  expect(settings.filter((name) => !isSetting(name))).toEqual([])
 })

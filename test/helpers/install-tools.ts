@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, mkdirSync } from 'node:fs'
-import { cp, readFile, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import path from 'node:path'
 import { exclusively } from './exclusively.ts'
 import { run } from './packed-package.ts'
+
+/** Tools stay for the next run, where no other user can put any. */
+const CACHE = path.join(homedir(), '.cache/plant-store')
 
 /** How long a hook that may install tools can take, in milliseconds. */
 export const INSTALL_TIMEOUT = 300_000
@@ -17,7 +20,8 @@ export const INSTALL_TIMEOUT = 300_000
 export async function installTools(source: string): Promise<string> {
   const lockfile = await readFile(path.join(source, 'package-lock.json'))
   const version = createHash('sha256').update(lockfile).digest('hex').slice(0, 12)
-  const folder = path.join(ownFolder(), `${path.basename(source)}-${version}`)
+  const folder = path.join(CACHE, `${path.basename(source)}-${version}`)
+  await mkdir(CACHE, { recursive: true })
   return await exclusively(`${folder}.lock`, async () => {
     if (existsSync(folder)) return folder
     const draft = `${folder}.draft`
@@ -31,19 +35,4 @@ export async function installTools(source: string): Promise<string> {
     }
     return folder
   })
-}
-
-/**
- * Makes a folder that stays for the next run, where no other user can put tools.
- *
- * @throws Error if another user may have made it
- */
-function ownFolder(): string {
-  const user = process.getuid?.() ?? 0
-  const folder = path.join(process.env['PLANT_STORE_TOOLS'] ?? tmpdir(), `plant-store-tools-${user}`)
-  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700, recursive: true })
-  const found = lstatSync(folder)
-  const isOwn = found.isDirectory() && found.uid === user && (found.mode & 0o022) === 0
-  if (isOwn || process.platform === 'win32') return folder
-  throw new Error(`${folder} may have been made by another user: remove it.`)
 }

@@ -46,13 +46,3 @@ export function isInstalled(program: string): boolean {
   requireInCi(program, found)
   return found
 }
-
-/** Lists the settings of the server that a text in the format of an environment file sets. */
-export function settingsIn(text: string): string[] {
-  return [...text.matchAll(/^([A-Z][A-Z_]+)=/gm)].map(([, name]) => name ?? '')
-}
-
-/** Returns whether the server has a setting of this name. */
-export function isSetting(name: string): boolean {
-  return new RegExp(`^#? ?${name}=`, 'm').test(readFileSync(`${root}.env.example`, 'utf8'))
-}
