@@ -7,7 +7,8 @@ let url: string
 let database: Database
 beforeAll(async () => {
   url = await newDatabase()
-  database = await openDatabase(url)
+  // Loading Prisma Client takes longer on a busy machine than a request may.
+  database = await openDatabase(url, { patience: 20_000 })
 })
 afterAll(() => database.close())
 

@@ -13,9 +13,15 @@ export async function openClient(url: string): Promise<OpenFile & { prisma: Pris
   return { ...client, prisma }
 }
 
-/** Creates a database and connects Prisma Client to it. */
-export async function openNewClient(): Promise<OpenFile & { prisma: PrismaClient; file: string; url: string }> {
+/** Creates a SQLite file without plants. */
+export async function newMigrated(): Promise<{ file: string; url: string }> {
   const database = temporaryDatabase()
   await migrateDatabase(database.url)
+  return database
+}
+
+/** Creates a database and connects Prisma Client to it. */
+export async function openNewClient(): Promise<OpenFile & { prisma: PrismaClient; file: string; url: string }> {
+  const database = await newMigrated()
   return { ...database, ...(await openClient(database.url)) }
 }

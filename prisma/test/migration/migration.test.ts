@@ -174,13 +174,6 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
 })
 
 describe('a SQLite file', () => {
-  test('that is empty becomes a database that its folder has alone', async () => {
-    const { url, name, createEmpty } = await newSqliteDatabase()
-    await createEmpty()
-    await migrateDatabase(url)
-    expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
-  })
-
   test('stays empty if its first migration is aborted, in a process that is killed, and the next one migrates it', async () => {
     const { url, name } = await newSqliteDatabase()
     const endless = `CREATE TABLE Pot (x); WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SELECT count(*) FROM c;`

@@ -225,11 +225,6 @@ test('a transaction that has locked a table is named, also to a role without fur
 })
 
 describe('a startup is rejected', () => {
-  test('with another encoding than UTF-8', async () => {
-    await administrate(`CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc`)
-    expect(await start(postgresql.url('ascii'))).toMatch(/has the encoding SQL_ASCII, .*: create one with UTF8$/)
-  })
-
   test('with another isolation level, behind a pooler, which does not let a client set it', async () => {
     await administrate(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`)
     expect(await start(url)).toBe('no error')

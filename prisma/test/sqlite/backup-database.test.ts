@@ -1,14 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
@@ -19,14 +9,13 @@ import {
   backupDatabase,
   DatabaseError,
   type DatabaseState,
-  migrateDatabase,
   openDatabase,
 } from '../../src/index.ts'
 import { contentsOf } from '../helpers/engines.ts'
+import { newMigrated } from '../helpers/open-client.ts'
 
 async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
-  const database = temporaryDatabase()
-  await migrateDatabase(database.url)
+  const database = await newMigrated()
   runSql(database.file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '9223372036854775807', 'Monstera')`)
   return database
 }
@@ -73,13 +62,18 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-test('the record of a backup does not replace a file with content', async () => {
+test('where the time of a backup cannot be recorded, the copy is complete, and nothing is replaced', async () => {
   const { file, url } = await databaseWithOnePlant()
-  const other = `${file}-last-backup`
-  await migrateDatabase(`file:${other}`)
-  const before = readFileSync(other)
-  expect(await backupDatabase(url, path.join(temporaryFolder(), 'copy.db'))).toEqual({ recorded: false })
-  expect(readFileSync(other)).toEqual(before)
+  const record = `${file}-last-backup`
+  for (const occupy of [() => writeFileSync(record, 'content'), () => mkdirSync(record)]) {
+    occupy()
+    const [before, names] = [contentsOf(record), readdirSync(path.dirname(file))]
+    const copy = path.join(temporaryFolder(), 'copy.db')
+    expect(await backupDatabase(url, copy)).toEqual({ recorded: false })
+    expect(existsSync(copy)).toBe(true)
+    expect([contentsOf(record), readdirSync(path.dirname(file))]).toEqual([before, names])
+    rmSync(record, { recursive: true })
+  }
 })
 
 test('a file that is not a database leaves nothing in place of its backup', async () => {
@@ -142,7 +136,7 @@ test('a missing folder is not created, since its disk may not be mounted', async
 })
 
 test('the last backup of a database is in its state, and not in that of the copy', async () => {
-  const { file, url } = await databaseWithOnePlant()
+  const { url } = await databaseWithOnePlant()
   const copy = path.join(temporaryFolder(), 'copy.db')
   const before = Date.now() / 1_000
   expect(await stateOf(url)).toHaveProperty('lastBackup', 0)
@@ -151,14 +145,6 @@ test('the last backup of a database is in its state, and not in that of the copy
   // The clock of files is coarser.
   expect(lastBackup).toBeGreaterThan(before - 1)
   expect(await stateOf(`file:${copy}`)).toHaveProperty('lastBackup', 0)
-
-  // Where it cannot be recorded, the copy is complete all the same.
-  rmSync(`${file}-last-backup`)
-  mkdirSync(`${file}-last-backup`)
-  const names = readdirSync(path.dirname(file))
-  expect(await backupDatabase(url, `${copy}.second`)).toEqual({ recorded: false })
-  expect(existsSync(`${copy}.second`)).toBe(true)
-  expect(readdirSync(path.dirname(file))).toEqual(names)
 })
 
 async function stateOf(url: string): Promise<DatabaseState> {

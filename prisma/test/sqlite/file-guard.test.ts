@@ -2,10 +2,9 @@ import { copyFileSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { migrateDatabase } from '../../src/index.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/connection/file-guard.ts'
-import { openClient, openNewClient } from '../helpers/open-client.ts'
+import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'
 
 async function openNewDatabase() {
   const client = await openNewClient()
@@ -67,9 +66,8 @@ test('a change in the same clock tick, with the same folder time, is detected', 
 })
 
 test('a database behind a symbolic link is guarded where it is', async () => {
-  const { file, url } = temporaryDatabase()
-  const link = `${temporaryDatabase().file}-link`
-  await migrateDatabase(url)
+  const { file } = await newMigrated()
+  const link = path.join(temporaryFolder(), 'link')
   symlinkSync(file, link)
   const { sql } = await openClient(`file:${link}`)
   const write = () => sql.execute(`UPDATE "Plant" SET "name" = 'Ficus'`)
@@ -79,8 +77,7 @@ test('a database behind a symbolic link is guarded where it is', async () => {
 })
 
 test('a database that was replaced before its first query is not the one that was opened', async () => {
-  const { url, file } = temporaryDatabase()
-  await migrateDatabase(url)
+  const { file } = await newMigrated()
   const opened = inodeOf(file)
   copyFileSync(file, `${file}.copy`)
   renameSync(`${file}.copy`, file)

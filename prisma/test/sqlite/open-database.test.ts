@@ -3,11 +3,11 @@ import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect, query, runSql } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { checkSettings, connect as connectDriver } from '../../src/sqlite/connection/connect.ts'
 import { startProcess, withProcess } from '../../src/sqlite/process/start-process.ts'
-import { openNewClient } from '../helpers/open-client.ts'
+import { newMigrated, openNewClient } from '../helpers/open-client.ts'
 import { run } from '../helpers/run.ts'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
@@ -29,8 +29,7 @@ test('a database whose disk does not support these settings is rejected', async 
 })
 
 test('the write-ahead log shrinks after a reader that has held it open', async () => {
-  const { url, file } = temporaryDatabase()
-  await migrateDatabase(url)
+  const { url, file } = await newMigrated()
   const { plants, state, close } = await openDatabase(url, { patience: 60_000 })
   onTestFinished(close)
   const insert = (id: number, name: string) => plants.insert([{ account: 'alice', id: String(id), name, tag: null }])
@@ -59,10 +58,10 @@ test('the last connection to close writes the log back into the file and leaves 
 })
 
 test('a database is migrated while it is open, and stays usable', async () => {
-  const { prisma, file } = await openNewClient()
+  const { prisma, url } = await openNewClient()
   const data = { account: 'alice', id: '1', name: 'Monstera' }
   await prisma.plant.create({ data })
-  await migrateDatabase(`file:${file}`, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
+  await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
   await prisma.plant.create({ data: { ...data, id: '2' } })
   expect(await prisma.$queryRaw`SELECT count(*) AS plants, (SELECT count(*) FROM Pot) AS pots FROM Plant`).toEqual([
     { plants: 2n, pots: 0n },
@@ -70,8 +69,7 @@ test('a database is migrated while it is open, and stays usable', async () => {
 })
 
 test('a database without one of the triggers of its migrations is rejected, and unavailable once it is open', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
+  const { file, url } = await newMigrated()
   const { whyUnavailable, close } = await openDatabase(url)
   onTestFinished(close)
   for (const name of ['Plant_deleted', 'Plant_updated']) {
@@ -87,8 +85,7 @@ test('a database without one of the triggers of its migrations is rejected, and 
 })
 
 test('an operation that is late fails with those behind it, not those before it, until it has ended', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
+  const { file } = await newMigrated()
   const { run, kill } = startProcess()
   onTestFinished(() => kill())
   // No process starts in a millisecond.
@@ -102,8 +99,7 @@ test('an operation that is late fails with those behind it, not those before it,
 })
 
 test('a process whose parent is killed during a statement ends without a word, and without writing the log back', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url)
+  const { file } = await newMigrated()
   const program = new URL('../../src/sqlite/process/start-process.ts', import.meta.url)
   const count = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3000000) SELECT count(*) FROM c'
   const script = `
@@ -142,8 +138,7 @@ test.skipIf(process.platform === 'win32')(
     for (const name of ['WATCH_REPORT_DEPENDENCIES', 'NODE_OPTIONS', 'SECRET', 'SQLITE_TMPDIR']) vi.stubEnv(name, '')
     onTestFinished(() => void vi.unstubAllEnvs())
 
-    const { file, url } = temporaryDatabase()
-    await migrateDatabase(url)
+    const { file } = await newMigrated()
     await withProcess(async ({ run }) => {
       const select = (value: number) => run('queryRaw', [{ sql: `SELECT ${value}`, args: [], argTypes: [] }])
       const [files, ...results] = await Promise.all([run('open', [file]), select(1), select(2)])

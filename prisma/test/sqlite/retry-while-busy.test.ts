@@ -19,15 +19,12 @@ test.each([
   expect(onRetry).toHaveBeenCalledTimes(2)
 })
 
-test.each([new Error('another error'), undefined, null, 'text'])('%s is not retried', async (error) => {
+test.each([
+  ...[new Error('another error'), undefined, null, 'text'].map((error) => [error, 60_000] as const),
+  [busy, 0] as const,
+])('%s with a patience of %d ms is not retried', async (error, patience) => {
   const run = vi.fn(() => Promise.reject(error))
-  await expect(retryWhileBusy(run, { patience: 60_000 })).rejects.toBe(error)
-  expect(run).toHaveBeenCalledTimes(1)
-})
-
-test('without patience there is one attempt', async () => {
-  const run = vi.fn(() => Promise.reject(busy))
-  await expect(retryWhileBusy(run, { patience: 0 })).rejects.toBe(busy)
+  await expect(retryWhileBusy(run, { patience })).rejects.toBe(error)
   expect(run).toHaveBeenCalledTimes(1)
 })
 
