@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { userInfo } from 'node:os'
 import { PrismaPg } from '@prisma/adapter-pg'
-import type { SqlQuery } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
 import type { ConnectionCounts } from '../../database.ts'
 import type { Sql, SqlValue } from '../../shared/sql.ts'
@@ -99,7 +99,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   })
   const naming = { statementNameGenerator: nameFor('prisma') as (query: SqlQuery) => string }
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
-  const adapter = await new PrismaPg(pool, naming).connect()
+  const adapter: SqlDriverAdapter = await new PrismaPg(pool, naming).connect()
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
   }
