@@ -23,22 +23,14 @@ const { values, positionals } = parseArgs({
 const url = completeUrl((JSON.parse(values.datasource) as { url?: string }).url)
 const engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import('./sqlite.ts'))
 
-switch (positionals.join(' ')) {
-  case '':
-    await serveJsonRpc(
-      (method) => engine.openForSchemaEngine(url, method),
-      await Promise.all(values.datamodels.map(readDatamodel)),
-    )
-    break
-  case 'cli can-connect-to-database':
-    await engine.canConnect(url).catch(reportError)
-    break
-  case 'cli create-database':
-    await engine.createDatabase(url).catch(reportError)
-    break
-  default:
-    throw new Error(`The schema engine has no command "${positionals.join(' ')}"`)
+const commands: Record<string, () => Promise<void>> = {
+  '': () => serveJsonRpc((method) => engine.openForSchemaEngine(url, method), values.datamodels),
+  'cli can-connect-to-database': () => engine.canConnect(url).catch(reportError),
+  'cli create-database': () => engine.createDatabase(url).catch(reportError),
 }
+const command = positionals.join(' ')
+if (!commands[command]) throw new Error(`The schema engine has no command "${command}"`)
+await commands[command]()
 
 /** Completes a URL of prisma.config.ts, which has no password, with the environment. One of `--url` stays. */
 function completeUrl(argument = ''): string {
@@ -46,20 +38,16 @@ function completeUrl(argument = ''): string {
   return own !== undefined && argumentUrl(own) === argument ? own : argument
 }
 
-async function readDatamodel(path: string): Promise<Datamodel> {
-  return [path, await readFile(path, 'utf8')]
-}
-
 /**
  * Serves the Prisma command line: one JSON-RPC request per line of standard input, one response per line of standard
  * output, until standard input ends.
  *
  * @param open opens the database for the first method
+ * @param schemas files in Prisma's language
  */
-async function serveJsonRpc(
-  open: (method: string) => Promise<SchemaEngineDatabase>,
-  datamodels: Datamodel[],
-): Promise<void> {
+async function serveJsonRpc(open: (method: string) => Promise<SchemaEngineDatabase>, schemas: string[]): Promise<void> {
+  const readSchema = async (file: string): Promise<Datamodel> => [file, await readFile(file, 'utf8')]
+  const datamodels = await Promise.all(schemas.map(readSchema))
   let opened: SchemaEngineDatabase | undefined
   let engine: SchemaEngine | undefined
   for await (const line of createInterface({ input: process.stdin })) {
