@@ -48,7 +48,7 @@ export interface Readiness extends Pick<Database, 'whyUnavailable'> {
 /**
  * Creates what runs each operation of requests and of Prisma Client, and probes the database. The probe takes the lock on the
  * order of plants, so it fails where another transaction keeps it, and where the server is a standby. It retries as a request
- * does, unless the last one failed: then only that the database is available again is news. A full disk shows only in a real
+ * does, unless the last probe failed: then it only has to notice that the database is available again. A full disk shows only in a real
  * write, which is tried after a request has failed with a full disk.
  *
  * @param database names it in messages
@@ -123,8 +123,8 @@ function within<Result>(
 }
 
 /**
- * Lets writes fail soon after one that has waited too long, as long as the next one waits too: those who wait for their turn
- * have waited for both.
+ * Lets a write fail sooner after one that has waited too long: its clients waited for the first one too. A write that then arrives
+ * while another one waits fails immediately.
  */
 export function failSoon(insert: Plants['insert']): Plants['insert'] {
   let failure: { readonly error: unknown } | undefined

@@ -8,7 +8,7 @@ const MAX_PIECE_BYTES = 2 ** 20
 const MAX_PIECE_PLANTS = 4_096
 /**
  * The first piece of a page has only plants of at most this many bytes, so that a page needs little memory until it is known
- * to need more. A page without such a piece begins with the bracket alone.
+ * to need more. If one of its plants is longer, the page begins with the bracket alone.
  */
 const MAX_SHORT_BYTES = 2 ** 10
 /** The first piece of a list has at most this many plants. */

@@ -35,7 +35,7 @@ export async function openDatabase(url: string, options?: OpenOptions): Promise<
 
 /**
  * Opens a SQLite file that exists, with the settings that durability needs. This process reads the file and never writes to
- * it, not even by closing it; a process of its own writes. The one that writes opens the file first and closes it last: the
+ * it, not even by closing it; a process of its own writes. The process that writes opens the file first and closes it last: the
  * last connection of a file writes the write-ahead log back into it.
  *
  * @param file its path, without symbolic links

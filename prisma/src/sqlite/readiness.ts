@@ -78,7 +78,7 @@ export function createReadiness(
       if (writesPage) await write(() => runScript(`PRAGMA user_version = ${Number(header?.['user_version'])}`))
       else await writeUnlessDamaged(() => runScript('BEGIN IMMEDIATE; ROLLBACK'))
     }
-    // Where the file was locked the last time, one look is enough: only that it is free is news.
+    // If the last probe found a lock, this one does not wait: it only has to notice that the lock is gone.
     await retryWhileBusy(attempt, { patience: locked ? 0 : REQUEST_PATIENCE, maxPause: MAX_PAUSE })
   }
 

@@ -60,16 +60,16 @@ const changeInOrder = (editsPlants: boolean) => `
   SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
     AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}`
 
-/** What has to be: an expression of SQL, its value, and what to say otherwise, where `$` is what it is. */
-type Promises = readonly (readonly [sql: string, expected: RegExp, sentence: string])[]
+/** Expressions of SQL, the value that each must have, and what is wrong where its value is another, `$`. */
+type Conditions = readonly (readonly [sql: string, expected: RegExp, sentence: string])[]
 
-/** What has to be of a server, without any database. */
-export const SERVER: Promises = [
+/** Of a server, without any database. */
+export const SERVER: Conditions = [
   [KEEPS_COMMITS, /^true$/, ''],
   // The oldest version that PostgreSQL itself still maintains.
   [`current_setting('server_version')`, /^(1[4-9]|[2-9]\d)/, 'runs PostgreSQL $: upgrade to 14 or newer'],
 ]
-const SETTINGS: Promises = [
+const SETTINGS: Conditions = [
   ...SERVER,
   [`current_setting('server_encoding')`, /^UTF8$/, 'has the encoding $, which lacks characters: create one with UTF8'],
   [
@@ -78,7 +78,7 @@ const SETTINGS: Promises = [
     'has default_transaction_isolation = $: set it to read committed',
   ],
 ]
-const PROMISES: Promises = [
+const PROMISES: Conditions = [
   ...SETTINGS,
   [
     `(SELECT min(name) FROM unnest('{${TRIGGERS}}'::text[]) AS name WHERE NOT EXISTS (SELECT FROM pg_trigger
@@ -104,8 +104,8 @@ const PROMISES: Promises = [
 const LOCK_TIMEOUT = '55P03'
 
 /** Checks, as {@link checkPromises}, a database that has no tables yet; or a server, where it is to be created. */
-export async function checkSettings(pool: Pool, database: string, promises = SETTINGS): Promise<void> {
-  reject(database, await whyNotKept(pool, promises))
+export async function checkSettings(pool: Pool, database: string, conditions = SETTINGS): Promise<void> {
+  reject(database, await whyNotKept(pool, conditions))
 }
 
 /**
@@ -131,12 +131,12 @@ function ignoreLock(error: unknown): undefined {
 }
 
 /** Explains which setting or part of the schema breaks a promise; undefined: none. Both may change at any time. */
-export async function whyNotKept(pool: Pool, promises = PROMISES): Promise<string | undefined> {
-  const text = `SELECT ${promises.map(([sql], index) => `${sql} AS "${index}"`)}`
+export async function whyNotKept(pool: Pool, conditions = PROMISES): Promise<string | undefined> {
+  const text = `SELECT ${conditions.map(([sql], index) => `${sql} AS "${index}"`)}`
   const { rows } = await pool.query({ text, rowMode: 'array' })
   const values: string[] = rows[0]?.map(String) ?? []
-  const index = promises.findIndex(([, expected], position) => !expected.test(values[position] ?? ''))
-  return promises[index]?.[2].replaceAll('$', () => values[index] ?? '')
+  const index = conditions.findIndex(([, expected], position) => !expected.test(values[position] ?? ''))
+  return conditions[index]?.[2].replaceAll('$', () => values[index] ?? '')
 }
 
 /**

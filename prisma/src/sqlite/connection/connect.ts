@@ -101,17 +101,11 @@ export async function connectGuarded(
   }
 }
 
-/** The package brings SQLite for Linux, macOS and Windows, on x64 and arm64. */
+/** The package brings SQLite for Linux with glibc or musl, macOS and Windows, on x64 and arm64. */
 function missingBinary(cause: unknown): DatabaseError {
-  const libc = process.platform === 'linux' && !hasGlibc() ? ' with musl' : ''
   return new DatabaseError(
-    `the package better-sqlite3 has no SQLite that runs on ${process.platform} ${process.arch}${libc}: install the ` +
+    `the package better-sqlite3 has no SQLite that runs on ${process.platform} ${process.arch}: install the ` +
       'packages again on this machine, use Linux, macOS or Windows on x64 or arm64, or set DATABASE_URL to PostgreSQL',
     { cause },
   )
-}
-
-function hasGlibc(): boolean {
-  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
-  return header.glibcVersionRuntime !== undefined
 }

@@ -13,7 +13,7 @@ type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]
 
 /** How to run an operation. */
 interface RunOptions {
-  /** How long to wait for the result, in milliseconds. Once an operation is late, others fail at once. Default: for ever. */
+  /** How long to wait for the result, in milliseconds. Once an operation is late, others fail immediately. Default: for ever. */
   patience?: number
   /** Kills the process. The operation fails with the signal's reason once it has ended. */
   signal?: AbortSignal | undefined
