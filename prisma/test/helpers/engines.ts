@@ -122,6 +122,12 @@ export async function expectRejection(database: TestDatabase, message: RegExp, f
   expect(await database.contents()).toEqual(before)
 }
 
+/** Migrates a database. */
+export async function migrated(database: Promise<TestDatabase>): Promise<TestDatabase> {
+  await migrateDatabase((await database).url)
+  return database
+}
+
 /** What both engines do alike is tested with `describe.each(engines)`. */
 export const engines = [
   { engine: 'sqlite', newDatabase: newSqliteDatabase },

@@ -11,7 +11,14 @@ import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { checkMigrated, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { migrationsFolders, readMigrations } from '../../src/shared/migrations.ts'
-import { engines, expectRejection, newPostgresqlDatabase, newRole, newSqliteDatabase } from '../helpers/engines.ts'
+import {
+  engines,
+  expectRejection,
+  migrated,
+  newPostgresqlDatabase,
+  newRole,
+  newSqliteDatabase,
+} from '../helpers/engines.ts'
 import { packageFolder, run } from '../helpers/run.ts'
 
 // Each process compiles the sources, for seconds on a busy machine.
@@ -97,21 +104,17 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await expectRejection(database, /belongs to another program.*point DATABASE_URL at another database/)
   })
 
-  test('a failing migration of an empty database leaves no table', async () => {
-    const database = await newDatabase()
-    await database.createEmpty()
+  test('a failing migration undoes the ones before it, also in a database with plants', async () => {
+    const empty = await newDatabase()
+    await empty.createEmpty()
     const bad = 'CREATE TABLE "B" (size INTEGER); CREATE TABEL "C";'
-    const scripts = { '1_good': 'CREATE TABLE "Good" (size INTEGER);', '2_bad': bad }
-    const message = /was not migrated and is unchanged: the migration 2_bad failed with: .*syntax error/
-    await expectRejection(database, message, migrationsWith(scripts, 'none'))
-  })
+    const none = migrationsWith({ '1_good': 'CREATE TABLE "Good" (size INTEGER);', '2_bad': bad }, 'none')
+    await expectRejection(empty, /not migrated and is unchanged: the migration 2_bad failed with: .*syntax error/, none)
 
-  test('a failing migration of a database with plants undoes the ones before it', async () => {
-    const database = await newDatabase()
-    await migrateDatabase(database.url)
-    await runSql(database.url, INSERT)
+    const filled = await migrated(newDatabase())
+    await runSql(filled.url, INSERT)
     const scripts = { '9_good': 'DELETE FROM "Plant";', '9_worse': 'INSERT INTO "Nowhere" VALUES (1);' }
-    await expectRejection(database, /the migration 9_worse failed with: .*Nowhere/, migrationsWith(scripts, engine))
+    await expectRejection(filled, /the migration 9_worse failed with: .*Nowhere/, migrationsWith(scripts, engine))
   })
 
   test('only new migrations are applied to a database with plants, which stay, and once', async () => {
@@ -146,8 +149,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   })
 
   test('migrating waits for another process, and a newer version that migrates first wins', async () => {
-    const { url, lock } = await newDatabase()
-    await migrateDatabase(url)
+    const { url, lock } = await migrated(newDatabase())
     const unlock = await lock()
     const migrating = migrateDatabase(url, withPots('size INTEGER'))
     // The check before the lock finds something pending.
@@ -203,8 +205,7 @@ describe('a SQLite file', () => {
   })
 
   test('keeps the rows that refer to a table that a migration replaces', async () => {
-    const { url } = await newSqliteDatabase()
-    await migrateDatabase(url)
+    const { url } = await migrated(newSqliteDatabase())
     await runSql(
       url,
       `${INSERT}; CREATE TABLE Leaf (plant INTEGER REFERENCES Plant (seq) ON DELETE CASCADE); INSERT INTO Leaf VALUES (1)`,
@@ -223,8 +224,7 @@ describe('a SQLite file', () => {
   })
 
   test('is rejected if a migration leaves rows that refer to nothing', async () => {
-    const database = await newSqliteDatabase()
-    await migrateDatabase(database.url)
+    const database = await migrated(newSqliteDatabase())
     const leaf = 'CREATE TABLE Leaf (plant INTEGER REFERENCES Plant (seq)); INSERT INTO Leaf VALUES (7);'
     await expectRejection(database, /rows of Leaf would refer to missing rows/, migrationsWith({ '9_leaf': leaf }))
   })
@@ -287,8 +287,7 @@ describe('a PostgreSQL database', () => {
     WHERE datname = current_database() AND pid <> pg_backend_pid()`
 
   test('does not change if its migration is aborted, which does not wait for the statement', async () => {
-    const { url, contents, lock } = await newPostgresqlDatabase()
-    await migrateDatabase(url)
+    const { url, contents, lock } = await migrated(newPostgresqlDatabase())
     const before = await contents()
     const folder = migrationsWith({ '9_slow': 'CREATE TABLE "Pot" (x TEXT); SELECT pg_sleep(600);' }, 'postgresql')
     const unlock = await lock()

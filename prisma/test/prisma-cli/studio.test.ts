@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { migrateDatabase, openDatabase } from '../../src/index.ts'
-import { engines, newRole } from '../helpers/engines.ts'
+import { openDatabase } from '../../src/index.ts'
+import { engines, migrated, newRole } from '../helpers/engines.ts'
 import { commandLines, packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
 
 const LOCAL = ['127.0.0.1', 'localhost']
@@ -20,8 +20,7 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
   'Prisma Studio opens on the plants with their exact ids on $engine, contacts no other machine, and shows no password to other users',
   { timeout: 120_000 },
   async ({ engine, newDatabase }) => {
-    const database = await newDatabase()
-    await migrateDatabase(database.url)
+    const database = await migrated(newDatabase())
     const { plants, close } = await openDatabase(database.url)
     await plants.insert([
       { account: 'alice', id: '9223372036854775807', name: 'Citrus × limon', tag: null },
