@@ -16,37 +16,31 @@ export function temporaryFailure(fault: StorageFault, state: 'busy' | 'unavailab
 
 /** Returns an error's own code, such as `SQLITE_BUSY` or `EACCES`; empty where it has none. */
 export function errorCode(error: unknown): string {
-  return String(adapterCause(error)?.originalCode ?? (error as DriverError | undefined)?.code ?? '')
-}
-
-/** Returns what Prisma's driver adapter calls this kind of error, such as `ConnectionClosed`; empty where it names none. */
-export function errorKind(error: unknown): string {
-  return String(adapterCause(error)?.kind ?? '')
+  return String(adapterCause(error).originalCode ?? (error as DriverError | undefined)?.code ?? '')
 }
 
 /** Returns what the engine says went wrong, in one line: Prisma writes the call above it. */
 export function errorReason(error: unknown): string {
-  const reason = String(adapterCause(error)?.originalMessage ?? (error as DriverError | undefined)?.message ?? error)
+  const reason = String(adapterCause(error).originalMessage ?? (error as DriverError | undefined)?.message ?? error)
   return reason.trim().split('\n').at(-1) ?? reason
 }
 
-// Prisma's own codes do not tell: a locked database is P1008 from a model's method and P2010, like every failure, from
-// raw SQL (Prisma 7.10).
-function adapterCause(error: unknown): DriverCause | undefined {
+/**
+ * Returns what Prisma's driver adapter says of an error: its `kind`, such as `ConnectionClosed`, and what that kind has.
+ * Prisma's own codes do not tell: a locked database is P1008 from a model's method and P2010, like every failure, from raw
+ * SQL (Prisma 7.10).
+ */
+export function adapterCause(error: unknown): AdapterCause {
   const { cause, meta } = (error ?? {}) as DriverError
-  return meta?.driverAdapterError?.cause ?? cause
+  return meta?.driverAdapterError?.cause ?? cause ?? {}
 }
+
+type AdapterCause = Partial<Record<'kind' | 'originalCode' | 'originalMessage' | 'port' | 'reason', unknown>>
 
 /** The driver's errors have `code` and `message`; the driver adapter puts both in `cause`, Prisma Client that in `meta`. */
 interface DriverError {
   readonly code?: unknown
   readonly message?: unknown
-  readonly cause?: DriverCause
-  readonly meta?: { readonly driverAdapterError?: { readonly cause?: DriverCause } }
-}
-
-interface DriverCause {
-  readonly kind?: unknown
-  readonly originalCode?: unknown
-  readonly originalMessage?: unknown
+  readonly cause?: AdapterCause
+  readonly meta?: { readonly driverAdapterError?: DriverError }
 }

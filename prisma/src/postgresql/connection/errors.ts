@@ -1,5 +1,5 @@
 import type { StorageFault, TemporaryFailure } from '../../database.ts'
-import { DatabaseError, errorCode, errorKind, errorReason, temporaryFailure } from '../../database-error.ts'
+import { adapterCause, DatabaseError, errorCode, errorReason, temporaryFailure } from '../../database-error.ts'
 import { retryWhile } from '../../shared/retry.ts'
 import { describeDatabase, readServerAddress } from './server-address.ts'
 
@@ -79,18 +79,13 @@ const OPENING = { patience: 10_000, maxPause: 500 }
 
 /** Returns the SQLSTATE of an error, or what it is called here. */
 export function sqlState(error: unknown): string {
-  const code = errorCode(error)
-  const kind = errorKind(error)
+  const { kind, port } = adapterCause(error)
   // The adapter drops the code of an error of the network; only a refused connection had reached a port.
-  if (kind === 'DatabaseNotReachable') return causeOf(error).port === undefined ? 'UNKNOWN_HOST' : 'CLOSED_PORT'
+  if (kind === 'DatabaseNotReachable') return port === undefined ? 'UNKNOWN_HOST' : 'CLOSED_PORT'
   if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return 'NETWORK'
   if (kind === 'TlsConnectionError') return 'TLS'
-  const reason = errorReason(error)
+  const [code, reason] = [errorCode(error), errorReason(error)]
   return STATES.find(([pattern]) => pattern.test(code) || pattern.test(reason))?.[1] ?? code
-}
-
-function causeOf(error: unknown): { port?: unknown; reason?: unknown } {
-  return (error as { cause?: object }).cause ?? {}
 }
 
 /** Returns whether this process gave a statement up: nothing came back. */
@@ -129,7 +124,7 @@ export function toDatabaseError(error: unknown, database: string): DatabaseError
   if (error instanceof DatabaseError) return error
   const state = sqlState(error)
   const [, sentence = ''] = SENTENCES.find(([pattern]) => pattern.test(state)) ?? []
-  const text = String(causeOf(error).reason ?? errorReason(error))
+  const text = String(adapterCause(error).reason ?? errorReason(error))
   const reason = state === 'NOT_DURABLE' ? text.replace(/^.*?(\w+ = off).*$/, '$1') : text
   return new DatabaseError(`${database} ${sentence.replace('$', () => reason)}`, { cause: error })
 }
