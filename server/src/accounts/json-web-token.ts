@@ -1,8 +1,7 @@
-import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import * as jose from 'jose'
 import type { Logger } from 'pino'
-import { HttpError } from '../http-error.ts'
+import { HttpError, shed } from '../http-error.ts'
 import type { FindToken, InvalidToken } from './authentication.ts'
-import { createIssuerKeys } from './issuer-keys.ts'
 import { isAccountName, knownScopes } from './token-store.ts'
 
 /** An issuer whose JSON Web Tokens are accepted. */
@@ -21,6 +20,12 @@ const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 const TOKEN_TYPES = ['at+jwt', 'jwt']
 /** How far the issuer's clock and ours may differ, in seconds. */
 const CLOCK_TOLERANCE = 5
+/** How long the key server may take for its whole response, in milliseconds. */
+const FETCH_TIMEOUT = 3_000
+/** The pause after a fetch, successful or not, in milliseconds: unknown keys in tokens must not flood the key server. */
+const COOLDOWN = 10_000
+/** When keys are fetched again though they are known, in milliseconds: so that withdrawn keys go. */
+const KEYS_TTL = 600_000
 
 /**
  * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account and `scope` the scopes:
@@ -28,7 +33,7 @@ const CLOCK_TOLERANCE = 5
  */
 export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
   const findKey = createIssuerKeys(keysUrl, logger)
-  const options: JWTVerifyOptions = {
+  const options: jose.JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
     issuer,
     audience,
@@ -36,15 +41,15 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     clockTolerance: CLOCK_TOLERANCE,
   }
 
-  async function readClaims(token: string): Promise<JWTPayload | InvalidToken> {
+  async function readClaims(token: string): Promise<jose.JWTPayload | InvalidToken> {
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, findKey, options)
+      const { payload, protectedHeader } = await jose.jwtVerify(token, findKey, options)
       return isAccessToken(protectedHeader.typ) ? payload : 'tokenInvalid'
     } catch (error) {
       if (error instanceof HttpError) throw error
       // Which rule a token breaks would only help forgers; and the error holds its claims. A key that cannot be used, such as
       // a short one, is not a fault of the server either: a client chooses which key its token names.
-      return error instanceof errors.JWTExpired ? 'tokenEnded' : 'tokenInvalid'
+      return error instanceof jose.errors.JWTExpired ? 'tokenEnded' : 'tokenInvalid'
     }
   }
 
@@ -71,4 +76,62 @@ function isAccessToken(typ: unknown = 'JWT'): boolean {
  */
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+}
+
+/**
+ * Fetches and caches the public keys of a token issuer (RFC 7517). Requests share one fetch. jose's cache never expires here:
+ * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
+ * that fails.
+ *
+ * @returns a function that throws an HttpError (503) until a key set was fetched, and then another error for an unknown or
+ *   malformed key
+ */
+function createIssuerKeys(url: string, logger: Logger): (header: jose.JWSHeaderParameters) => Promise<jose.CryptoKey> {
+  const forever = { cacheMaxAge: Number.POSITIVE_INFINITY, cooldownDuration: Number.POSITIVE_INFINITY }
+  const keys = jose.createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT, ...forever })
+  let running: Promise<void> | undefined
+  let fetchedAt: number | undefined
+  let endedAt = Number.NEGATIVE_INFINITY
+
+  async function fetchKeys(): Promise<void> {
+    try {
+      await keys.reload()
+      fetchedAt = performance.now()
+    } catch (error) {
+      logger.warn({ reason: explain(error) }, 'the keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL')
+    }
+    endedAt = performance.now()
+    running = undefined
+  }
+
+  /** Waits for the fetch in progress, or starts one unless it is too early. */
+  async function refresh(): Promise<void> {
+    if (!running && performance.now() >= endedAt + COOLDOWN) running = fetchKeys()
+    await running
+  }
+
+  function unavailable(): HttpError {
+    const wait = Math.max(1, Math.ceil((COOLDOWN - (performance.now() - endedAt)) / 1000))
+    const message = "The token issuer's keys are currently unavailable. Retry the request."
+    // Without a cause, which would be logged per request: the failed fetch is logged already.
+    return shed('issuer-keys', message, { 'Retry-After': String(wait) })
+  }
+
+  return async (header) => {
+    if (fetchedAt === undefined) await refresh()
+    if (fetchedAt === undefined) throw unavailable()
+    // In the background: no request waits for newer keys.
+    if (performance.now() >= fetchedAt + KEYS_TTL) void refresh()
+    return keys(header).catch(async (error) => {
+      if (!(error instanceof jose.errors.JWKSNoMatchingKey)) throw error
+      await refresh()
+      return keys(header)
+    })
+  }
+}
+
+/** Explains why a fetch failed: `fetch` puts the reason into the cause, for several addresses as a code alone. */
+function explain(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } }
+  return [message, cause?.message || cause?.code].filter(Boolean).join(': ')
 }
