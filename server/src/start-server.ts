@@ -6,9 +6,8 @@ import { type Dependencies, openDependencies } from './dependencies.ts'
 import { startAdminServer } from './http/listen/admin-server.ts'
 import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
-import { checkPort, listen, stop, stopAccepting } from './http/listen/ports.ts'
+import { checkPort, type InheritedSockets, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
-import type { InheritedSockets } from './systemd/inherited-sockets.ts'
 import type { Metrics } from './telemetry/metrics/metrics.ts'
 
 /** A server that handles requests. */

@@ -8,8 +8,7 @@ import { STANDARD_ERROR, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
 import { createLogger } from '../telemetry/log/logger.ts'
 import { CommandError, type Context, OutputError, print, printError, UsageError } from './console.ts'
 import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
-import { hideUrls } from './hide-urls.ts'
-import { onEndingSignal, untilSignal } from './signals.ts'
+import { hideUrls, onEndingSignal, untilSignal } from './process.ts'
 import { createToken, listTokens, pruneTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1

@@ -1,5 +1,7 @@
 /**
- * Handles signals, from the moment this module is loaded, which is before anything else: the first process of a container
+ * The signals that the process gets, and the arguments that others see of it.
+ *
+ * Signals are handled from the moment this module is loaded, which is before anything else: the first process of a container
  * gets only the signals that it has a handler for.
  */
 import inspector from 'node:inspector'
@@ -9,8 +11,11 @@ type Listener = (signal: NodeJS.Signals) => void
 
 /** Sent by Ctrl+C, by a service manager, and by a terminal that closes. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** Everything after `://` on a line: where a password begins and ends is uncertain in an invalid URL. */
+const AFTER_SCHEME = /(?<=:\/\/).*/g
 
-const endProcess: Listener = (signal) => process.exit(exitCodeOf(signal))
+// The exit code is what shells report for a process that the signal has ended.
+const endProcess: Listener = (signal) => process.exit(128 + constants.signals[signal])
 let listener = endProcess
 for (const signal of ENDING_SIGNALS) process.on(signal, (name) => listener(name))
 
@@ -42,7 +47,14 @@ export async function untilSignal(command: (signal: AbortSignal) => Promise<void
   }
 }
 
-/** Returns the exit code that shells report for a process that a signal has ended. */
-function exitCodeOf(signal: NodeJS.Signals): number {
-  return 128 + constants.signals[signal]
+/** Removes what may contain a password from a text, such as an argument or an error about one. */
+export function hideUrls(text: string): string {
+  return text.replace(AFTER_SCHEME, '***')
+}
+
+/** Replaces the arguments that `ps` shows of this process if a URL is among them. */
+export function hideUrlsFromProcessList(): void {
+  const args = process.argv.slice(2)
+  const hidden = args.map(hideUrls)
+  if (hidden.join() !== args.join()) process.title = ['plant-store', ...hidden].join(' ')
 }

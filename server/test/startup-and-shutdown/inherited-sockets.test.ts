@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { openSocket } from '../../../test/helpers/server/passed-socket.ts'
 import { spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { takeInheritedSockets } from '../../src/systemd/inherited-sockets.ts'
+import { takeInheritedSockets } from '../../src/http/listen/ports.ts'
 
 /** Sends one request and returns its status or its error. */
 function request(url: string, agent: Agent, host = new URL(url).host): Promise<number | string> {
