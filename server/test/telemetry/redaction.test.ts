@@ -13,14 +13,14 @@ vi.setConfig({ testTimeout: 120_000 })
 
 test('tokens, cursors and plants are in no line of the log', async () => {
   const key = await createKey('first')
-  await using keyServer = await startKeyServer(key)
+  const { jwtJwksUrl } = (await startKeyServer(key)).settings
   const { server, call, create, token, end } = await startLogged({
     LOG_LEVEL: 'trace',
     ACCESS_LOG: 'on',
     TRUST_PROXY: '1',
     JWT_ISSUER: ISSUER,
     JWT_AUDIENCE: AUDIENCE,
-    JWT_JWKS_URL: keyServer.url,
+    JWT_JWKS_URL: jwtJwksUrl,
   })
   for (const id of [1, 2]) expect((await create(id)).status).toBe(200)
   const page = await call('/plants?limit=1')

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
-import { afterAll, beforeAll, vi } from 'vitest'
-import { startTestServer, type TestServer } from '../../../../test/helpers/server/start-test-server.ts'
+import { vi } from 'vitest'
+import { afterFile } from '../../../../test/helpers/after-file.ts'
+import { startTestServer } from '../../../../test/helpers/server/start-test-server.ts'
 import type { Settings } from '../../../src/index.ts'
 
 export const ISSUER = 'https://login.example.com/'
@@ -37,8 +38,9 @@ export function signToken({ privateKey, jwk }: ProviderKey, claims: Record<strin
 }
 
 /** The key server of an OpenID provider. */
-export interface KeyServer extends AsyncDisposable {
-  url: string
+export interface KeyServer {
+  /** The settings of a server that trusts its tokens. */
+  settings: { jwtIssuer: string; jwtAudience: string; jwtJwksUrl: string }
   /** The number of requests for the keys so far. */
   fetches: number
   /** The keys it publishes. */
@@ -47,58 +49,32 @@ export interface KeyServer extends AsyncDisposable {
   respond: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
 }
 
-/** Starts a key server that publishes these keys. */
-export async function startKeyServer(...keys: ProviderKey[]): Promise<KeyServer> {
+/** Starts a key server that publishes this key; it is closed after the file's tests. */
+export async function startKeyServer({ jwk }: ProviderKey): Promise<KeyServer> {
   const server = createServer((request, response) => {
     keyServer.fetches++
     if (keyServer.respond) keyServer.respond(request, response)
     else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
-  const keyServer: KeyServer = {
-    url: `http://127.0.0.1:${port}/jwks.json`,
-    fetches: 0,
-    keys: keys.map(({ jwk }) => jwk),
-    respond: undefined,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await once(server.close(), 'close')
-    },
-  }
+  afterFile(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const jwtJwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`
+  const settings = { jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl }
+  const keyServer: KeyServer = { settings, fetches: 0, keys: [jwk], respond: undefined }
   return keyServer
 }
 
-/** Starts a server that trusts the tokens of a key server. */
-export function startWithIssuer(
-  { url }: KeyServer,
+/** Starts a key server that publishes a key, and a server that trusts its tokens. */
+export async function startTokenIssuer(
+  key: ProviderKey,
   settings: Partial<Settings> = {},
   observers: Parameters<typeof startTestServer>[1] = {},
-): Promise<TestServer> {
-  const issuer = { jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl: url }
-  return startTestServer({ ...issuer, ...settings }, observers)
-}
-
-/** A key, the key server that publishes it, and a server that trusts it. */
-export interface TokenIssuer {
-  key: ProviderKey
-  keyServer: KeyServer
-  server: TestServer
-}
-
-/** Starts a token issuer for all tests of a file. */
-export function useTokenIssuer(settings: Partial<Settings> = {}): TokenIssuer {
-  const issuer = {} as TokenIssuer
-  beforeAll(async () => {
-    issuer.key = await createKey('first')
-    issuer.keyServer = await startKeyServer(issuer.key)
-    issuer.server = await startWithIssuer(issuer.keyServer, settings)
-  })
-  afterAll(async () => {
-    await issuer.server.close()
-    await issuer.keyServer[Symbol.asyncDispose]()
-  })
-  return issuer
+) {
+  const keyServer = await startKeyServer(key)
+  return { key, keyServer, server: await startTestServer({ ...keyServer.settings, ...settings }, observers) }
 }
 
 /** Returns the status of a response and the number of its `Error` body. */
