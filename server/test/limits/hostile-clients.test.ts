@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
-import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { addLongList } from '../helpers/storage/long-list.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openSocket, readAll } from '../helpers/wire/connection.ts'
 import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from '../helpers/wire/requests.ts'
@@ -227,13 +228,10 @@ describe('slow and silent clients', () => {
   })
 })
 
-/** Creates plants of an account whose list of 11 MB is sent in many pieces, and returns a request for it. */
+/** Creates a long list of an account, and returns a request for it. */
 async function createLongList(server: TestServer, account: string): Promise<string> {
-  const { token } = await server.createToken({ account })
-  const plants = `WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < 12)
-     INSERT INTO "Plant" (account, id, name) SELECT '${account}', 100 + i, hex(zeroblob(450000)) FROM numbers`
-  await runSql(server.databaseUrl, plants)
-  return listPlants(token)
+  await addLongList(server.databaseUrl, account)
+  return listPlants((await server.createToken({ account })).token)
 }
 
 /** Opens a connection that sends and reads nothing. */

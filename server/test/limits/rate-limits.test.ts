@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { addressKey } from '../../src/http/request/client-address.ts'
 import { createRateLimit } from '../../src/http/request/rate-limit.ts'
 import { HttpError } from '../../src/http-error.ts'
@@ -61,21 +61,12 @@ describe('failed authentication per address', () => {
     const version4 = ['192.0.2.1:4711', '192.0.2.1:4712', '::ffff:c000:0201', '192.0.2.2']
     const version6 = ['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0::2', '2001:db8:0::%zone']
     const statuses = []
-    for (const address of [...version4, ...version6, '127.0.0.1']) statuses.push(await statusOf(server, address))
+    for (const address of [...version4, ...version6, '127.0.0.1']) {
+      const headers = { 'x-forwarded-for': address }
+      statuses.push((await server.call('/plants', { token: null, headers })).status)
+    }
     expect(statuses).toEqual(expected)
   })
-
-  test('what is not an address in X-Forwarded-For counts as the address of the connection', async () => {
-    await using server = await startTestServer({ trustProxy: 1, authFailureLimit: { requests: 1, seconds: 60 } })
-    expect(await statusOf(server, 'x'.repeat(14_000))).toBe(401)
-    for (const text of ['unknown', '1.2.3', '192.0.2.1:http', '[2001:db8::1', '192.0.2.1 x', '127.0.0.1']) {
-      expect(await statusOf(server, text), text).toBe(429)
-    }
-  })
-
-  async function statusOf(server: TestServer, address: string): Promise<number> {
-    return (await server.call('/plants', { token: null, headers: { 'x-forwarded-for': address } })).status
-  }
 })
 
 test('a flood of addresses is counted in bounded memory, and resets none that has reached its limit', () => {

@@ -14,51 +14,86 @@ import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { postHead, withToken } from '../helpers/wire/requests.ts'
 
-const DURATION_COUNT = 'http_server_request_duration_seconds_count'
-
 /** Names the series of requests that one combination of labels has. */
-function requests(method: string, route: string, status: number | '', errorType: number | string = ''): string {
-  const labels = { http_request_method: method, url_scheme: 'http', http_route: route }
-  const all = { ...labels, http_response_status_code: status, error_type: errorType }
-  return `${DURATION_COUNT}{${Object.entries(all).map(([name, value]) => `${name}="${value}"`)}}`
+function requests(
+  method: string,
+  route: string,
+  status: number | '',
+  errorType: number | string = '',
+  scheme = 'http',
+) {
+  const labels = `http_request_method="${method}",url_scheme="${scheme}",http_route="${route}"`
+  return `http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}",error_type="${errorType}"}`
 }
 
-/** Writes a request whose body of 1,000 bytes has only begun. */
-const beginOfPost = (token: string) => withToken(`${postHead({ 'Content-Length': '1000' })}{`, token)
+const limits = { maxConnections: 100, maxRequestsInFlight: 50, maxBodyMemory: 2e6, maxResponseMemory: 3e6 }
+const settings = { adminHost: 'localhost', publicUrl: 'https://plants.example.com', ...limits }
+const server = await startTestServer({ adminPort: 0, ...settings })
 
-test('/livez, /readyz and /metrics respond 200 on the private port', async () => {
-  await using server = await startTestServer({ adminPort: 0 })
-  const read = async (path: string) => {
-    const response = await fetch(`${server.adminUrl}${path}`)
-    return [response.status, await response.text()]
-  }
-  expect(await read('/livez')).toEqual([200, 'live\n'])
-  expect(await read('/readyz')).toEqual([200, 'ready\n'])
-  expect((await read('/metrics'))[0]).toBe(200)
-  expect((await read('/plants'))[0]).toBe(404)
-  expect((await fetch(`${server.adminUrl}/livez`, { method: 'POST' })).status).toBe(404)
+test.each([
+  ['GET', '/livez', 200, /^live\n$/],
+  ['GET', '/readyz', 200, /^ready\n$/],
+  ['GET', '/metrics', 200, /^# HELP/],
+  ['GET', '/plants', 404, /./],
+  ['POST', '/livez', 404, /./],
+])('%s %s on the private port responds %i', async (method, target, status, text) => {
+  const response = await fetch(`${server.adminUrl}${target}`, { method })
+  expect([response.status, await response.text()]).toEqual([status, expect.stringMatching(text)])
 })
 
-test('the private port responds to names that no other site can have, and 403 to others', async () => {
-  await using server = await startTestServer({ adminPort: 0, adminHost: 'localhost' })
-  const status = async (host: string) => {
-    const { port } = new URL(String(server.adminUrl))
-    const [response] = await once(get({ host: 'localhost', port, path: '/metrics', headers: { host } }), 'response')
-    response.resume()
-    return response.statusCode
+test.each<[status: number, ...hosts: string[]]>([
+  [200, '127.0.0.1', '10.1.2.3:3001', '[::1]:3001', 'LOCALHOST:3001', 'plant-store', 'server-1:3001'],
+  [200, 'plant-store.default.svc.cluster.local:3001', 'vm.zone.c.project.internal', 'a.localhost.'],
+  [403, 'evil.example', 'evil.example:3001', 'localhost.evil.example', '127.0.0.1.evil.example', 'evil.example.'],
+  [403, 'evil.internal.example', 'notinternal.com', '10.1.2.3@evil.example', 'a b'],
+])(
+  'the private port responds %i to names that no other site can have, or that one can: %s',
+  async (status, ...hosts) => {
+    for (const host of hosts) {
+      const { port } = new URL(String(server.adminUrl))
+      const [response] = await once(get({ host: 'localhost', port, path: '/metrics', headers: { host } }), 'response')
+      response.resume()
+      expect([host, response.statusCode]).toEqual([host, status])
+    }
+  },
+)
+
+test('the metrics show the build, the limits and what of them is in use; a client that disconnects has no status', async () => {
+  const socket = await openSocket(server.url)
+  // A buffer of its whole length waits for the rest.
+  socket.write(withToken(`${postHead({ 'Content-Length': '1000' })}{`, server.token))
+  await until(async () => (await readMetric(server, 'plant_store_request_body_memory_bytes')) === 1_000)
+
+  const metrics = await readMetrics(server)
+  const [build = ''] = [...metrics.keys()].filter((name) => name.startsWith('plant_store_build_info{'))
+  expect(build).toMatch(/version="\d+\.\d+\.\d+",node_version="\d+\.\d+\.\d+",engine="sqlite"/)
+  const active = 'http_server_active_requests{http_request_method="POST",url_scheme="https"}'
+  expect(Object.fromEntries(metrics)).toMatchObject({
+    [active]: 1,
+    plant_store_ready: 1,
+    plant_store_open_connections_limit: 100,
+    plant_store_requests_in_flight: 1,
+    plant_store_requests_in_flight_limit: 50,
+    plant_store_request_body_memory_limit_bytes: 2e6,
+    plant_store_response_memory_bytes: 0,
+    plant_store_response_memory_limit_bytes: 3e6,
+  })
+  for (const [name, least] of [
+    ['open_connections', 1],
+    ['memory_limit_bytes', 1e8],
+    ['heap_limit_bytes', metrics.get('nodejs_heap_size_used_bytes')],
+    ['database_size_bytes', 1],
+    ['wal_bytes', 1],
+  ] as const) {
+    expect(metrics.get(`plant_store_${name}`), name).toBeGreaterThanOrEqual(least ?? Number.NaN)
   }
-  const own = ['127.0.0.1', '10.1.2.3:3001', '[::1]:3001', 'LOCALHOST:3001', 'plant-store', 'server-1:3001']
-  const local = ['plant-store.default.svc.cluster.local:3001', 'vm.zone.c.project.internal', 'a.localhost.']
-  for (const host of [...own, ...local]) expect([host, await status(host)]).toEqual([host, 200])
-  const foreign = [
-    'evil.example',
-    'evil.example:3001',
-    'localhost.evil.example',
-    '127.0.0.1.evil.example',
-    'evil.example.',
-  ]
-  const invalid = ['evil.internal.example', 'notinternal.com', '10.1.2.3@evil.example', 'a b']
-  for (const host of [...foreign, ...invalid]) expect([host, await status(host)]).toEqual([host, 403])
+  // Other tests write to the same disk.
+  const { bavail, bsize } = statfsSync(fileURLToPath(server.databaseUrl))
+  expect((metrics.get('plant_store_disk_free_bytes') ?? 0) / (bavail * bsize)).toBeCloseTo(1, 1)
+
+  socket.destroy()
+  await until(async () => (await readMetric(server, active)) === 0)
+  expect(await readMetric(server, requests('POST', '/plants', '', 'client_disconnected', 'https'))).toBe(1)
 })
 
 test('the metrics count requests by method, route and status, batches, rejections and waiting writes', async () => {
@@ -68,62 +103,42 @@ test('the metrics count requests by method, route and status, batches, rejection
   await server.call('/plants?limit=0')
   await server.call('/plants/../secret?token=x')
   await server.call('/plants', { method: 'PROPFIND' })
-  await server.call('/plants')
-  await server.call('/plants')
-  await server.call('/plants', { token: null })
-  await server.call('/plants', { token: 'pst_unknown' })
-
+  for (const token of [server.token, server.token, null, 'pst_unknown']) await server.call('/plants', { token })
   const metrics = await readMetrics(server)
-  expect(metrics.get(requests('POST', '/plants', 200))).toBe(1)
-  expect(metrics.get(requests('GET', '/plants', 200))).toBe(2)
-  expect(metrics.get(requests('GET', '/plants', 400))).toBe(1)
-  expect(metrics.get(requests('GET', '/plants', 429))).toBe(1)
-  expect(metrics.get(requests('GET', '', 404))).toBe(1)
-  expect(metrics.get(requests('_OTHER', '/plants', 405))).toBe(1)
-  expect(metrics.get('plant_store_batch_size_count')).toBe(1)
-  expect(metrics.get('plant_store_rejected_total{reason="rate-limit"}')).toBe(1)
-  expect(metrics.get('plant_store_authentication_failures_total{code="40101"}')).toBe(1)
-  expect(metrics.get('plant_store_authentication_failures_total{code="40102"}')).toBe(1)
-  expect(metrics.get('plant_store_authentication_failures_total{code="40103"}')).toBe(0)
-  expect(metrics.get('plant_store_waiting_writes')).toBe(0)
+  expect(Object.fromEntries(metrics)).toMatchObject({
+    [requests('POST', '/plants', 200)]: 1,
+    [requests('GET', '/plants', 200)]: 2,
+    [requests('GET', '/plants', 400)]: 1,
+    [requests('GET', '/plants', 429)]: 1,
+    [requests('GET', '', 404)]: 1,
+    [requests('_OTHER', '/plants', 405)]: 1,
+    plant_store_batch_size_count: 1,
+    'plant_store_rejected_total{reason="rate-limit"}': 1,
+    'plant_store_authentication_failures_total{code="40101"}': 1,
+    'plant_store_authentication_failures_total{code="40102"}': 1,
+    'plant_store_authentication_failures_total{code="40103"}': 0,
+    plant_store_waiting_writes: 0,
+  })
   expect([...metrics.keys()].join('\n')).not.toContain('secret')
-})
-
-test('a client that disconnects before its response has no status but an error type, and is not active', async () => {
-  await using server = await startTestServer({ adminPort: 0 })
-  const active = 'http_server_active_requests{http_request_method="POST",url_scheme="http"}'
-  const socket = await openSocket(server.url)
-  socket.write(beginOfPost(server.token))
-  await until(async () => (await readMetric(server, active)) === 1)
-  socket.destroy()
-  await until(async () => (await readMetric(server, active)) === 0)
-  expect(await readMetric(server, requests('POST', '/plants', '', 'client_disconnected'))).toBe(1)
 })
 
 test('every counter of a fresh server is there and 0, with every value of its labels', async () => {
   await using server = await startTestServer({ adminPort: 0 })
-  const metrics = await readMetrics(server)
-  for (const { method, path, responses } of Object.values(contract)) {
-    for (const status of Object.keys(responses).map(Number)) {
-      expect(metrics.get(requests(method, path, status, status >= 500 ? status : '')), `${method} ${status}`).toBe(0)
-    }
-    expect(metrics.get(`http_server_active_requests{http_request_method="${method}",url_scheme="http"}`)).toBe(0)
-  }
-  for (const reason of rejections) expect(metrics.get(`plant_store_rejected_total{reason="${reason}"}`)).toBe(0)
-  for (const reason of ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable', 'internal']) {
-    expect(metrics.get(`plant_store_writes_rejected_total{reason="${reason}"}`)).toBe(0)
-  }
-  for (const code of [40101, 40102, 40103]) {
-    expect(metrics.get(`plant_store_authentication_failures_total{code="${code}"}`)).toBe(0)
-  }
-  expect(metrics.get('plant_store_busy_retries_total')).toBe(0)
-})
-
-test('the metrics name the scheme of PUBLIC_URL', async () => {
-  await using server = await startTestServer({ adminPort: 0, publicUrl: 'https://plants.example.com' })
-  await server.call('/plants')
-  const series = requests('GET', '/plants', 200).replace('url_scheme="http"', 'url_scheme="https"')
-  expect(await readMetric(server, series)).toBe(1)
+  const reasons = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable', 'internal']
+  const expected = [
+    'plant_store_busy_retries_total',
+    ...Object.values(contract).flatMap(({ method, path, responses }) => [
+      `http_server_active_requests{http_request_method="${method}",url_scheme="http"}`,
+      ...Object.keys(responses)
+        .map(Number)
+        .map((status) => requests(method, path, status, status >= 500 ? status : '')),
+    ]),
+    ...rejections.map((reason) => `plant_store_rejected_total{reason="${reason}"}`),
+    ...reasons.map((reason) => `plant_store_writes_rejected_total{reason="${reason}"}`),
+    ...[40101, 40102, 40103].map((code) => `plant_store_authentication_failures_total{code="${code}"}`),
+  ]
+  const zeros = Object.fromEntries(expected.map((name) => [name, 0]))
+  expect(Object.fromEntries(await readMetrics(server))).toMatchObject(zeros)
 })
 
 test('a flood of odd methods, paths, tokens and addresses adds no series beyond the first of each kind', async () => {
@@ -152,34 +167,6 @@ test('a flood of odd methods, paths, tokens and addresses adds no series beyond 
   // The histogram of a declared status has 17 series.
   const declared = Object.values(contract).flatMap(({ responses }) => Object.keys(responses))
   expect(before.length - 17 * declared.length).toBeLessThan(200)
-})
-
-test('the metrics show the build, the limits and what of them is in use', async () => {
-  const limits = { maxConnections: 100, maxRequestsInFlight: 50, maxBodyMemory: 2e6, maxResponseMemory: 3e6 }
-  await using server = await startTestServer({ adminPort: 0, ...limits })
-  const socket = await openSocket(server.url)
-  // A buffer of its whole length waits for the rest.
-  socket.write(beginOfPost(server.token))
-  await until(async () => (await readMetric(server, 'plant_store_request_body_memory_bytes')) === 1_000)
-
-  const metrics = await readMetrics(server)
-  const [build = ''] = [...metrics.keys()].filter((name) => name.startsWith('plant_store_build_info{'))
-  expect(build).toMatch(/version="\d+\.\d+\.\d+",node_version="\d+\.\d+\.\d+",engine="sqlite"/)
-  expect(metrics.get('plant_store_ready')).toBe(1)
-  expect(metrics.get('plant_store_open_connections')).toBeGreaterThanOrEqual(1)
-  expect(metrics.get('plant_store_open_connections_limit')).toBe(100)
-  expect(metrics.get('plant_store_requests_in_flight')).toBe(1)
-  expect(metrics.get('plant_store_requests_in_flight_limit')).toBe(50)
-  expect(metrics.get('plant_store_request_body_memory_limit_bytes')).toBe(2e6)
-  expect(metrics.get('plant_store_response_memory_bytes')).toBe(0)
-  expect(metrics.get('plant_store_response_memory_limit_bytes')).toBe(3e6)
-  expect(metrics.get('plant_store_memory_limit_bytes')).toBeGreaterThan(1e8)
-  expect(metrics.get('plant_store_heap_limit_bytes')).toBeGreaterThan(metrics.get('nodejs_heap_size_used_bytes') ?? 0)
-  expect(metrics.get('plant_store_database_size_bytes')).toBeGreaterThan(0)
-  expect(metrics.get('plant_store_wal_bytes')).toBeGreaterThan(0)
-  // Other tests write to the same disk.
-  const { bavail, bsize } = statfsSync(fileURLToPath(server.databaseUrl))
-  expect((metrics.get('plant_store_disk_free_bytes') ?? 0) / (bavail * bsize)).toBeCloseTo(1, 1)
 })
 
 test('a backup by another process is in the metrics, also after a restart', async () => {
