@@ -1,7 +1,7 @@
 /** The command copy: what is copied is in prisma/test/copy-database.test.ts. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openConnection } from '../../../test/helpers/database/databases.ts'
 import {
   addPlants,
@@ -19,18 +19,11 @@ import { runInProcess } from '../helpers/commands/run-in-process.ts'
 const newUrl = startEngines()
 const copy = (from: string, to: string) => runInProcess(['copy', '--from', from, '--to', to])
 
-/** Starts a server on a database until the end of the test. */
-async function serve(databaseUrl = '') {
-  const server = await startTestServer({ databaseUrl })
-  onTestFinished(server.close)
-  return server
-}
-
 test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', {
   timeout: 120_000,
 }, async () => {
   const urls = [await createMigrated(newUrl.SQLite()), newUrl.PostgreSQL(), newUrl.SQLite()]
-  const original = await serve(urls[0])
+  const original = await startTestServer({ databaseUrl: String(urls[0]) })
   const { token } = original
   for (const body of ['{"id":9223372036854775807,"name":"🪴\\u2028\\u0001","tag":""}', '{"id":2,"name":"last"}']) {
     expect((await original.post(body)).status).toBe(200)
@@ -44,7 +37,7 @@ test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, by
 
   for (const [index, to] of urls.slice(1).entries()) {
     expect((await copy(urls[index] ?? '', to)).exitCode).toBe(0)
-    const moved = await serve(to)
+    const moved = await startTestServer({ databaseUrl: to })
     expect(await (await moved.call('/plants', { token })).text()).toBe(list)
     expect(await (await moved.call(next, { token })).text()).toBe(rest)
     await moved.close()

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
+import { readLines } from '../helpers/telemetry/log-lines.ts'
 
 const DAY = 86_400_000
 
@@ -47,9 +48,10 @@ describe('create', () => {
     const { stdout: table } = await run('list')
     expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n.* for the greenhouse\n/)
     await create('--expires', '999999d')
-    const { createdAt, expiresAt } = (await list()).find((each: typeof created) => each.expiresAt > '4')
+    const all = await list()
+    const { createdAt, expiresAt } = all.find((each: typeof created) => each.expiresAt > '4')
     expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / DAY)).toBe(999_999)
-    for (const secret of [token, other.token]) expect(table + JSON.stringify(await list())).not.toContain(secret)
+    for (const secret of [token, other.token]) expect(table + JSON.stringify(all)).not.toContain(secret)
     expect(await list('--account', 'bob')).toEqual([])
   })
 })
@@ -159,12 +161,8 @@ describe('prune', () => {
 
     const { exitCode, stdout, stderr } = await run('prune')
     expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^deleted 3 tokens that expired or were revoked bef/)])
-    const events = stderr
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(events.map(({ event, tokenId, account }) => [event, tokenId, account])).toEqual(
-      ['e-expired', 'f-revoked', 'g-both'].map((id) => ['token pruned', id, 'alice']),
+    expect(readLines(stderr)).toMatchObject(
+      ['e-expired', 'f-revoked', 'g-both'].map((tokenId) => ({ event: 'token pruned', tokenId, account: 'alice' })),
     )
     expect(stderr).not.toContain('hash of')
     expect(await ids()).toEqual(['a-forever', 'b-valid', 'c-expired-lately', 'd-revoked-lately'])
