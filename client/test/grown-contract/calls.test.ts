@@ -7,9 +7,10 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
+import { explainSkipped, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { bundle, maxBundleSize } from '../helpers/bundle.ts'
 import { createSdk, expectToCompile, type Sdk } from '../helpers/generated-sdk.ts'
+import { runtimes } from '../helpers/runtimes.ts'
 import { breakOff, type Handler, sendError, startTinyServer } from '../helpers/tiny-server.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -29,6 +30,7 @@ const grown = {
   removeBeds: { ...others, method: 'DELETE', responses: { 200: Beds, 404: ErrorSchema } },
 }
 
+const options = { baseUrl: 'http://beds.test', token: 'pst_test' }
 let sdk: Sdk
 beforeAll(async () => {
   sdk = await createSdk(grown)
@@ -39,7 +41,7 @@ test('a contract without paged operations compiles', () => expectToCompile(sdk.f
 
 test('a response with a number that is not an int64 is malformed, not rounded', async () => {
   const fetch = async () => new Response('{"ids":[9223372036854775808]}', { headers: JSON_TYPE })
-  const { safe } = sdk.createClient({ baseUrl: 'http://beds.test', token: 'pst_test', fetch })
+  const { safe } = sdk.createClient({ ...options, fetch })
   expect(await safe['putBeds']?.({ ids: [] })).toMatchObject({ ok: false, error: { kind: 'malformed-response' } })
 })
 
@@ -49,12 +51,7 @@ test('a header parameter overrides the header of the options, which apply withou
     sent.push(new Headers(init.headers).get('x-size'))
     return new Response('{"ids":[9007199254740993]}', { status: 199 + sent.length, headers: JSON_TYPE })
   }
-  const { raw } = sdk.createClient({
-    baseUrl: 'http://beds.test',
-    token: 'pst_test',
-    headers: { 'X-Size': 's' },
-    fetch,
-  })
+  const { raw } = sdk.createClient({ ...options, headers: { 'X-Size': 's' }, fetch })
   const data = { ids: [9007199254740993n] }
   const first = await raw['putBeds']?.({ ids: [] }, { 'x-size': 'm' }, { headers: { 'x-size': 'l' } })
   expect(first).toMatchObject({ data, status: 200 })
@@ -64,45 +61,41 @@ test('a header parameter overrides the header of the options, which apply withou
 
 describe('an operation that is not safe to repeat is sent again only if it certainly was not processed', () => {
   /** Calls an operation that is safe to repeat, and those that are not; returns the attempts of each. */
-  async function attemptsOf(options: object): Promise<number[]> {
-    const { raw } = sdk.createClient({ token: 'pst_test', retries: 1, ...options })
+  async function attemptsOf(own: object): Promise<number[]> {
+    const { raw } = sdk.createClient({ ...options, retries: 1, ...own })
     const calls = Object.keys(grown).map((name) => raw[name]?.({ ids: [] }).catch((error: unknown) => error))
     return (await Promise.all(calls)).map((error) => (error as { attempts: number }).attempts)
   }
-  type Row = [title: string, Handler, repeatable: number, other: number, options?: object | undefined]
-  function after(code: number, other: number, options?: object): Row {
-    return [`a ${code}`, (response) => sendError(response, code), 2, other, options]
-  }
-  test.each<Row>([
-    ...[40800, 42900].map((code) => after(code, 2)),
+  const after = (code: number): [string, Handler, 2] => [`a ${code}`, (response) => sendError(response, code), 2]
+  test.each<[title: string, Handler, repeatable: number, other: number, options?: object]>([
+    [...after(40800), 2],
+    [...after(42900), 2],
     // A token that is rejected is asked for once more.
-    after(40102, 2, { token: () => 'pst_test', retries: 0 }),
-    ...[50000, 50200, 50300, 50400].map((code) => after(code, 1)),
+    [...after(40102), 2, { token: () => 'pst_test', retries: 0 }],
+    ...[50000, 50200, 50300, 50400].map((code): [string, Handler, number, number] => [...after(code), 1]),
     ['a connection that breaks before the response', (response) => response.destroy(), 2, 1],
     ['a connection that breaks in the response', breakOff, 2, 1],
     ['no response in time', () => undefined, 2, 1, { timeout: 1000 }],
     ['a malformed response', (response) => response.writeHead(201).end('<html>'), 1, 1],
-  ])('after $0 a PUT is sent $2 times, the others $3 times', async (_, handler, repeatable, other, options) => {
+  ])('after $0 a PUT is sent $2 times, the others $3 times', async (_, handler, repeatable, other, own) => {
     await using server = await startTinyServer(handler)
-    expect(await attemptsOf({ baseUrl: server.url, ...options })).toEqual([repeatable, other, other, other])
+    expect(await attemptsOf({ baseUrl: server.url, ...own })).toEqual([repeatable, other, other, other])
     expect(server.requests.filter(({ url }) => url === '/more-beds')).toHaveLength(3 * other)
   })
 
-  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])(
-    'after %s nothing was sent, so all are retried',
-    async (code) => {
-      // No test may depend on a name server, so this is the error of Node.js as it is.
-      const fetch = () =>
-        Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) }))
-      expect(await attemptsOf({ baseUrl: 'http://beds.test', fetch })).toEqual([2, 2, 2, 2])
-    },
-  )
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])('after %s nothing was sent: all are retried', async (code) => {
+    // No test may depend on a name server, so this is the error of Node.js as it is.
+    const cause = Object.assign(new Error(code), { code })
+    expect(await attemptsOf({ fetch: () => Promise.reject(new TypeError('fetch failed', { cause })) })).toEqual([
+      2, 2, 2, 2,
+    ])
+  })
 
   test('an error for tests says the same about a retry as the client', async () => {
     const { createApiError } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
-    const isRetryable = (name: string, operation: string): boolean => createApiError({ name, operation }).retryable
-    expect([isRetryable('unavailable', 'putBeds'), isRetryable('unavailable', 'addBeds')]).toEqual([true, false])
-    expect(isRetryable('tooManyRequests', 'addBeds')).toBe(true)
+    const names = [['unavailable', 'putBeds'], ['unavailable', 'addBeds'], ['tooManyRequests', 'addBeds']] // biome-ignore format: one line
+    const errors = names.map(([name, operation]) => createApiError({ name, operation }))
+    expect(errors.map(({ retryable }) => retryable)).toEqual([true, false, true])
   })
 })
 
@@ -117,14 +110,6 @@ describe('every int64 that is sent comes back, and a closed port is recognized',
     const beds = await createPlantStoreClient({ baseUrl, token: 'pst_test' }).putBeds({ ids })
     const { error } = await createPlantStoreClient({ baseUrl: closedUrl, token: 'pst_test' }).safe.addBeds({ ids })
     console.log(ids.length, ids.every((id, index) => beds.ids[index] === id), error.kind, error.attempts)`
-  const runtimes: [string, string | undefined, string[]][] = [
-    [`Node.js ${process.versions.node}`, process.execPath, []],
-    ...['20', '22', '24', '26'].map((version): [string, string | undefined, string[]] => {
-      return [`the installed Node.js ${version}`, findRuntime(`node-${version}/bin/node`), []]
-    }),
-    ['Bun', findRuntime('bun'), []],
-    ['Deno', findRuntime('deno'), ['run', '--no-prompt', '--allow-net=127.0.0.1']],
-  ]
   for (const [name, program, parameters] of runtimes) {
     noteAbsence(name, program)
 

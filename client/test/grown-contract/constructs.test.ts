@@ -16,6 +16,7 @@ import { parse } from 'lossless-json'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { generate } from '../../generator/generate.ts'
+import { orUndefined } from '../../src/wire/write.ts'
 import { createSdk, expectToCompile, type Sdk } from '../helpers/generated-sdk.ts'
 import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 
@@ -38,6 +39,20 @@ const Kinds = [
   z.object({ kind: z.literal('id'), id: Int64Schema }),
   z.object({ kind: z.literal('none') }).meta({ id: 'None' }),
 ] as const
+const ByKind = z.discriminatedUnion('kind', [...Kinds])
+/** An int64 in one alternative, and an object with other numbers at the same place of another one. */
+const ByPlace = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('a'), a: Int64Schema }),
+  z.object({ kind: z.literal('b'), a: z.object({ b: z.int() }) }),
+])
+const ById = z.record(z.string(), z.object({ id: Int64Schema }))
+const Digits = z.string().regex(/^\d+$/)
+const Letters = z.preprocess(toList, z.array(Letter).max(2).optional())
+
+const BIG = '9007199254740993'
+/** The types of {@link ByKind} and {@link ByPlace}, with this type of an int64. */
+const typeByKind = (int64: string) => `{ kind: 'id'; id: ${int64} } | None`
+const typeByPlace = (int64: string) => `{ kind: 'a'; a: ${int64} } | { kind: 'b'; a: { b: number } }`
 
 /** What the document cannot say of them, only the service checks. */
 const NotB = z.string().refine((name) => name !== 'b')
@@ -74,39 +89,21 @@ const values: [value: z.ZodType, request: string, response: string, json: string
     z.array(Int64Schema.nullable()).readonly(),
     'readonly (number | bigint | null)[]',
     '(bigint | null)[]',
-    '[9007199254740993,null]',
+    `[${BIG},null]`,
   ],
   ...[z.object({ a: z.string(), b: z.int().optional() }), z.strictObject({ a: z.string(), b: z.int().optional() })].map(
     same('{ a: string; b?: number | undefined }', '{"a":"x"}'),
   ),
   [Thing, 'ThingInput', 'Thing', '{"name":"x","id":9007199254740993}'],
   [z.array(z.array(Int64Schema)), 'readonly (readonly (number | bigint)[])[]', 'bigint[][]', '[[9007199254740993]]'],
-  [
-    z.record(z.string(), z.object({ id: Int64Schema })),
-    '{ [name: string]: { id: number | bigint } }',
-    '{ [name: string]: { id: bigint } }',
-    '{"any name":{"id":9007199254740993}}',
-  ],
+  [ById, '{ [name: string]: { id: number | bigint } }', '{ [name: string]: { id: bigint } }', `{"any":{"id":${BIG}}}`],
   [z.union([Int64Schema, z.string()]), 'number | bigint | string', 'bigint | string', '9007199254740993'],
   [z.union([Int64Schema, z.string()]), 'number | bigint | string', 'bigint | string', '"9007199254740993"'],
   ...[z.xor([z.string(), z.boolean()])].map(same('string | boolean', 'false')),
   [z.union([z.array(z.int()), z.null()]), 'readonly number[] | null', 'number[] | null', '[1]'],
-  ...['{"kind":"id","id":9007199254740993}', '{"kind":"none"}'].map((json): (typeof values)[number] => [
-    z.discriminatedUnion('kind', [...Kinds]),
-    "{ kind: 'id'; id: number | bigint } | None",
-    "{ kind: 'id'; id: bigint } | None",
-    json,
-  ]),
-  // An int64 in one alternative, and an object with other numbers at the same place of another one.
-  [
-    z.discriminatedUnion('kind', [
-      z.object({ kind: z.literal('a'), a: Int64Schema }),
-      z.object({ kind: z.literal('b'), a: z.object({ b: z.int() }) }),
-    ]),
-    "{ kind: 'a'; a: number | bigint } | { kind: 'b'; a: { b: number } }",
-    "{ kind: 'a'; a: bigint } | { kind: 'b'; a: { b: number } }",
-    '{"kind":"b","a":{"b":1}}',
-  ],
+  [ByKind, typeByKind('number | bigint'), typeByKind('bigint'), `{"kind":"id","id":${BIG}}`],
+  [ByKind, typeByKind('number | bigint'), typeByKind('bigint'), '{"kind":"none"}'],
+  [ByPlace, typeByPlace('number | bigint'), typeByPlace('bigint'), '{"kind":"b","a":{"b":1}}'],
   ...[z.string().transform(Number), AnyText].map(request('"1"')),
   [z.codec(z.enum(['1', '2']), z.int(), { decode: Number, encode: () => '1' as const }), "'1' | '2'", '', '"1"'],
   [OnlyA, 'string', 'string', '"a"'],
@@ -134,25 +131,13 @@ const parameters: [place: string, value: z.ZodType, type: string, given: unknown
   ['query', z.stringbool().default(false), 'boolean | undefined', true, '?value=true'],
   ['query', Page, 'number', 3, '?value=3'],
   ['query', Page.default(3), 'number | undefined', 4, '?value=4'],
-  ['query', z.string().regex(/^\d+$/).transform(Number).pipe(z.number().max(9)), 'number', 5, '?value=5'],
+  ['query', Digits.transform(Number).pipe(z.number().max(9)), 'number', 5, '?value=5'],
   ['query', Hex, 'string', 'ff', '?value=ff'],
-  [
-    'query',
-    z.codec(z.string().regex(/^\d+$/), z.bigint(), { decode: BigInt, encode: String }),
-    'number | bigint',
-    2n ** 60n,
-    `?value=${2n ** 60n}`,
-  ],
+  ['query', z.codec(Digits, z.bigint(), { decode: BigInt, encode: String }), 'number | bigint', 60n, '?value=60'],
   ['headers', Page, 'number', 3, '3'],
   ['query', listOf(TextSchema), 'readonly string[]', ['a', 'b'], '?value=a&value=b'],
   ['query', listOf(Int64TextSchema).optional(), 'readonly (number | bigint)[] | undefined', [], undefined],
-  [
-    'query',
-    z.preprocess(toList, z.array(Letter).max(2).optional()),
-    'readonly Letter[] | undefined',
-    ['a'],
-    '?value=a',
-  ],
+  ['query', Letters, 'readonly Letter[] | undefined', ['a'], '?value=a'],
   ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
   ['pathParams', Letter, 'Letter', 'b', '/b'],
   ['pathParams', Page, 'number', 3, '/3'],
@@ -178,8 +163,9 @@ function routed(options: object): object {
   return Object(c.router({ getBed } as never, options)).getBed
 }
 
-const described = { deprecated: true, examples: ['3'], title: 'Size' }
-const list = { limit: Page.optional(), cursor: TextSchema.optional() }
+const Size = TextSchema.default('2').meta({ deprecated: true, examples: ['3'], title: 'Size' })
+const range = z.object({ limit: Page.optional(), cursor: TextSchema.optional() })
+const list = { query: range, responses: { 200: z.array(Thing) } }
 /** Each operation with what is in its SDK. */
 const operations: [operation: object, ...texts: string[]][] = [
   [{ headers: z.object({ 'x-size': z.string() }) }, 'headers: '],
@@ -192,16 +178,10 @@ const operations: [operation: object, ...texts: string[]][] = [
   [{ responses: { 200: z.string(), 404: ErrorSchema, 409: ErrorSchema } }, 'DeclaredError<404 | 409>'],
   [{ summary: 'Get Bed', description: 'Returns a bed.' }, 'Returns a bed.'],
   [{ summary: 'Get Bed', deprecated: true }, 'Get Bed', '@deprecated'],
-  [
-    { query: z.object({ size: TextSchema.default('2').meta(described) }) },
-    ...['default "2', 'example "3', 'deprec', 'Size'],
-  ],
+  [{ query: z.object({ size: Size }) }, 'default "2', 'example "3', 'deprec', 'Size'],
   [{ ...post, body: z.object({ id: Int64Schema.default(3n) }) }, '@default 3'],
   [{ metadata: { scope: 'read', idempotent: false } }, 'canRetry: wasNotProcessed', 'may have been processed: check'],
-  [
-    { metadata: { scope: 'read', paged: true }, query: z.object(list), responses: { 200: z.array(Thing) } },
-    'paged: true',
-  ],
+  [{ ...list, metadata: { scope: 'read', paged: true } }, 'paged: true'],
   [routed({ pathPrefix: '/v1' }), '/v1/'],
   [routed({ baseHeaders: { 'x-bed': z.string() } }), "'x-bed': string"],
   [routed({ commonResponses: { 500: ErrorSchema } }), 'DeclaredError<500>'],
@@ -287,26 +267,15 @@ test('the fake accepts the bodies that the contract accepts', async () => {
   const [{ requestRules }, { check }, { exactly }] = await Promise.all(
     ['generated/requests', 'testing/check', 'wire/read-exactly'].map((name) => import(`${sdk.folder}/src/${name}.ts`)),
   )
-  const accepts = (run: () => unknown): boolean => {
-    try {
-      run()
-      return true
-    } catch {
-      return false
-    }
-  }
   const bodies = ['{}', ...new Set(values.map(([, , , json]) => `{"value":${json || '[null]'}}`))]
   const different = values.flatMap(([value, request], index) => {
     if (UNDESCRIBED.includes(value)) return []
     const { body, int64s } = requestRules[`write${index}`] ?? {}
     const read = int64s ? exactly(int64s) : JSON.parse
-    return !request
-      ? []
-      : bodies.flatMap((json) => {
-          const byFake = accepts(() => check(read(json), body, ''))
-          const byContract = accepts(() => z.object({ value }).parse(parseJson(json)))
-          return byFake === byContract ? [] : [[index, request, JSON.stringify(body.properties.value), json, byFake]]
-        })
+    const accepts = (json: string) => orUndefined(() => [check(read(json), body, '')]) !== undefined
+    return (request ? bodies : [])
+      .map((json) => ({ request, json, fake: accepts(json), schema: z.object({ value }).safeParse(parseJson(json)) }))
+      .filter(({ fake, schema }) => fake !== schema.success)
   })
   expect(different).toEqual([])
 })
@@ -356,13 +325,13 @@ test.each<[types: string, value: unknown, reason: string]>([
 })
 
 describe('rejected', () => {
-  const Tree = z
-    .object({
-      get children(): z.ZodArray<z.ZodType> {
-        return z.array(Tree)
-      },
-    })
-    .meta({ id: 'Tree' })
+  const HasLetter = z.object({ a: Letter })
+  const Branch = z.object({
+    get children(): z.ZodArray<z.ZodType> {
+      return z.array(Tree)
+    },
+  })
+  const Tree = Branch.meta({ id: 'Tree' })
   const [one, another] = ['a', 'b'].map((name) => z.object({ [name]: z.string() }).meta({ id: 'Row' }))
   const big = 2n ** 53n + 1n
   const unsupported = '() is not supported; use another schema'
@@ -412,13 +381,10 @@ describe('rejected', () => {
     ['z.undefined() is not supported; use .optional()', z.undefined(), z.union([z.string(), z.undefined()])],
     [apart, z.union([Int64Schema, z.number()]), z.union([z.literal(1), Int64Schema])],
     [apart, z.union([z.array(z.string()), z.array(Int64Schema)]), z.union([z.object({ a: z.int() }), z.object({})])],
-    [apart, z.union([z.object({ a: Letter }), z.object({ a: z.literal('b'), c: z.int() })])],
+    [apart, z.union([HasLetter, z.object({ a: z.literal('b'), c: z.int() })])],
     [apart, z.union([z.object({ kind: z.literal('a').optional() }), z.object({ kind: z.literal('b').optional() })])],
     [apart, z.union([...Kinds])],
-    [
-      'throws on {} (Duplicate discriminator',
-      z.discriminatedUnion('a', [z.object({ a: Letter }), z.object({ a: Letter })]),
-    ],
+    ['throws on {} (Duplicate discriminator', z.discriminatedUnion('a', [HasLetter, HasLetter])],
     [apart, z.union([z.record(z.string(), z.string()), z.object({ kind: z.literal('b') })])],
     ['the metadata "type" is not supported; name it "x-type"', z.number().meta({ type: 'integer', format: 'int64' })],
     [override, z.unknown().meta({ override: {} }), z.unknown().meta({ override: { type: 'integer' } })],
@@ -431,26 +397,21 @@ describe('rejected', () => {
     }
   })
 
+  const isText = 'is text, although JSON has numbers and booleans; use z.boolean()'
   const changed = 'is sent as the handler returns it, before zod changes it; use the schema of what is sent'
   const coerce = 'z.coerce reads other values too'
   const coerced = [z.coerce.string(), z.coerce.number(), z.coerce.bigint().optional(), z.coerce.boolean()]
   const text = 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format'
   const Text = z.string().refine((value) => value !== '\0')
-  const mixed = z.discriminatedUnion('kind', [
-    z.object({ kind: z.literal('a'), a: z.int64() }),
-    z.object({ kind: z.literal('b'), a: z.union([z.int(), z.string()]) }),
-  ])
+  const Slow = z.string().refine(async () => true)
+  const a = z.object({ kind: z.literal('a'), a: z.int64() })
+  const mixed = z.discriminatedUnion('kind', [a, a.extend({ kind: z.literal('b'), a: z.int().or(z.string()) })])
   const notText = 'rejects text, which every parameter is'
   test.each<[place: string, reason: string, ...schemas: z.core.$ZodType[]]>([
-    ...['request', 'parameter'].map((place): [string, string, ...z.ZodType[]] => [place, coerce, ...coerced]),
+    ['request', coerce, ...coerced],
+    ['parameter', coerce, ...coerced],
     ['request', bigint, z.int64(), z.bigint(), z.array(z.bigint().nullable())],
-    [
-      'request',
-      'is text, although JSON has numbers and booleans; use z.boolean()',
-      z.stringbool(),
-      Page,
-      Int64TextSchema,
-    ],
+    ['request', isText, z.stringbool(), Page, Int64TextSchema],
     ['query', 'the default is not a value that a client can send', Page.default('x' as never), Hex.default(255)],
     ['parameter', 'the example "1" is not of the type integer', Int64TextSchema.meta({ examples: ['1'] })],
     ['query', 'does not read "true" and "false" as booleans; use z.enum()', z.stringbool({ truthy: ['on'] })],
@@ -461,26 +422,12 @@ describe('rejected', () => {
     ['response', 'z.transform() is not supported; use z.codec() or .pipe()', z.transform(Number)],
     ['response', 'value.a: one alternative of a union has an int64 where another has something else', mixed],
     ['parameter', notText, z.number(), z.int(), z.int64(), z.boolean(), z.literal(['a', 1]), z.null(), z.object({})],
-    [
-      'parameter',
-      notText,
-      Int64Schema,
-      z.string().nullable(),
-      z.union([z.email(), z.uuid()]),
-      z.number().pipe(z.int()),
-    ],
+    ['parameter', notText, Int64Schema, z.string().nullable(), z.email().or(z.uuid()), z.number().pipe(z.int())],
     ['query', text, z.string(), z.string().min(1).optional(), listOf(z.string()), z.string().regex(/^[^x]*$/), Text],
     ['pathParams', text, z.string(), z.string().brand('Tag'), z.string().transform(Number)],
     ['parameter', 'throws on "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
-    ['parameter', 'throws on "a" (Encountered Promise', z.string().refine(async () => true)],
-    [
-      'query',
-      'throws on "0" (Encountered Promise',
-      z
-        .string()
-        .refine(async () => true)
-        .pipe(Page),
-    ],
+    ['parameter', 'throws on "a" (Encountered Promise', Slow],
+    ['query', 'throws on "0" (Encountered Promise', Slow.pipe(Page)],
     ['parameter', 'rejects a single item; use z.preprocess(', z.array(z.string())],
     ['query', `[]: ${notText}`, listOf(z.number())],
     ['headers', 'rejects a single item', listOf(z.string())],
@@ -502,6 +449,8 @@ describe('rejected', () => {
   const metadata = 'metadata: must be an object with scope, tag, paged and idempotent only'
   const segments = 'must consist of segments that are text or :name; use query parameters'
   const id = z.object({ id: TextSchema })
+  const png = 'has the content type image/png; only JSON is supported: send text as z.string(), bytes as z.base64()'
+  const image = { contentType: 'image/png', body: z.string() }
   const zod = 'is not a schema of zod 4, which c.type() does not have; use z, or c.noBody()'
   const standard = { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: 1 }) } }
   test.each<[reason: string, ...changes: object[]]>([
@@ -516,18 +465,10 @@ describe('rejected', () => {
     ['is not the name of a header', ...['x bed', 'größe', 'x:y', ''].map(header)],
     [method, ...['HEAD', 'OPTIONS', 'get'].map((name) => ({ method: name }))],
     ['body: a GET request has no body; use `query`', { body: z.string() }],
-    [
-      'has the content type image/png; only JSON is supported: send text as z.string(), bytes as z.base64()',
-      ...[c.otherResponse({ contentType: 'image/png', body: z.string() })].map((body) => response(200, body)),
-      { ...post, body: z.string(), contentType: 'image/png' },
-    ],
+    [png, response(200, c.otherResponse(image)), { ...post, ...image }],
     ['body: is optional; make it required, or use c.noBody()', { ...post, body: z.string().optional() }],
-    [
-      zod,
-      ...[null, c.type<string>(), standard].map((body) => ({ ...post, body })),
-      { headers: { a: c.type<string>() } },
-    ],
-    [zod, response(200, null)],
+    [zod, ...[null, c.type<string>(), standard].map((body) => ({ ...post, body }))],
+    [zod, response(200, null), { headers: { a: c.type<string>() } }],
     ['response 204: has no body; use c.noBody()', response(204, z.string())],
     ['response 200: is optional; make it required', response(200, z.string().optional())],
     ['the SDK follows no redirect', ...[101, 302, 304].map((status) => response(status, c.noBody()))],
@@ -538,15 +479,12 @@ describe('rejected', () => {
     [metadata, { metadata: undefined }, { metadata: { scope: 'read', idempotant: false } }],
     ["metadata.scope: must be 'read' or 'write'", { metadata: {} }, { metadata: { scope: 'admin' } }],
     ['metadata.idempotent: must be true or false', { metadata: { scope: 'read', idempotent: 'false' } }],
-    ...['POST', 'PATCH'].map((method): [string, object] => [
-      `metadata.idempotent: is missing, and a ${method} is not idempotent by itself`,
-      { method, body: c.noBody() },
-    ]),
+    ['is missing, and a POST is not idempotent by itself', { method: 'POST', body: c.noBody() }],
+    ['is missing, and a PATCH is not idempotent by itself', { method: 'PATCH', body: c.noBody() }],
     ...[404, 410, 412].map((status): [string, ...object[]] => [
-      `metadata.idempotent: must be false, since a DELETE whose response was lost gets the ${status}`,
-      ...[{}, { idempotent: true }].map((own) => ({
-        ...{ ...response(status, ErrorSchema), method: 'DELETE', metadata: { scope: 'write', ...own } },
-      })),
+      `must be false, since a DELETE whose response was lost gets the ${status}`,
+      { ...response(status, ErrorSchema), method: 'DELETE' },
+      { ...response(status, ErrorSchema), method: 'DELETE', metadata: { scope: 'write', idempotent: true } },
     ]),
     ['since a PUT whose response was lost gets the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
     ['metadata.tag: must have a name and a description only', { metadata: { scope: 'read', tag: 'beds' } }],
@@ -580,12 +518,8 @@ describe('rejected', () => {
 
   test('no operations that a router can tell apart', () => {
     const inner = { ...count, path: '/beds/count/:rows', pathParams: z.object({ rows: TextSchema }) }
-    for (const operations of [
-      { count, bed },
-      { bed, count: { ...count, method: 'DELETE' } },
-      { rows, count: inner },
-    ]) {
-      generate(operations)
-    }
+    generate({ count, bed })
+    generate({ bed, count: { ...count, method: 'DELETE' } })
+    generate({ rows, count: inner })
   })
 })

@@ -17,15 +17,13 @@ const TOKEN = 'pst_very_secret'
 type Handler = (response: ServerResponse) => unknown
 
 function respond(status: number, contentType: string | undefined, body: string, headers: object = {}): Handler {
-  return (response) => {
-    response.writeHead(status, { ...(contentType && { 'content-type': contentType }), ...headers }).end(body)
-  }
+  const all = { ...(contentType && { 'content-type': contentType }), ...headers }
+  return (response) => response.writeHead(status, all).end(body)
 }
 
-async function failureOn(handler: Handler): Promise<MalformedResponseError> {
+async function failureOn(handler: Handler, token = TOKEN): Promise<MalformedResponseError> {
   await using server = await startTinyServer(handler)
-  const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN, retries: 0 })
-  const error = await failureOf(client.getPlants(), MalformedResponseError)
+  const error = await failureOf(server.createClient({ token, retries: 0 }).getPlants(), MalformedResponseError)
   expect(error.kind).toBe('malformed-response')
   expect(error.message).toContain(`GET ${server.url}/plants: responded `)
   return error
@@ -66,8 +64,7 @@ describe('a malformed response is a typed error that says what arrived', () => {
 
   test('a list instead of an object', async () => {
     await using server = await startTinyServer((response) => sendJson(response, 200, []))
-    const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN })
-    await failureOf(client.createPlant({ id: 1, name: 'Ficus' }), MalformedResponseError)
+    await failureOf(server.createClient().createPlant({ id: 1, name: 'Ficus' }), MalformedResponseError)
   })
 
   test('the error has the status, headers, request id and Retry-After', async () => {
@@ -80,8 +77,7 @@ describe('a malformed response is a typed error that says what arrived', () => {
 
 test('unknown fields of a newer service are kept', async () => {
   await using server = await startTinyServer((response) => sendJson(response, 200, [{ name: 'Ficus', height: 3 }]))
-  const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN })
-  expect(await client.getPlants()).toEqual([{ name: 'Ficus', height: 3 }])
+  expect(await server.createClient().getPlants()).toEqual([{ name: 'Ficus', height: 3 }])
 })
 
 test.each([301, 302, 303, 307, 308])(
@@ -90,8 +86,7 @@ test.each([301, 302, 303, 307, 308])(
     await using elsewhere = await startTinyServer((response) => sendJson(response, 200, []))
     for (const location of [`${elsewhere.url}/plants`, '/plants']) {
       await using server = await startTinyServer(respond(status, undefined, '', { location }))
-      const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN })
-      const { message } = await failureOf(client.getPlants(), MalformedResponseError)
+      const { message } = await failureOf(server.createClient().getPlants(), MalformedResponseError)
       expect(message).toContain(`responded ${status} with a redirect to ${location}, which is not followed`)
       expect([server.requests.length, elsewhere.requests.length]).toEqual([1, 0])
     }
@@ -100,36 +95,39 @@ test.each([301, 302, 303, 307, 308])(
 
 describe('the token is never exposed', () => {
   const tokenOf = (response: ServerResponse) => (response.req.headers.authorization ?? '').slice(7)
+  const textsOf = (error: Error) => [String(error), error.stack, JSON.stringify(error)].join('\n')
+  const redirect = (location: string) => respond(302, undefined, '', { location })
 
-  test.each<[string, (response: ServerResponse, token: string) => unknown]>([
-    ['an error message', (r, token) => sendJson(r, 400, { error: 40000, message: `not ${token}` })],
-    ['a page', (r, token) => respond(500, 'text/html', token)(r)],
-    ['a content type', (r, token) => respond(500, `text/${token}`, '')(r)],
-    ['a redirect', (r, token) => respond(302, undefined, '', { location: `/?a=${token}` })(r)],
-    ['a redirect, encoded', (r, token) => respond(302, undefined, '', { location: encodeURIComponent(token) })(r)],
-    ['malformed JSON', (r, token) => respond(200, 'application/json', `["${token}`)(r)],
-    ['a request id', (r, token) => sendError(r, errorCodes.internal, { 'x-request-id': token })],
-    ['another header', (r, token) => sendError(r, errorCodes.internal, { 'x-debug': token })],
-    ['a link', (r, token) => sendJson(r, 200, [], { link: `<https://elsewhere.example/${token}>; rel="next"` })],
+  test.each<[string, (token: string) => Handler]>([
+    ['an error message', (token) => (r) => sendJson(r, 400, { error: 40000, message: `not ${token}` })],
+    ['a page', (token) => respond(500, 'text/html', token)],
+    ['a content type', (token) => respond(500, `text/${token}`, '')],
+    ['a redirect', (token) => redirect(`/?a=${token}`)],
+    ['a redirect, encoded', (token) => redirect(encodeURIComponent(token))],
+    ['malformed JSON', (token) => respond(200, 'application/json', `["${token}`)],
+    ['a request id', (token) => (r) => sendError(r, errorCodes.internal, { 'x-request-id': token })],
+    ['another header', (token) => (r) => sendError(r, errorCodes.internal, { 'x-debug': token })],
+    ['a link', (token) => (r) => sendJson(r, 200, [], { link: `<https://elsewhere.example/${token}>; rel="next"` })],
   ])('if the server sends it back in %s', async (_, handler) => {
     for (const token of [TOKEN, 'pst+very/secret==']) {
-      await using server = await startTinyServer((response) => handler(response, tokenOf(response)))
+      await using server = await startTinyServer((response) => handler(tokenOf(response))(response))
       const lines: string[] = []
       const [debug, info, warn] = Array(3).fill((line: string) => lines.push(line))
       const options = { logger: { debug, info, warn }, logLevel: 'debug' } as const
-      const client = createPlantStoreClient({ baseUrl: server.url, token, retries: 1, ...options })
-      const error = await failureOf(client.raw.getPlants(), PlantStoreError)
-      const shown = [String(error), error.stack, JSON.stringify(error), inspect(error), inspect({ ...error }), ...lines]
-      expect(shown.join('\n')).not.toContain(token)
-      expect(shown.join('\n')).not.toContain(encodeURIComponent(token))
+      const error = await failureOf(
+        server.createClient({ token, retries: 1, ...options }).raw.getPlants(),
+        PlantStoreError,
+      )
+      const shown = [textsOf(error), inspect(error), inspect({ ...error }), ...lines].join('\n')
+      expect(shown).not.toContain(token)
+      expect(shown).not.toContain(encodeURIComponent(token))
     }
   })
 
   test('if the server sends it back in a broken response: only the cause, which is the runtime’s error, may have it', async () => {
     await using server = await startTinyServer((r) => r.socket?.end(`HTTP/1.1 ${tokenOf(r)}\r\n\r\n`))
-    const client = createPlantStoreClient({ baseUrl: server.url, token: TOKEN, retries: 0 })
-    const error = await failureOf(client.getPlants(), ConnectionError)
-    expect([String(error), error.stack, JSON.stringify(error)].join('\n')).not.toContain(TOKEN)
+    const error = await failureOf(server.createClient({ token: TOKEN, retries: 0 }).getPlants(), ConnectionError)
+    expect(textsOf(error)).not.toContain(TOKEN)
   })
 
   test('if the error of a fetch function shows the request', async () => {
@@ -137,7 +135,7 @@ describe('the token is never exposed', () => {
     const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: TOKEN, fetch, retries: 0 })
     const error = await failureOf(client.getPlants(), ConnectionError)
     expect(error.message).toContain('"authorization":"Bearer [token]"')
-    expect([String(error), error.stack, JSON.stringify(error)].join('\n')).not.toContain(TOKEN)
+    expect(textsOf(error)).not.toContain(TOKEN)
   })
 
   test.each([
@@ -147,12 +145,8 @@ describe('the token is never exposed', () => {
     ['nothing', (text: string) => text],
   ])('in the target of a redirect, with escapes in %s', async (_, write) => {
     const token = 'pst_a/b+c=d'
-    await using server = await startTinyServer(
-      respond(302, undefined, '', { location: `/in?t=${write(token)}&n=%2fa` }),
-    )
-    const client = createPlantStoreClient({ baseUrl: server.url, token })
-    const { message } = await failureOf(client.getPlants(), MalformedResponseError)
-    expect(message).toMatch(/redirect to \/in\?t=\[token\]&n=/)
+    const error = await failureOn(redirect(`/in?t=${write(token)}&n=%2fa`), token)
+    expect(error.message).toMatch(/redirect to \/in\?t=\[token\]&n=/)
   })
 
   const basic = { token: false, headers: { Authorization: 'Basic cGxhbnRzOnNlY3JldA==' } } as const
@@ -166,7 +160,7 @@ describe('the token is never exposed', () => {
     await using server = await startTinyServer((response, { headers }) =>
       sendJson(response, 400, { error: 40000, message: `invalid: ${headers.authorization}` }),
     )
-    const client = createPlantStoreClient({ baseUrl: server.url, ...options, hooks })
+    const client = server.createClient({ ...options, hooks })
     const { error } = await client.safe.getPlants()
     show(client, error)
     expect(error?.detail).toMatch(/^invalid: (Bearer|Basic) \[token\]$/)
@@ -175,19 +169,19 @@ describe('the token is never exposed', () => {
     expect(shown.join('\n')).not.toContain(secret)
     expect(shown.join('\n')).not.toContain('authorization:')
   })
-})
 
-test.each(['t', 'failed', 'connect', 'ECONNREFUSED', 'redirect', 'responded', 'which_is_not_followed'])(
-  'the words of the SDK are never replaced by the token %j',
-  async (token) => {
-    await using server = await startTinyServer(respond(302, undefined, '', { location: `/${token}` }))
-    const client = createPlantStoreClient({ baseUrl: server.url, token, retries: 0 })
-    const { message } = await failureOf(client.getPlants(), MalformedResponseError)
-    const location = token.length < 8 ? token : '[token]'
-    expect(message).toContain(`responded 302 with a redirect to /${location}, which is not followed`)
-    await server[Symbol.asyncDispose]()
-    const { detail } = await failureOf(client.getPlants(), ConnectionError)
-    const reason = token === 'ECONNREFUSED' ? '[token]' : 'ECONNREFUSED'
-    expect(detail).toContain(`connection failed: connect ${reason} 127.0.0.1:`)
-  },
-)
+  test.each(['t', 'failed', 'connect', 'ECONNREFUSED', 'redirect', 'responded', 'which_is_not_followed'])(
+    'and the words of the SDK are never replaced by the token %j',
+    async (token) => {
+      await using server = await startTinyServer(redirect(`/${token}`))
+      const client = server.createClient({ token, retries: 0 })
+      const { message } = await failureOf(client.getPlants(), MalformedResponseError)
+      const location = token.length < 8 ? token : '[token]'
+      expect(message).toContain(`responded 302 with a redirect to /${location}, which is not followed`)
+      await server[Symbol.asyncDispose]()
+      const { detail } = await failureOf(client.getPlants(), ConnectionError)
+      const reason = token === 'ECONNREFUSED' ? '[token]' : 'ECONNREFUSED'
+      expect(detail).toContain(`connection failed: connect ${reason} 127.0.0.1:`)
+    },
+  )
+})
