@@ -12,12 +12,6 @@ export async function bundle(contents: string, resolveDir: string): Promise<{ te
   return { text, size: gzipSync(text, { level: 9 }).length }
 }
 
-/** The client of an SDK, with functions of its sources. */
-const clientWith = (imports = '', names = '') => `
-  import { createPlantStoreClient } from './src/index.ts'
-  ${imports}
-  globalThis.used = [createPlantStoreClient, ${names}]`
-
 /**
  * Returns how many bytes the bundle of a contract may have after gzip: those of the first two operations, of the writers and
  * readers that only the others use, and 100 for each other operation.
@@ -27,6 +21,9 @@ export async function maxBundleSize(operations: Record<string, unknown> = contra
   const { folder } = await createSdk({ createPlant, getPlants })
   const lines = generate(operations)['routes.ts']?.match(/^import \{.*$/gm) ?? []
   const names = lines.map((line) => /\{(.*)\}/.exec(line)?.[1])
-  const parts = clientWith(lines.join('\n').replaceAll("'../", "'./src/"), names.join())
-  return (await bundle(parts, folder)).size + 100 * Object.keys(others).length
+  const contents = `
+    import { createPlantStoreClient } from '../index.ts'
+    ${lines.join('\n')}
+    globalThis.used = [createPlantStoreClient, ${names}]`
+  return (await bundle(contents, `${folder}/src/generated`)).size + 100 * Object.keys(others).length
 }
