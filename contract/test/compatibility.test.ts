@@ -22,23 +22,18 @@ test('the contract is compatible with its last release, or a changeset says that
 const Bed = z.object({ name: TextSchema, tag: TextSchema.optional() }).meta({ id: 'Bed' })
 const NewBed = Bed.extend({ id: Int64Schema }).meta({ id: 'NewBed' })
 const { createPlant, getPlants } = contract
-const current = copy(
-  createOpenApiDocument({
-    operations: {
-      createBed: { ...createPlant, path: '/beds', body: NewBed, responses: { ...createPlant.responses, 200: Bed } },
-      getBeds: { ...getPlants, path: '/beds', responses: { 200: z.array(Bed) } },
-    },
-  }),
-)
+const operations = {
+  createBed: { ...createPlant, path: '/beds', body: NewBed, responses: { ...createPlant.responses, 200: Bed } },
+  getBeds: { ...getPlants, path: '/beds', responses: { 200: z.array(Bed) } },
+}
+const current = copy(createOpenApiDocument({ operations }))
 
 /** Returns a document with other values at some places; undefined removes one. */
 function changed(document: typeof current, changes: Record<string, unknown>): typeof current {
   const draft = copy(document)
   for (const [place, value] of Object.entries(changes)) {
-    const names = place
-      .replace(/^(get|post)/, 'paths./beds.$1')
-      .replace(/^[A-Z]/, 'components.schemas.$&')
-      .split('.')
+    const path = place.replace(/^(get|post)/, 'paths./beds.$1').replace(/^[A-Z]/, 'components.schemas.$&')
+    const names = path.split('.')
     const last = names.pop() ?? ''
     const owner = names.reduce((part, name) => (part as never)[name], draft as unknown)
     Object.assign(owner as object, { [last]: value })

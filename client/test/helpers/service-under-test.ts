@@ -1,4 +1,10 @@
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { installTools } from '../../../test/helpers/install-tools.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 
 /** A plant store, the real one or the fake. */
@@ -22,5 +28,44 @@ export async function startFake(): Promise<ServiceUnderTest> {
     ...{ url, fetch: fetch as typeof globalThis.fetch },
     createToken: async (token) => createToken(token),
     async [Symbol.asyncDispose]() {},
+  }
+}
+
+/**
+ * Starts a real service behind Prism, which compares every request and response with the document of the service. Closing
+ * it fails if a response differs from the document, or a request does that the service accepts.
+ */
+export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
+  const service = await startRealService()
+  const tools = await installTools(fileURLToPath(new URL('../tools', import.meta.url)))
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const command = [process.execPath, path.join(tools, 'node_modules/.bin/prism'), 'proxy']
+  const options = [`${service.url}/openapi.json`, service.url, '--port', String(port), '--verboseLevel', 'warn']
+  const prism = await startProgram([...command, ...options], responds(url))
+  const unexpected: string[] = []
+
+  async function send(target: string, init?: RequestInit): Promise<Response> {
+    const response = await fetch(target, init)
+    // How the request or the response differs from the document.
+    for (const { location, message, code } of JSON.parse(response.headers.get('sl-violations') ?? '[]')) {
+      const isRejected = location[0] === 'request' && response.status >= 400 && response.status < 500
+      // Prism takes 2^53 - 1 for the maximum of an int64, and rounds what is above.
+      const isAboveSafeRange = location.join('.') === 'request.body.id' && code === 'maximum'
+      if (!isRejected && !isAboveSafeRange) unexpected.push(`${init?.method} ${target} ${response.status}: ${message}`)
+    }
+    return response
+  }
+
+  return {
+    url,
+    fetch: send,
+    createToken: service.createToken,
+    isBehindProxy: true,
+    async [Symbol.asyncDispose]() {
+      await prism[Symbol.asyncDispose]()
+      await service[Symbol.asyncDispose]()
+      expect(unexpected).toEqual([])
+    },
   }
 }

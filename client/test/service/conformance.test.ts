@@ -1,6 +1,6 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type Scope, ScopeSchema } from '@plant-store/contract'
+import { ScopeSchema } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,13 +13,18 @@ import {
   createPlantStoreClient,
   type NewPlant,
   type OperationName,
+  type Plant,
   type PlantStoreClient,
   type PlantStoreError,
   type RawResponse,
 } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { startServiceBehindPrism } from '../helpers/service-behind-prism.ts'
-import { type ServiceUnderTest, startFake, startRealService } from '../helpers/service-under-test.ts'
+import {
+  type ServiceUnderTest,
+  startFake,
+  startRealService,
+  startServiceBehindPrism,
+} from '../helpers/service-under-test.ts'
 
 /** A call of each operation, in an account that has the plant {@link FICUS}. */
 const calls: { [TName in OperationName]: Parameters<PlantStoreClient[TName]> } = {
@@ -31,22 +36,11 @@ const FICUS = { id: 1, name: 'Ficus', tag: 'fig' }
 const ALOE = { id: 1, name: 'Aloe' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-interface Operation {
-  name: OperationName
-  method: string
-  path: string
-  scope: Scope
-  hasBody: boolean
-  isIdempotent: boolean
-}
-
 const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(
-    ([method, { operationId, security, requestBody, 'x-idempotent': isIdempotent }]): Operation => ({
-      ...{ name: operationId as OperationName, method: method.toUpperCase(), path, isIdempotent },
-      ...{ scope: security[0]?.bearer[0] ?? 'read', hasBody: requestBody !== undefined },
-    }),
-  ),
+  Object.entries(methods).map(([method, { operationId, security, requestBody, 'x-idempotent': isIdempotent }]) => ({
+    ...{ name: operationId as OperationName, method: method.toUpperCase(), path, isIdempotent },
+    ...{ scope: security[0]?.bearer[0] ?? 'read', hasBody: requestBody !== undefined },
+  })),
 )
 
 describe.each([
@@ -65,7 +59,12 @@ describe.each([
   const clientOf = (options: ClientOptions) =>
     createPlantStoreClient({ baseUrl: service.url, token, fetch: service.fetch, ...options })
   const newToken = () => service.createToken({ account: randomUUID() })
-  const newAccount = async () => clientOf({ token: await newToken() })
+  /** Creates an account with plants of these ids, and a client of it. */
+  async function newAccount(ids: readonly (number | bigint)[] = []): Promise<PlantStoreClient> {
+    const client = clientOf({ token: await newToken() })
+    for (const id of ids) await client.createPlant({ id, name: `plant ${id}` })
+    return client
+  }
 
   /** Sends a raw request and parses the response. */
   async function send(method: string, path: string, init: RequestInit = {}) {
@@ -79,17 +78,13 @@ describe.each([
     test('responds with the plant without its id, and without a tag if it has none', async () => {
       const client = await newAccount()
       expect(await client.createPlant({ id: 1, name: 'Ficus' })).toStrictEqual({ name: 'Ficus' })
-      const tagged = await client.createPlant({ id: 2, name: '', tag: '' })
-      expect(tagged).toStrictEqual({ name: '', tag: '' })
+      expect(await client.createPlant({ id: 2, name: '', tag: '' })).toStrictEqual({ name: '', tag: '' })
     })
 
     test('twice with the same content gets the same response and adds nothing', async () => {
       const client = await newAccount()
       const plant = { id: 9007199254740993n, name: 'Ficus', tag: 'fig' }
-      expect([await client.createPlant(plant), await client.createPlant(plant)]).toEqual([
-        { name: 'Ficus', tag: 'fig' },
-        { name: 'Ficus', tag: 'fig' },
-      ])
+      for (const _ of [1, 2]) expect(await client.createPlant(plant)).toEqual({ name: 'Ficus', tag: 'fig' })
       expect(await client.getPlants()).toHaveLength(1)
     })
 
@@ -110,13 +105,11 @@ describe.each([
 
     test('distinguishes ids over all of int64', async ({ skip }) => {
       skip(service.isBehindProxy === true, 'Prism reads bodies with JSON.parse, which rounds these ids.')
-      const client = await newAccount()
       const edges = [0n, 2n ** 53n, -(2n ** 53n), 2n ** 63n - 1n, -(2n ** 63n)]
       const near = edges.flatMap((edge) => [edge - 1n, edge, edge + 1n]).filter((id) => BigInt.asIntN(64, id) === id)
       const others = fc.sample(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), 30)
       const ids = [...new Set([...near, ...others])]
-      for (const id of ids) await client.createPlant({ id, name: `plant ${id}` })
-      expect((await client.getPlants()).map(({ name }) => name)).toEqual(ids.map((id) => `plant ${id}`))
+      expect(await (await newAccount(ids)).getPlants()).toEqual(ids.map((id) => ({ name: `plant ${id}` })))
     })
 
     test('does not take the id in another account', async () => {
@@ -147,22 +140,20 @@ describe.each([
 
   describe('listing plants', () => {
     test('is in order of creation, whole or page by page', async () => {
-      const client = await newAccount()
-      for await (const plant of client.iterate.getPlants()) expect.fail(`a new account has ${plant.name}`)
       const ids = [5, 3, 9, 1, 7]
-      for (const id of ids) await client.createPlant({ id, name: `plant ${id}` })
-      const names = ids.map((id) => `plant ${id}`)
-      expect((await client.getPlants()).map(({ name }) => name)).toEqual(names)
+      const client = await newAccount(ids)
+      const plants = ids.map((id) => ({ name: `plant ${id}` }))
+      expect(await client.getPlants()).toEqual(plants)
       for (const limit of [1, 2, 4, 5, 1000]) {
-        const listed: string[] = []
-        for await (const { name } of client.iterate.getPlants({ limit })) listed.push(name)
-        expect(listed).toEqual(names)
+        const listed: Plant[] = []
+        for await (const plant of client.iterate.getPlants({ limit })) listed.push(plant)
+        expect(listed).toEqual(plants)
       }
+      for await (const plant of (await newAccount()).iterate.getPlants()) expect.fail(`a new account has ${plant.name}`)
     })
 
     test('has a next page only if there are more plants, and starts at a cursor of its account', async () => {
-      const client = await newAccount()
-      for (let id = 0; id < 4; id++) await client.createPlant({ id, name: `plant ${id}` })
+      const client = await newAccount([0, 1, 2, 3])
       const { data, nextCursor } = await client.raw.getPlants({ limit: 2 })
       expect(data).toHaveLength(2)
       const rest = [{ name: 'plant 2' }, { name: 'plant 3' }]
@@ -170,15 +161,12 @@ describe.each([
         expect(await client.raw.getPlants(query)).toMatchObject({ data: rest, nextCursor: undefined })
       }
       expect((await client.raw.getPlants()).nextCursor).toBeUndefined()
-      const another = await newAccount()
-      for (let id = 0; id < 4; id++) await another.createPlant({ id, name: `plant ${id}` })
-      const inAnother = another.getPlants({ cursor: nextCursor })
+      const inAnother = (await newAccount([0, 1, 2, 3])).getPlants({ cursor: nextCursor })
       expect(await failureOf(inAnother, ApiError)).toMatchObject({ status: 400, code: 40004 })
     })
 
     test('does not shift a page when a plant is added', async () => {
-      const client = await newAccount()
-      for (let id = 0; id < 3; id++) await client.createPlant({ id, name: `plant ${id}` })
+      const client = await newAccount([0, 1, 2])
       const names: string[] = []
       for await (const { name } of client.iterate.getPlants({ limit: 2 })) {
         names.push(name)
@@ -188,17 +176,15 @@ describe.each([
     })
 
     const invalidLimits = ['0', '-1', '1001', 'abc', '1.5', '', '%201', '1e2', '+1', '00', '999999999', '01']
-    test.each<readonly [string, RegExp]>([
-      ...invalidLimits.map((limit) => [`limit=${limit}`, /^limit: must be an integer between 1 and 1000$/] as const),
+    const notLimit = /^limit: must be an integer between 1 and 1000$/
+    test.each<[string, RegExp]>([
+      ...invalidLimits.map((limit): [string, RegExp] => [`limit=${limit}`, notLimit]),
       ['cursor=', /^cursor: must be taken from the Link header/],
       ['cursor=nonsense', /^cursor: must be taken from the Link header/],
       ['limit=1&limit=2', /^limit: must appear only once$/],
     ])('with ?%s is rejected', async (query, message) => {
-      expect(await send('GET', `/plants?${query}`)).toMatchObject({
-        status: 400,
-        error: 40004,
-        message: expect.stringMatching(message),
-      })
+      const response = await send('GET', `/plants?${query}`)
+      expect(response).toMatchObject({ status: 400, error: 40004, message: expect.stringMatching(message) })
     })
   })
 
@@ -238,10 +224,7 @@ describe.each([
 
     test('with an unknown or expired token is rejected', async () => {
       const expired = await service.createToken({ expiresAt: new Date(Date.now() - 1000) })
-      for (const [token, error] of [
-        ['pst_unknown', 40102],
-        [expired, 40103],
-      ]) {
+      for (const [token, error] of Object.entries({ pst_unknown: 40102, [expired]: 40103 })) {
         const response = await send(method, target, { ...init, headers: { authorization: `Bearer ${token}` } })
         expect(response).toMatchObject({ status: 401, error })
         expect(response.headers.get('www-authenticate')).toBe('Bearer realm="plant-store", error="invalid_token"')
@@ -282,12 +265,8 @@ describe.each([
     skip(service.isBehindProxy === true, 'Prism rejects them itself.')
     const long = { 'x-long': 'x'.repeat(20_000) }
     expect(await send('GET', '/plants?limit=0', { headers: long })).toMatchObject({ status: 431, error: 43100 })
-    for (const [length, error] of [
-      [20_000, 43100],
-      [10_000, 40004],
-    ] as const) {
-      expect(await send('GET', `/plants?cursor=${'x'.repeat(length)}`)).toMatchObject({ error })
-    }
+    expect(await send('GET', `/plants?cursor=${'x'.repeat(20_000)}`)).toMatchObject({ error: 43100 })
+    expect(await send('GET', `/plants?cursor=${'x'.repeat(10_000)}`)).toMatchObject({ error: 40004 })
   })
 
   test('a wrong base URL gets a 404, for any token', async () => {
@@ -316,14 +295,11 @@ describe.each([
 
   test('every response is JSON with a request id', async () => {
     const unknown = { headers: { authorization: 'Bearer pst_unknown' } }
-    for (const response of [
-      await send('GET', '/plants'),
-      await send('GET', '/plants', unknown),
-      await send('GET', '/'),
-    ]) {
-      expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
-      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
-      expect(response.headers.get('cache-control')).toBe('no-store')
+    const responses = [await send('GET', '/plants'), await send('GET', '/plants', unknown), await send('GET', '/')]
+    for (const { headers } of responses) {
+      expect(headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect(headers.get('cache-control')).toBe('no-store')
     }
   })
 })

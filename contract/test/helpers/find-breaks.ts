@@ -67,12 +67,11 @@ export function findBreaks(released: OpenApiDocument, current: OpenApiDocument):
 
   function compareValues(old: JsonSchema, now: JsonSchema, place: string, isRequest: boolean): void {
     const [from, to] = isRequest ? [old, now] : [now, old]
-    const allowed = valuesOf(to)
-    if (allowed && !valuesOf(from)?.every((value) => allowed.includes(value))) {
-      say(
-        place,
-        isRequest ? `accepts only ${allowed.join(', ')} now` : `may have other values than ${allowed.join(', ')} now`,
-      )
+    const [values, allowed] = [from, to].map(
+      (each) => each.enum ?? (each.const === undefined ? undefined : [each.const]),
+    )
+    if (allowed && !values?.every((value) => allowed.includes(value))) {
+      say(place, `${isRequest ? 'accepts only' : 'may have other values than'} ${allowed.join(', ')} now`)
     }
     if (from.format !== to.format && (to.format !== undefined || from.format === 'int64')) {
       say(place, `has the format ${now.format} instead of ${old.format}`)
@@ -138,10 +137,6 @@ function alternativesOf(schema: JsonSchema, document: OpenApiDocument): JsonSche
   const target = schema.$ref?.split('/').at(-1)
   if (target !== undefined) return alternativesOf(document.components.schemas[target] ?? {}, document)
   return schema.anyOf?.flatMap((member) => alternativesOf(member, document)) ?? [schema]
-}
-
-function valuesOf({ const: value, enum: values = value === undefined ? undefined : [value] }: JsonSchema) {
-  return values
 }
 
 function nameOf({ type }: JsonSchema): string {
