@@ -7,7 +7,8 @@ import { type OpenFile, openFile } from '../../src/sqlite/open-database.ts'
 
 /** Connects Prisma Client to a database, as the server does. */
 export async function openClient(url: string): Promise<OpenFile & { prisma: PrismaClient }> {
-  const client = await openFile(existingFile(url))
+  // A busy machine must not decide a test.
+  const client = await openFile(existingFile(url), { patience: 60_000 })
   const prisma = (await client.loadPrisma()) as PrismaClient
   onTestFinished(() => prisma.$disconnect())
   return { ...client, prisma }

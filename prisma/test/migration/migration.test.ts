@@ -337,7 +337,7 @@ describe('a PostgreSQL database', () => {
     await expect(migrateDatabase(as(url))).rejects.toThrow(/no schema .*\. Create the schema that the search_path/)
     await runSql(url, 'ALTER ROLE shopkeeper SET search_path = shop')
     await migrateDatabase(as(url))
-    const { plants, tokens, whyUnavailable, close } = await openDatabase(as(url))
+    const { plants, tokens, whyUnavailable, close } = await openDatabase(as(url), { patience: 20_000 })
     expect(await plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])).toBe(1)
     await tokens.create({ id: '1', hash: 'hash', account: 'alice', scopes: [], label: null, expiresAt: null })
     expect(await tokens.revoke('1')).toMatchObject({ revokedAt: expect.any(Date) })
