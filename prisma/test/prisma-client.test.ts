@@ -23,6 +23,21 @@ const count = (prisma: Prisma) =>
 const read = (prisma: Prisma) => prisma.edits.findUnique({ where: { account: 'alice' } })
 const INSERT = `INSERT INTO "Edits" VALUES ('alice', 0)`
 
+/** More of one turn than a statement of SQLite may have parameters. */
+const READS = 600
+
+/** Runs what an operation by account and id needs, and many of them in one turn, which must not be joined to one statement. */
+async function editByAccountAndId({ plant }: Prisma): Promise<void> {
+  const where = (id: unknown) => ({ account_id: { account: 'bob', id: String(id) } })
+  await plant.createMany({ data: [1, 2].map((id) => ({ account: 'bob', id: String(id), name: `plant ${id}` })) })
+  const found = await Promise.all(Array.from({ length: READS }, (_, id) => plant.findUnique({ where: where(id) })))
+  expect(found.map((row) => row?.name)).toEqual([undefined, 'plant 1', 'plant 2', ...Array(READS - 3)])
+  await expect(plant.findUniqueOrThrow({ where: where(3), select: { tag: true } })).rejects.toThrow('not found')
+  expect(await plant.update({ where: where(1), data: { tag: 'fern' } })).toMatchObject({ id: '1', tag: 'fern' })
+  expect(await plant.deleteMany({ where: { account: 'bob', id: '2' } })).toEqual({ count: 1 })
+  expect(await plant.findUnique({ where: where(2) })).toBe(null)
+}
+
 describe('on PostgreSQL', () => {
   let postgresql: PostgresqlServer
   let network: FaultyNetwork
@@ -95,6 +110,10 @@ describe('on PostgreSQL', () => {
     await expect.poll(() => failure(count(prisma))).toBe(undefined)
   })
 
+  test('each of many reads by account and id is a statement of its own', async () => {
+    await editByAccountAndId(await open())
+  })
+
   test('a transaction of several statements is rejected, as on SQLite', async () => {
     const prisma = await open()
     const both = prisma.$transaction([prisma.edits.deleteMany(), prisma.secret.deleteMany()])
@@ -113,6 +132,10 @@ describe('on PostgreSQL', () => {
 })
 
 describe('on SQLite', () => {
+  test('each of many reads by account and id is a statement of its own', async () => {
+    await editByAccountAndId(await (await openNewClient()).loadPrisma())
+  })
+
   test('a write waits for a lock, and is not repeated if the process that writes has ended', async () => {
     const { loadPrisma, url } = await openNewClient()
     const prisma = await loadPrisma()

@@ -1,7 +1,7 @@
 import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Database, DatabaseState, OpenOptions } from '../database.ts'
 import { createOperations } from '../shared/operations.ts'
-import { connectOnce, type Prisma, prismaOptions, type StatementRunner } from '../shared/prisma-client.ts'
+import { connectOnce, createPrisma, type Prisma, type StatementRunner } from '../shared/prisma-client.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Sql } from '../shared/sql.ts'
 import { type Connections, onPrimary, openConnections } from './connection/connections.ts'
@@ -94,5 +94,5 @@ export async function connectPrisma(connections: Connections, retry: Readiness['
     read: (query: SqlQuery) => retry(() => adapter.queryRaw({ ...query, sql: onPrimary(query.sql) })),
     write,
   }
-  return new PrismaClient(prismaOptions(adapter, statements, rows[0]?.[0])) as unknown as Prisma
+  return createPrisma(PrismaClient, adapter, statements, rows[0]?.[0])
 }

@@ -32,16 +32,20 @@ export function rejectTransaction(): Promise<never> {
   return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
 }
 
+/** The Prisma Client that is generated for an engine. */
+type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
+
 /**
- * Returns the options of Prisma Client for an engine.
+ * Creates the Prisma Client of an engine.
  *
  * @param schemaName where Prisma Client looks for the tables, on PostgreSQL
  */
-export function prismaOptions(
+export function createPrisma(
+  Client: GeneratedClient,
   { provider, adapterName }: Pick<SqlDriverAdapter, 'provider' | 'adapterName'>,
   { read, write }: PrismaStatements,
   schemaName?: string,
-): { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' } {
+): Prisma {
   const connection: SqlDriverAdapter = {
     provider,
     adapterName,
@@ -52,8 +56,34 @@ export function prismaOptions(
     getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
     dispose: async () => {},
   }
+  const adapter = { provider, adapterName, connect: async () => connection }
   // The default format of errors quotes the source code around the call.
-  return { adapter: { provider, adapterName, connect: async () => connection }, errorFormat: 'minimal' }
+  return readAlone(new Client({ adapter, errorFormat: 'minimal' }) as PrismaClient)
+}
+
+/**
+ * Makes each `findUnique` a statement of its own. Prisma Client joins all of one turn of the event loop, of any account: their
+ * statement brings what no request has reserved, and fails for all of them beyond a number of parameters.
+ */
+function readAlone(client: PrismaClient): Prisma {
+  const alone = <Args extends { where: object }>({ where, ...args }: Args) =>
+    ({ ...args, where: flatten(where) }) as object
+  const models = (name: string) => Reflect.get(client, name.toLowerCase()) as PrismaClient['plant']
+  return client.$extends({
+    query: {
+      $allModels: {
+        findUnique: ({ model, args }) => models(model).findFirst(alone(args)),
+        findUniqueOrThrow: ({ model, args }) => models(model).findFirstOrThrow(alone(args)),
+      },
+    },
+  }) as unknown as Prisma
+}
+
+/** Turns a key of several columns, such as `account_id: { account, id }`, into these. */
+function flatten(where: object): object {
+  return Object.fromEntries(
+    Object.entries(where).flatMap(([name, value]) => (name.includes('_') ? Object.entries(value) : [[name, value]])),
+  )
 }
 
 /** Connects Prisma Client at its first use, which takes 0.2 s and 50 MB, and again where that has failed. */

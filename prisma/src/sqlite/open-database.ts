@@ -1,6 +1,6 @@
 import type { Database, OpenOptions, Retry } from '../database.ts'
 import { createOperations } from '../shared/operations.ts'
-import { connectOnce, prismaOptions, type StatementRunner } from '../shared/prisma-client.ts'
+import { connectOnce, createPrisma, type PrismaStatements, type StatementRunner } from '../shared/prisma-client.ts'
 import { OPEN_PATIENCE, REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Access } from '../shared/sql.ts'
 import { connectGuarded } from './connection/connect.ts'
@@ -76,10 +76,10 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
     executeRaw: (query) => writer.run('executeRaw', [query]),
   }
   // What fails because the file is locked has done nothing, and nothing else is repeated.
-  const options = prismaOptions(reader, {
+  const statements: PrismaStatements = {
     read: (query) => retry(() => read(() => reader.queryRaw(query))),
     write: (run) => retry(() => write(() => run(writing))),
-  })
+  }
   return {
     sql: {
       query: (statement, ...values) => read(() => reader.sql.query(statement, ...values)),
@@ -87,7 +87,10 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
     },
     dialect,
     retry,
-    loadPrisma: connectOnce(async () => new (await import('../generated/sqlite/client.ts')).PrismaClient(options)),
+    loadPrisma: connectOnce(async () => {
+      const { PrismaClient } = await import('../generated/sqlite/client.ts')
+      return createPrisma(PrismaClient, reader, statements)
+    }),
   }
 }
 
