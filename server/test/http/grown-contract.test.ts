@@ -40,12 +40,14 @@ const grown = c.router({
   },
   changeBed: { method: 'PATCH', path: '/beds/:id', pathParams, body: BedChange, responses: { 204: c.noBody() } },
   emptyBed: { method: 'POST', path: '/beds/:id/empty', pathParams, body: c.noBody(), responses: { 204: c.noBody() } },
+  removeBeds: { method: 'POST', path: '/beds/removals', body: z.object({}), responses: { 204: c.noBody() } },
 })
 
 const router = initServer().router(grown, {
   getBed: async ({ params: { id } }) => ({ status: 200, body: { id: BigInt(id), name: '"ü"' } }),
   changeBed: async () => ({ status: 204, body: undefined }),
   emptyBed: async () => ({ status: 204, body: undefined }),
+  removeBeds: async () => ({ status: 204, body: undefined }),
 })
 
 const app = express()
@@ -94,6 +96,17 @@ test.each<Row>([
   const response = await fetch(`${url}${path}`, { method, headers })
   expect([response.status, await response.text()]).toEqual([status, text])
   expect(response.headers.has('content-type')).toBe(status !== 204)
+})
+
+test.each([
+  ['/beds/1', 'GET, HEAD, OPTIONS, PATCH'],
+  ['/beds/1/empty', 'OPTIONS, POST'],
+  ['/beds/removals', 'OPTIONS, POST'],
+])('%s allows %s', async (path, allow) => {
+  for (const [method, status] of Object.entries({ OPTIONS: 204, DELETE: 405 })) {
+    const response = await fetch(`${url}${path}`, { method })
+    expect([response.status, response.headers.get('allow')]).toEqual([status, allow])
+  }
 })
 
 test.each<[change: unknown, message: string]>([

@@ -19,7 +19,10 @@ const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method })
  */
 export function rejectOthers(app: Express, routes: readonly Route[]): void {
   const paths = new Map<string, string[]>()
-  for (const { method, path } of routes) paths.set(path, [...(paths.get(path) ?? []), method])
+  // A path with fewer parameters is one of those that a path with more of them matches.
+  for (const { method, path } of routes.toSorted((one, other) => countParameters(one) - countParameters(other))) {
+    paths.set(path, [...(paths.get(path) ?? []), method])
+  }
   for (const [path, methods] of paths) {
     const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
     app.all(path, ({ method }: Request, response: Response) => {
@@ -34,6 +37,10 @@ export function rejectOthers(app: Express, routes: readonly Route[]): void {
     if (method !== 'OPTIONS' || url !== '*') throw new HttpError('notFound')
     response.status(204).end()
   })
+}
+
+function countParameters({ path }: Route): number {
+  return path.split('/:').length
 }
 
 /**
