@@ -1,4 +1,4 @@
-import { contract } from '@plant-store/contract'
+import { editsPlants } from '@plant-store/contract'
 import { openDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
@@ -14,8 +14,6 @@ import { busyRetried } from './telemetry/events.ts'
 /** What the app and the metrics work with. */
 export type Dependencies = Awaited<ReturnType<typeof openDependencies>>
 
-/** The methods of operations that change or delete plants. */
-const EDITING_METHODS = new Set<string>(['PUT', 'PATCH', 'DELETE'])
 /** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
 const DATABASE_STATE_TTL = 1_000
 
@@ -28,7 +26,7 @@ export async function openDependencies(settings: Settings, logger: Logger, signa
   const verify = await loadVerifier(settings, logger)
   const opened = await openDatabase(settings.databaseUrl, {
     signal,
-    editsPlants: Object.values(contract).some(({ method }) => EDITING_METHODS.has(method)),
+    editsPlants,
     onRetry: () => busyRetried.publish(undefined),
   })
   const database = {
