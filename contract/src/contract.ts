@@ -24,9 +24,9 @@ export const OperationMetadataSchema = z.strictObject(
     /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
     paged: z.boolean(SWITCH).optional(),
     /**
-     * Whether a request whose response was lost can be sent again: that changes nothing more, whatever other clients did in
-     * between, and gets the response that was lost. If `false`, a client gets the connection error, the timeout or the 5xx, and
-     * has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
+     * Whether a request whose response was lost can be sent again: that changes nothing more and gets the response that was
+     * lost, unless another client has changed the same in between. If `false`, a client gets the connection error, the timeout
+     * or the 5xx, and has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
      */
     idempotent: z.boolean(SWITCH).optional(),
   },
@@ -75,8 +75,6 @@ export const contract = c.router(
       body: NewPlantSchema,
       responses: {
         200: PlantSchema,
-        413: ErrorSchema,
-        415: ErrorSchema,
       },
       metadata: { scope: 'write', tag: plantsTag, idempotent: true } satisfies OperationMetadata as OperationMetadata,
     },

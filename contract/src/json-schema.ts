@@ -48,7 +48,7 @@ export interface Place {
 const ADVICE: Readonly<Record<string, string>> = {
   any: 'describe the value, whose integers could be rounded',
   unknown: 'describe the value, whose integers could be rounded',
-  custom: 'use another schema with .refine()',
+  custom: 'use another schema with .refine(), or z.base64() for bytes',
   catch: 'use .default()',
   date: 'use z.iso.datetime()',
   file: 'use z.base64(), since bodies are JSON',
@@ -110,14 +110,27 @@ export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
 }
 
 /** Rejects an example of another type than the value, which would not compile in an app. */
-function checkExamples({ type, examples = [] }: JsonSchema, place: Place): void {
-  const wrong = examples.find((example) => {
-    if (type === 'integer') return !Number.isInteger(example)
-    const own = example === null ? 'null' : Array.isArray(example) ? 'array' : typeof example
-    return own !== (type ?? own)
-  })
-  if (wrong !== undefined)
-    reject(place, `the example ${JSON.stringify(wrong)} is not of the type ${type}; write one that is`)
+function checkExamples(schema: JsonSchema, place: Place): void {
+  const wrong = schema.examples?.find((example) => !isOfType(example, schema, place.components))
+  if (wrong === undefined) return
+  const type = schema.type === undefined ? 'one of the values or types' : `of the type ${schema.type}`
+  reject(place, `the example ${JSON.stringify(wrong)} is not ${type}, or has a part that is not; write one that is`)
+}
+
+function isOfType(value: unknown, schema: JsonSchema, components: Components): boolean {
+  const { type, anyOf, enum: values, items, properties = {}, required = [], ...rest } = resolve(schema, components)
+  if (anyOf) return anyOf.some((each) => isOfType(value, each, components))
+  if (values || 'const' in rest) return (values ?? [rest.const]).includes(value as Literal)
+  if (type === 'integer') return Number.isInteger(value)
+  const own = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  if (own !== (type ?? own)) return false
+  if (items) return (value as unknown[]).every((item) => isOfType(item, items, components))
+  if (type !== 'object') return true
+  const fields = value as Readonly<Record<string, unknown>>
+  return (
+    required.every((name) => name in fields) &&
+    Object.entries(properties).every(([name, part]) => !(name in fields) || isOfType(fields[name], part, components))
+  )
 }
 
 /** Returns a zod schema of the contract. */
@@ -166,11 +179,12 @@ function refer(id: string, schema: z.core.$ZodType, json: JsonSchema, place: Pla
 
 /** Rejects a schema that reads something else than what is sent. */
 function requireSameOnBothSides({ _zod: { def } }: z.core.$ZodTypes, place: Place): void {
-  if ('coerce' in def && def.coerce) {
-    reject(place, 'z.coerce reads other values too, such as "0x10", " 1" and ""; use Int64TextSchema, or z.codec()')
-  }
-  if (place.direction === 'response' && ['default', 'pipe'].includes(def.type)) {
+  const coerces = 'coerce' in def && def.coerce === true
+  if (place.direction === 'response' && (coerces || ['default', 'pipe'].includes(def.type))) {
     reject(place, 'is sent as the handler returns it, before zod changes it; use the schema of what is sent')
+  }
+  if (coerces) {
+    reject(place, 'z.coerce reads other values too, such as "0x10", " 1" and ""; use Int64TextSchema, or z.codec()')
   }
   if (place.direction === 'request' && def.type === 'bigint') {
     reject(place, 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema')
@@ -179,9 +193,9 @@ function requireSameOnBothSides({ _zod: { def } }: z.core.$ZodTypes, place: Plac
   if (def.type === 'array' && !place.isList) {
     reject(place, 'rejects a single item; use z.preprocess((value) => [value].flat(), z.array(...)) in a query')
   }
-  if (['object', 'record', 'union', 'nullable', 'null', 'boolean', 'number', 'bigint'].includes(def.type)) {
-    reject(place, NOT_TEXT)
-  }
+  if (def.type === 'nullable') reject(place, 'is never null in a parameter, which is text; use .optional()')
+  if (def.type === 'union') reject(place, 'a union is not supported in a parameter; use TextSchema with .refine()')
+  if (['object', 'record', 'null', 'boolean', 'number', 'bigint'].includes(def.type)) reject(place, NOT_TEXT)
 }
 
 function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {

@@ -80,7 +80,10 @@ const RESERVED_HEADERS =
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 /** A path of text and `:name`, each a whole segment. */
-const PATH = /^(\/(:?[\w.~-]+)?)+$/
+const PATH = /^(\/(:\w+|[\w.~-]+)?)+$/
+
+/** How a body may be rejected before it is parsed. */
+const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
 
 /** Requests with these errors are rejected before they are counted. */
 const UNCOUNTED = [403, 408, 417, 431]
@@ -196,8 +199,9 @@ function describeOperation(name: string, route: Route, components: Components) {
   const place: Place = { name: `${name}: `, direction: 'request', components }
   const parameters = describeParameters(route, { ...place, direction: 'parameter' })
   const body = describeRequest(route, at(place, 'body'))
-  // An invalid parameter of a path names nothing, whatever the operation declares.
-  const declared = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...route.responses }
+  // What the server responds before the operation, whatever that declares: an invalid parameter of a path names nothing.
+  const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
+  const declared = { ...before, ...route.responses }
   const responses = describeResponses(declared, paged, { ...place, direction: 'response' })
   if (paged) checkPaged(parameters, responses, { ...place, name })
   return {

@@ -59,6 +59,16 @@ test('every error response is an Error, with the number and an example of each o
   }
 })
 
+test('what changes something needs the scope write, and what takes a body says how that is rejected', () => {
+  for (const methods of Object.values<Record<string, typeof post>>(document.paths)) {
+    for (const [method, { operationId, security, requestBody, responses }] of Object.entries(methods)) {
+      if (!['get', 'post'].includes(method))
+        expect([operationId, security]).toEqual([operationId, [{ bearer: ['write'] }]])
+      for (const status of [413, 415]) expect([operationId, status in responses]).toEqual([operationId, !!requestBody])
+    }
+  }
+})
+
 test('the headers that every such response has are required', () => {
   const retryAfter = { required: true, schema: { type: 'integer', minimum: 0 } }
   const { 401: unauthorized, 503: unavailable } = get.responses

@@ -54,7 +54,8 @@ const step = fc.oneof(...Object.values(steps).flat(), malformed)
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
 test.each(Object.keys(contract))('%s is one of the operations that are sent', (operation) => {
-  expect(Object.keys(steps), `add steps of ${operation}, and what the model expects of them`).toContain(operation)
+  const own = (steps as Record<string, unknown[]>)[operation]
+  expect(own?.length, `add steps of ${operation}, and what the model expects of them`).toBeGreaterThan(0)
 })
 
 test('valid and mutated requests get the responses that the model predicts, without a 5xx or a hang', async () => {
