@@ -19,7 +19,7 @@ const long = [
   'test/{fresh-clone,release,supply-chain}.test.ts',
   // The guides, with nginx, systemd, containers, Prometheus and OpenTelemetry.
   'server/test/tracing/*.test.ts',
-  'test/{production-guide,prometheus,several-machines}.test.ts',
+  'test/{production-guide,several-machines}.test.ts',
   'test/container/{deploy,image}.test.ts',
   // Pages in a browser, and the Prisma command line.
   'prisma/test/prisma-cli/*.test.ts',

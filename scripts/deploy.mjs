@@ -19,22 +19,22 @@ import { fail, run } from './run.mjs'
 
 /** Files that nothing reads in production, each as PACKAGE/PATH. */
 const unused = [
-  {
-    files: /^@prisma\/client\/runtime\/query_compiler_(?!fast_bg\.(?:sqlite|postgresql)\.(?:wasm-base64\.)?mjs$)/,
-    why: 'other databases, and CommonJS, which the generated clients do not load',
-  },
-  { files: /^@prisma\/client\/runtime\/wasm-compiler-edge\./, why: 'runtimes other than Node.js' },
-  { files: /^better-sqlite3\/(?:deps\/|src\/|binding\.gyp)/, why: 'the sources of SQLite' },
-  {
-    files: new RegExp(`^better-sqlite3/prebuilds/(?!${process.platform}(?:musl)?-${process.arch}\\.node$)`),
-    why: 'SQLite for other operating systems and processors',
-  },
-  { files: /\.map$/, why: 'source maps, which Node.js ignores by default' },
-  { files: /\.[cm]?ts$/, why: 'types and sources' },
-  { files: /(?<!licen[cs]e)\.(?:md|markdown)$/i, why: 'documentation' },
-  { files: /^(?:@[^/]+\/)?[^/]+\/(?:tests?|bench|benchmarks?|examples?)\//, why: 'tests and examples' },
-  { files: /(?:^|\/)\./, why: 'settings of editors, linters and the compiler; node_modules/.bin' },
-  { files: /^@plant-store\/server\/pnpm-/, why: 'what pnpm has read, with paths of this machine' },
+  // Other databases, CommonJS, which the generated clients do not load, and runtimes other than Node.js.
+  /^@prisma\/client\/runtime\/query_compiler_(?!fast_bg\.(?:sqlite|postgresql)\.(?:wasm-base64\.)?mjs$)/,
+  /^@prisma\/client\/runtime\/wasm-compiler-edge\./,
+  // The sources of SQLite, and SQLite for other operating systems and processors.
+  /^better-sqlite3\/(?:deps\/|src\/|binding\.gyp)/,
+  new RegExp(`^better-sqlite3/prebuilds/(?!${process.platform}(?:musl)?-${process.arch}\\.node$)`),
+  // Source maps, which Node.js ignores by default, types and sources.
+  /\.map$/,
+  /\.[cm]?ts$/,
+  // Documentation, tests and examples.
+  /(?<!licen[cs]e)\.(?:md|markdown)$/i,
+  /^(?:@[^/]+\/)?[^/]+\/(?:tests?|bench|benchmarks?|examples?)\//,
+  // Settings of editors, linters and the compiler; node_modules/.bin.
+  /(?:^|\/)\./,
+  // What pnpm has read, with paths of this machine.
+  /^@plant-store\/server\/pnpm-/,
 ]
 
 function deploy(folder) {
@@ -86,7 +86,7 @@ function prune(root) {
   }
   for (const entry of readdirSync(root, { withFileTypes: true, recursive: true })) {
     const name = path.join(entry.parentPath, entry.name)
-    if (!entry.isDirectory() && unused.some(({ files }) => files.test(pathInPackage(name)))) rmSync(name)
+    if (!entry.isDirectory() && unused.some((files) => files.test(pathInPackage(name)))) rmSync(name)
   }
 }
 

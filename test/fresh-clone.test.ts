@@ -38,20 +38,8 @@ const TESTED = ['setup', 'dev', 'studio', 'plant-store', 'deploy', 'pack', 'pack
 const UNTESTED = ['audit', 'changeset', 'bench']
 
 test('a test runs every script that a page names', async () => {
-  const { stdout } = await run('git', [
-    'grep',
-    '--only-matching',
-    '-hE',
-    'npm run (--silent )?[a-z][a-z-]*',
-    '--',
-    '*.md',
-  ])
-  const named = new Set(
-    stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split(' ').at(-1)),
-  )
+  const { stdout } = await run('git', ['grep', '-ohE', 'npm run (--silent )?[a-z][a-z-]*', '--', '*.md'])
+  const named = new Set([...stdout.matchAll(/ ([a-z-]+)$/gm)].map(([, name]) => name))
   expect([...named].sort()).toEqual([...CHECKING, ...TESTED, ...UNTESTED].map((script) => script.split(' ')[0]).sort())
 })
 

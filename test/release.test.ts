@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bareMachine, TRUST } from './helpers/bare-machine.ts'
 import { INSTALL_TIMEOUT } from './helpers/install-tools.ts'
 import { noteAbsence } from './helpers/runtimes.ts'
-import { type Program, startProgram } from './helpers/start-program.ts'
+import { startProgram } from './helpers/start-program.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { type Registry, startRegistry } from './registry/start-registry.ts'
 
@@ -35,12 +35,11 @@ const git = async (...parameters: string[]) => (await execute('git', parameters,
 const release = (...parameters: string[]) => run('npm', ['run', 'release', '--', '--tested', ...parameters], clone)
 
 /** Returns what a release that fails has printed. */
-async function failure(...parameters: string[]): Promise<string> {
-  return await release(...parameters).then(
+const failure = (...parameters: string[]): Promise<string> =>
+  release(...parameters).then(
     (output) => `It did not fail:\n${output}`,
     ({ stdout, stderr }) => stdout + stderr,
   )
-}
 
 /** Returns the versions that the registry has of each package. */
 async function published(): Promise<string[]> {
@@ -156,8 +155,13 @@ describe.each(names)('the packed %s', (name) => {
   test('has the fields of a public package, and none of the workspace', () => {
     const tarball = path.join(packed, `plant-store-${name}.tgz`)
     const manifest = JSON.parse(execFileSync('tar', ['-xzOf', tarball, 'package/package.json'], { encoding: 'utf8' }))
-    expect(manifest).toMatchObject({ license: 'MIT', author: 'Plant Store maintainers', engines: {} })
-    expect(manifest).toMatchObject({ publishConfig: { access: 'public' } })
+    const fields = {
+      license: 'MIT',
+      author: 'Plant Store maintainers',
+      engines: {},
+      publishConfig: { access: 'public' },
+    }
+    expect(manifest).toMatchObject(fields)
     expect(manifest.keywords.length).toBeGreaterThan(2)
     for (const field of ['private', 'scripts', 'devDependencies']) expect(manifest).not.toHaveProperty(field)
     // Where its sources are, only CI knows; nothing names a registry or a host.
@@ -179,23 +183,20 @@ describe.each(names)('the packed %s', (name) => {
   })
 })
 
-test('no package can be published from its folder, and npm says how to release', { timeout: TIMEOUT }, async () => {
-  const manifests = names.map((name) => readFile(`${root}${name}/package.json`, 'utf8'))
-  const guards = (await Promise.all(manifests)).map((text) => JSON.parse(text))
-  const guarded = {
-    private: true,
-    scripts: expect.objectContaining({ prepublishOnly: guards[0].scripts.prepublishOnly }),
-  }
-  for (const manifest of guards) expect(manifest).toMatchObject(guarded)
-  // No registry listens there, and nothing gets as far as asking one. The log level may be that of `npm run --silent`.
-  const registryOptions = ['--registry=http://127.0.0.1:9', '--//127.0.0.1:9/:_authToken=none', '--fetch-retries=0']
-  const options = [...registryOptions, '--loglevel=error']
-  const publish = (...parameters: string[]) =>
-    spawnSync('npm', ['publish', ...parameters, ...options], { cwd: `${root}${names[0]}`, encoding: 'utf8' })
-  const { status, stdout, stderr } = publish()
-  expect([status === 0, stdout + stderr]).toEqual([false, expect.stringContaining('Run npm run release')])
-  expect(publish('--ignore-scripts', '--force').stderr).toContain('EPRIVATE')
-})
+test.each(names)(
+  '%s cannot be published from its folder, and npm says how to release',
+  { timeout: TIMEOUT },
+  (name) => {
+    // No registry listens there, and nothing gets as far as asking one. The log level may be that of `npm run --silent`.
+    const registryOptions = ['--registry=http://127.0.0.1:9', '--//127.0.0.1:9/:_authToken=none', '--fetch-retries=0']
+    const options = [...registryOptions, '--loglevel=error']
+    const publish = (...parameters: string[]) =>
+      spawnSync('npm', ['publish', ...parameters, ...options], { cwd: root + name, encoding: 'utf8' })
+    const { status, stdout, stderr } = publish()
+    expect([status === 0, stdout + stderr]).toEqual([false, expect.stringContaining('Run npm run release')])
+    expect(publish('--ignore-scripts', '--force').stderr).toContain('EPRIVATE')
+  },
+)
 
 test('the packed server has an executable command and the files of the page; prisma the migrations', () => {
   const files = listFiles('server')
@@ -259,27 +260,21 @@ describe.each([
     { timeout: TIMEOUT },
     async () => {
       await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\nDATABASE_URL=file:./plants.db\n')
-      const server: Program = await startProgram(['npx', 'plant-store', 'serve'], /"msg":"ready"/, {
-        cwd: app,
-        env: settings,
-      })
-      try {
-        const [, url] = /"url":"([^"]+)"/.exec(server.output()) ?? []
-        expect(existsSync(path.join(app, 'plants.db'))).toBe(true)
-        const [create = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
-        const [token = ''] = /pst_\w+/.exec(await run('sh', ['-c', create], app, settings)) ?? []
-        const code = `
+      const options = { cwd: app, env: settings }
+      await using server = await startProgram(['npx', 'plant-store', 'serve'], /"msg":"ready"/, options)
+      const [, url] = /"url":"([^"]+)"/.exec(server.output()) ?? []
+      expect(existsSync(path.join(app, 'plants.db'))).toBe(true)
+      const [create = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
+      const [token = ''] = /pst_\w+/.exec(await run('sh', ['-c', create], app, settings)) ?? []
+      const code = `
         import { createPlantStoreClient } from '@plant-store/client'
         const client = createPlantStoreClient({ baseUrl: '${url}', token: '${token}' })
         await client.createPlant({ id: 9007199254740993n, name: 'Monstera', tag: 'aroid' })
         console.log(JSON.stringify(await client.getPlants()))`
-        const printed = await run('node', ['--input-type=module', '--eval', code], app, settings)
-        expect(printed).toBe('[{"name":"Monstera","tag":"aroid"}]\n')
-        expect((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status).toBe(200)
-        expect(await (await fetch(`${url}/docs`)).text()).toContain('<span>npx --no plant-store</span>')
-      } finally {
-        await server.stop()
-      }
+      const printed = await run('node', ['--input-type=module', '--eval', code], app, settings)
+      expect(printed).toBe('[{"name":"Monstera","tag":"aroid"}]\n')
+      expect((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status).toBe(200)
+      expect(await (await fetch(`${url}/docs`)).text()).toContain('<span>npx --no plant-store</span>')
       expect((await run('npx', ['plant-store', '--version'], app, settings)).split('\n')).toContain('1.0.0')
     },
   )

@@ -68,17 +68,17 @@ describe('the role of the servers', () => {
     [' in a schema of its own', 'shared'],
   ])('may do all that a server does%s', async (schema, name) => {
     const { owner, server: databaseUrl } = await createMigrated(name, { isShared: schema !== '' })
+    // As the guide says, after each migration.
     await runSql(owner, neededRights)
     await using server = await startTestServer({ databaseUrl })
-    for (let id = 1; id <= 3; id++) {
-      expect((await server.post(JSON.stringify({ id, ...plantOf(id) }))).status).toBe(200)
+    // New ones, the same one again, and another one with its id.
+    const bodies = [FICUS, '{"id":2,"name":"Aloe"}', FICUS, '{"id":1,"name":"Aloe"}']
+    for (const [index, status] of [200, 200, 200, 400].entries()) {
+      expect((await server.post(bodies[index] ?? '')).status).toBe(status)
     }
-    expect((await server.post(JSON.stringify({ id: 1, ...plantOf(1) }))).status).toBe(200)
-    expect((await server.post('{"id": 1, "name": "another"}')).status).toBe(400)
-    expect(await (await server.call('/plants')).json()).toHaveLength(3)
-    const page = await server.call('/plants?limit=2')
+    const page = await server.call('/plants?limit=1')
     const [, query = ''] = /<([^>]+)>/.exec(page.headers.get('link') ?? '') ?? []
-    expect(await (await server.call(`/plants${query}`)).json()).toHaveLength(1)
+    expect(await (await server.call(`/plants${query}`)).text()).toBe('[{"name":"Aloe"}]')
     // Each operation needs its rights.
     for (const [account, [{ method = 'POST', target = '/plants', body }, response]] of Object.entries(exchanges)) {
       const { token } = await server.createToken({ account })

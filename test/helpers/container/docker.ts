@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { run } from '../packed-package.ts'
 import { isInstalled } from '../production/guide.ts'
 
@@ -8,27 +9,7 @@ export function missingPrograms(): string[] {
   return ['buildah', 'podman', 'runc', 'mmdebstrap'].filter((program) => !isInstalled(program))
 }
 
-/** Debian by mmdebstrap, and Node.js and npm from the npm registry. As in the official image: a user `node`, no compiler. */
-const BASE_IMAGE = `
-version=$1 node=node-linux-$2
-mkdir base
-cd base
-npm install --prefix packages --no-audit --no-fund --ignore-scripts --loglevel=error "$node@$version" npm@11
-mkdir -p local/bin local/lib/node_modules
-cp packages/node_modules/$node/bin/node local/bin
-cp -r packages/node_modules/npm local/lib/node_modules
-for name in npm npx; do ln -s ../lib/node_modules/npm/bin/$name-cli.js local/bin/$name; done
-mmdebstrap --quiet --variant=minbase --include=libstdc++6 --dpkgopt='path-exclude=/usr/share/doc/*' \\
-  --customize-hook='chroot "$1" useradd --uid 1000 --create-home node' \\
-  bookworm debian.tar http://deb.debian.org/debian
-printf '%s\\n' '*' '!debian.tar' '!local' >.dockerignore
-cat >Dockerfile <<END
-FROM scratch
-ADD debian.tar /
-COPY local /usr/local
-ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-END
-../docker build --from scratch --tag "docker.io/library/node:$version-bookworm-slim" .`
+const BASE_IMAGE = fileURLToPath(new URL('base-image.sh', import.meta.url))
 
 /**
  * Makes a command `docker` in a folder, for PATH: Debian's container programs, with images and containers in that folder,
@@ -58,7 +39,7 @@ case $command in
 esac
 `
   writeFileSync(path.join(folder, 'docker'), script, { mode: 0o755 })
-  await run('bash', ['-euc', BASE_IMAGE, 'bash', nodeVersion, process.arch], folder)
+  await run('bash', [BASE_IMAGE, nodeVersion, process.arch], folder)
 }
 
 /** Ends all containers. Podman mounts the folder of its layers on itself. */
