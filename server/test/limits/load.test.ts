@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { type ServerProcess, startWithToken, startWithTokens } from '../../../test/helpers/server/run-command.ts'
+import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
@@ -94,7 +94,7 @@ test('comparing and listing what accounts have stored takes no more memory than 
 }, async () => {
   const readers = Array.from({ length: isLong ? 100 : 40 }, (_, index) => `reader ${index}`)
   const environment = { ADMIN_PORT: '0', NODE_OPTIONS: '--max-old-space-size=80' }
-  const { server, tokens } = await startWithTokens(folder, 'stored', ['writer', ...readers], environment)
+  const { server, tokens } = await startWithToken(folder, 'stored', environment, ['writer', ...readers])
   const store = (account: string, count: number, name: string) => `
     INSERT INTO "Plant" ("account", "id", "name")
     WITH RECURSIVE plants(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM plants WHERE id < ${count})
@@ -132,14 +132,15 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   timeout: SOAK + 120_000,
 }, async () => {
   const accounts = ['mallory', ...Array.from({ length: CLIENTS }, (_, index) => `client ${index}`)]
-  const { server, tokens } = await startWithTokens(folder, 'soak', accounts, {
+  const environment = {
     ADMIN_PORT: '0',
     NODE_OPTIONS: '--max-old-space-size=256',
     // Nothing listens there: every JSON Web Token has an unknown key.
     JWT_ISSUER: 'https://login.example.com/',
     JWT_AUDIENCE: 'plants',
     JWT_JWKS_URL: 'http://127.0.0.1:9/jwks.json',
-  })
+  }
+  const { server, tokens } = await startWithToken(folder, 'soak', environment, accounts)
   const [hostileToken = '', ...clientTokens] = tokens
   // Longer than what the operating system buffers for a client that does not read.
   const filler = await openConnection(server.url)

@@ -106,28 +106,19 @@ export async function startServerProcess(
   }
 }
 
-/** Starts `plant-store serve` over a database of this name in a folder, with a token of the account "alice". */
+/** Starts `plant-store serve` over a database of this name in a folder, with a token of each account; `token` is the first. */
 export async function startWithToken(
   folder: string,
   name: string,
   environment: Record<string, string> = {},
-): Promise<{ server: ServerProcess; token: string }> {
-  const { server, tokens } = await startWithTokens(folder, name, ['alice'], environment)
-  return { server, token: tokens[0] ?? '' }
-}
-
-/** Like {@link startWithToken}, with a token for each account. */
-export async function startWithTokens(
-  folder: string,
-  name: string,
-  accounts: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<{ server: ServerProcess; tokens: string[] }> {
+  accounts: readonly string[] = ['alice'],
+): Promise<{ server: ServerProcess; token: string; tokens: string[] }> {
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
   // In this process, so that a restart takes only the time of the server.
-  const { tokens, close } = await startServer({ port: 0, databaseUrl: DATABASE_URL, shutdownDelay: 0 })
-  const created = await Promise.all(accounts.map((account) => tokens.create({ account })))
-  await close()
+  const store = await startServer({ port: 0, databaseUrl: DATABASE_URL, shutdownDelay: 0 })
+  const created = await Promise.all(accounts.map((account) => store.tokens.create({ account })))
+  await store.close()
   const server = await startServerProcess({ DATABASE_URL, ...environment })
-  return { server, tokens: created.map(({ token }) => token) }
+  const tokens = created.map(({ token }) => token)
+  return { server, token: tokens[0] ?? '', tokens }
 }
