@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import type { Database, OpenOptions, Plants } from '../database.ts'
+import type { OpenOptions, Plants } from '../database.ts'
 import { REQUEST_PATIENCE, retryWhile } from '../shared/retry.ts'
 import { isTemporary, sqlState, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { whyNotInOrder, whyNotKept } from './connection/promises.ts'
@@ -35,15 +35,7 @@ const SELECT_BLOCKER = `
   LIMIT 1`
 
 /** What runs the operations of a database, and knows from them whether requests would succeed. */
-export interface Readiness extends Pick<Database, 'whyUnavailable'> {
-  /**
-   * Runs an operation, again while it fails for a moment, until the time is up. An error of SQL is a mistake of this version,
-   * unless what the migrations created was taken away meanwhile.
-   *
-   * @param mayRepeat whether it may run once more after an error; default: always
-   */
-  retry<Result>(run: () => Promise<Result>, mayRepeat?: () => boolean): Promise<Result>
-}
+export type Readiness = ReturnType<typeof createReadiness>
 
 /**
  * Creates what runs each operation of requests and of Prisma Client, and probes the database. The probe takes the lock on the
@@ -59,7 +51,7 @@ export function createReadiness(
   database: string,
   timeout: number,
   { patience = REQUEST_PATIENCE, onRetry, editsPlants = false }: OpenOptions,
-): Readiness {
+) {
   let hadNoRoom = false
   let wasAvailable = true
 
@@ -72,7 +64,13 @@ export function createReadiness(
   }
 
   return {
-    async retry(run, mayRepeat = () => true) {
+    /**
+     * Runs an operation, again while it fails for a moment, until the time is up. An error of SQL is a mistake of this
+     * version, unless what the migrations created was taken away meanwhile.
+     *
+     * @param mayRepeat whether it may run once more after an error; default: always
+     */
+    async retry<Result>(run: () => Promise<Result>, mayRepeat = () => true): Promise<Result> {
       try {
         const isRepeatable = (error: unknown) => isTemporary(error) && mayRepeat()
         return await within(timeout, retryWhile(isRepeatable, run, { patience, onRetry }))
@@ -90,7 +88,7 @@ export function createReadiness(
       }
     },
 
-    async whyUnavailable() {
+    async whyUnavailable(): Promise<string | undefined> {
       const explain = (error: unknown) => `${toDatabaseError(error, 'the database').message.replace(/^t/, 'T')}.`
       const silence = sleep(PROBE_TIMEOUT, explain(new Error('Query read timeout')), { ref: false })
       const probing = retryWhile(isTemporary, probe, { patience: wasAvailable ? REQUEST_PATIENCE : 0 }).catch(explain)

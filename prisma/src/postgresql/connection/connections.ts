@@ -74,7 +74,6 @@ export async function openConnection(
 }
 
 async function open(address: ServerAddress, config: pg.PoolConfig, namesStatements = false) {
-  const nameFor = (prefix: string) => (namesStatements ? createNames(prefix) : () => undefined)
   const user = address.user ?? process.env['PGUSER'] ?? userName()
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
@@ -97,7 +96,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
     },
     ...config,
   })
-  const naming = { statementNameGenerator: nameFor('prisma') as (query: SqlQuery) => string }
+  const naming = namesStatements ? { statementNameGenerator: createNames() as (query: SqlQuery) => string } : {}
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
   const adapter: SqlDriverAdapter = await new PrismaPg(pool, naming).connect()
   const disconnect = () => {
@@ -116,7 +115,7 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
      * All of them, past the adapter, which takes a tenth of the CPU time of listing plants. Reads are on the primary, and a
      * write has to say that it is durable.
      */
-    sql: createDirectSql(pool, nameFor('plant-store')),
+    sql: createDirectSql(pool, namesStatements),
     /** Breaks all connections, without asking the server. */
     disconnect,
 
@@ -135,12 +134,16 @@ async function open(address: ServerAddress, config: pg.PoolConfig, namesStatemen
   }
 }
 
-function createDirectSql(pool: pg.Pool, nameOf: NameOf): Sql {
-  const texts = new Map<string, string>()
-  const run = (sql: string, args: SqlValue[], check: (sql: string) => string) => {
-    const text = texts.get(sql) ?? check(sql)
-    texts.set(sql, text)
-    return pool.query({ name: nameOf({ sql: text, args }), text, values: args, rowMode: 'array' })
+/** Names of statements let PostgreSQL parse and plan each once a connection, at half the cost. */
+function createDirectSql(pool: pg.Pool, namesStatements: boolean): Sql {
+  const statements = new Map<string, { text: string; name: string | undefined }>()
+  const run = (sql: string, values: SqlValue[], check: (sql: string) => string) => {
+    const statement = statements.get(sql) ?? {
+      text: check(sql),
+      name: namesStatements ? `plant-store-${statements.size}` : undefined,
+    }
+    statements.set(sql, statement)
+    return pool.query({ ...statement, values, rowMode: 'array' })
   }
   return {
     execute: async (sql, ...args) => (await run(sql, args, checkDurable)).rowCount ?? 0,
@@ -167,19 +170,17 @@ function userName(): string {
   }
 }
 
-type NameOf = (query: Pick<SqlQuery, 'sql' | 'args'>) => string | undefined
-
 /** So many statements get a name: Prisma Client writes another one for each length of a list. */
 const MAX_NAMES = 100
 
-/** Names statements, so that PostgreSQL parses and plans each once a connection, at half the cost. */
-function createNames(prefix: string): NameOf {
+/** Creates what names the statements of Prisma Client. */
+function createNames(): (query: SqlQuery) => string | undefined {
   const names = new Map<string, string>()
   return ({ sql, args }) => {
     const name = names.get(sql)
     // A script, which has no parameters, can only be sent without a name.
     if (name !== undefined || args.length === 0 || names.size === MAX_NAMES) return name
-    names.set(sql, `${prefix}-${names.size}`)
+    names.set(sql, `prisma-${names.size}`)
     return names.get(sql)
   }
 }

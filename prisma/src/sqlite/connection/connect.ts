@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { select } from '../../shared/sql.ts'
 import { createDriverAdapter, type SqliteConnection } from './driver-adapter.ts'
-import { createFileGuard, type FileGuard, findFiles, inodeOf, type OpenedFile } from './file-guard.ts'
+import { createFileGuard, findFiles, inodeOf, type OpenedFile } from './file-guard.ts'
 
 /**
  * The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a
@@ -72,10 +72,7 @@ export async function withConnection<Result>(
 }
 
 /** A connection, and the guard of its files. */
-export interface GuardedConnection {
-  readonly connection: SqliteConnection
-  readonly guard: FileGuard
-}
+export type GuardedConnection = Awaited<ReturnType<typeof connectGuarded>>
 
 /**
  * Connects to a SQLite file that may be moved or replaced at any time.
@@ -88,7 +85,7 @@ export async function connectGuarded(
   options: BetterSqlite3.Options,
   begin: (connection: SqliteConnection) => Promise<unknown>,
   known?: readonly OpenedFile[],
-): Promise<GuardedConnection> {
+) {
   if (known) createFileGuard(known).requireAll()
   const inode = inodeOf(file)
   const connection = connect(file, options)

@@ -22,10 +22,7 @@ const CHECK_INTERVAL = 100
 const BUSY_TIMEOUT = 100
 
 /** The database that `open` has opened. */
-interface Opened extends GuardedConnection {
-  /** Writes back a log that was deleted, whose content would end with this process. */
-  saveLog(): Promise<void>
-}
+type Opened = Awaited<ReturnType<typeof openFile>>
 
 let opened: Promise<Opened> | undefined
 
@@ -66,7 +63,7 @@ export interface Request {
 /** How the operation of a request has ended. */
 export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
 
-async function openFile(file: string, known: readonly OpenedFile[] | undefined): Promise<Opened> {
+async function openFile(file: string, known: readonly OpenedFile[] | undefined) {
   const begin = async (connection: SqliteConnection) => {
     await connection.executeScript(CONNECTION_SETTINGS)
     await checkSettings(connection, file)
@@ -78,7 +75,8 @@ async function openFile(file: string, known: readonly OpenedFile[] | undefined):
   return { ...guarded, saveLog }
 }
 
-function createLogSaver({ connection, guard }: GuardedConnection): Opened['saveLog'] {
+/** Creates what writes back a log that was deleted, whose content would end with this process. */
+function createLogSaver({ connection, guard }: GuardedConnection): () => Promise<void> {
   let isSaved = false
   return async () => {
     if (!guard.isLogMissing()) isSaved = false
