@@ -7,7 +7,7 @@ import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { inodeOf } from './connection/file-guard.ts'
 import { checkLocks } from './connection/retry-while-busy.ts'
 import { recordBackup } from './database-state.ts'
-import { sync } from './process/copy-file.ts'
+import { sync } from './process/file-tasks.ts'
 import { withProcess } from './process/start-process.ts'
 
 /** How often progress is reported, in milliseconds. */

@@ -14,7 +14,7 @@ import { withConnection } from './connection/connect.ts'
 import { DEFAULT_DATABASE_URL, databaseFile } from './connection/database-file.ts'
 import { existingFile, toDatabaseError } from './connection/errors.ts'
 import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
-import { MIGRATION_PATIENCE, migrateFile } from './process/migrate-file.ts'
+import { MIGRATION_PATIENCE, migrateFile } from './process/file-tasks.ts'
 import { withProcess } from './process/start-process.ts'
 
 /** Migrates a SQLite file, in a process of its own where `onPending` is given: SQLite would block the event loop. */

@@ -3,7 +3,7 @@ import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrationsFolders, readMigrations } from '../../src/shared/migrations.ts'
 import { retryWhileBusy } from '../../src/sqlite/connection/retry-while-busy.ts'
-import { migrateFile } from '../../src/sqlite/process/migrate-file.ts'
+import { migrateFile } from '../../src/sqlite/process/file-tasks.ts'
 
 const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })
 

@@ -12,8 +12,7 @@ import {
 import type { SqliteConnection } from '../connection/driver-adapter.ts'
 import { type PlainError, toPlainError } from '../connection/errors.ts'
 import type { OpenedFile } from '../connection/file-guard.ts'
-import { checkCopy, copyFile } from './copy-file.ts'
-import { migrateFile } from './migrate-file.ts'
+import { checkCopy, copyFile, migrateFile } from './file-tasks.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
 const CHECK_INTERVAL = 100
