@@ -79,13 +79,12 @@ export interface BackupOptions {
   signal?: AbortSignal | undefined
 }
 
-/** How far a backup is: of the check, which takes longer, that is unknown. */
+/**
+ * How far a backup is: the size of the copy in bytes, and about which fraction of it is written, from 0 to 1. Of the check,
+ * which takes longer, both are unknown.
+ */
 export type BackupProgress =
-  | {
-      readonly phase: 'copying' /** The size of the copy. */
-      readonly bytes: number /** About, from 0 to 1. */
-      readonly fraction: number
-    }
+  | { readonly phase: 'copying'; readonly bytes: number; readonly fraction: number }
   | { readonly phase: 'checking' }
 
 /** Why a request failed that may succeed later. */
