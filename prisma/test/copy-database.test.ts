@@ -48,7 +48,7 @@ const UNUSUAL: [id: string, name: string, tag: string | null][] = [
 /** Fills a database with what is hard to copy, and returns how many plants it has. */
 async function fill(url: string): Promise<number> {
   await createWithPlants(url, MANY)
-  const database = await openDatabase(url)
+  const database = await openDatabase(url, { patience: 20_000 })
   for (const [index, [id, name, tag]] of UNUSUAL.entries()) {
     // An id may be in many accounts.
     await database.plants.insert([
