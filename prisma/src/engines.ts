@@ -29,10 +29,8 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
 
 /** Explains which parameters of a DATABASE_URL that `databaseUrl` has checked change nothing; undefined: all do. */
 export function explainIgnored(url: string): string | undefined {
-  const names = ignoredParameters(url)
-  return names.length > 0
-    ? `DATABASE_URL has parameters that change nothing here: remove ${names.join(', ')}`
-    : undefined
+  const names = ignoredParameters(url).join(', ')
+  return names === '' ? undefined : `DATABASE_URL has parameters that change nothing here: remove ${names}`
 }
 
 /** Names the engine and the database of a DATABASE_URL that `databaseUrl` has checked, without user and password. */

@@ -26,13 +26,13 @@ export function createOperations(
 
 /** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
 async function readSecret({ sql, dialect }: Access, name: string): Promise<Buffer> {
-  const select = 'SELECT "value" FROM "Secret" WHERE "name" = $1'
-  const [existing] = await sql.query<[string]>(select, name)
-  if (existing) return Buffer.from(existing[0], 'hex')
+  const select = () => sql.query<[hex: string]>('SELECT "value" FROM "Secret" WHERE "name" = $1', name)
   const insert = `INSERT INTO "Secret" ("name", "value") SELECT $1, $2 WHERE ${dialect.durably} ON CONFLICT DO NOTHING`
-  await sql.execute(insert, name, randomBytes(SECRET_BYTES).toString('hex'))
-  const [stored] = await sql.query<[string]>(select, name)
-  if (!stored)
-    throw new Error(`The secret "${name}" was stored and is not there: check what else writes to the database`)
-  return Buffer.from(stored[0], 'hex')
+  let [stored] = await select()
+  if (!stored) {
+    await sql.execute(insert, name, randomBytes(SECRET_BYTES).toString('hex'))
+    stored = (await select())[0]
+  }
+  if (stored) return Buffer.from(stored[0], 'hex')
+  throw new Error(`The secret "${name}" was stored and is not there: check what else writes to the database`)
 }
