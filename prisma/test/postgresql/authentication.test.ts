@@ -168,25 +168,20 @@ describe.runIf(hasOpenssl)('TLS', () => {
   })
 })
 
-test.each([['postgres@:PORT/plants?host=SOCKET'], [':PORT/plants?host=SOCKET'], ['postgres@SOCKET:PORT/plants']])(
-  'a Unix socket: %s',
-  async (url) => {
-    vi.stubEnv('PGUSER', 'postgres')
-    expect(await open(url)).toBe('open')
-  },
-)
+test.each<[url: string, variable?: string, value?: string]>([
+  ['postgres@:PORT/plants?host=SOCKET'],
+  [':PORT/plants?host=SOCKET', 'PGUSER', 'postgres'],
+  ['postgres@SOCKET:PORT/plants'],
+  [`secretive:${ENCODED}@127.0.0.1`],
+  [`secretive:${HARDLY_ENCODED}@127.0.0.1`],
+  [`outdated:${ENCODED}@127.0.0.1`],
+  ['secretive@127.0.0.1', 'PGPASSWORD', PASSWORD],
+])('a Unix socket, or a password with special characters: %s %s', async (url, variable, value) => {
+  if (variable !== undefined) vi.stubEnv(variable, value)
+  expect(await open(url)).toBe('open')
+})
 
-describe('a password with special characters', () => {
-  test.each([
-    [`secretive:${ENCODED}`, {}],
-    [`secretive:${HARDLY_ENCODED}`, {}],
-    [`outdated:${ENCODED}`, {}],
-    ['secretive', { PGPASSWORD: PASSWORD }],
-  ])('%s with %o', async (user, environment) => {
-    for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
-    expect(await open(`${user}@127.0.0.1`)).toBe('open')
-  })
-
+describe('a password', () => {
   test('is read from the password file as libpq does', async () => {
     const file = path.join(files, 'pgpass')
     const lines = [
