@@ -9,7 +9,7 @@ import { retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './co
 import { checkPromises } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { createReadiness, failSoon, GRACE, type Readiness, SILENCE } from './readiness.ts'
-import { dialect, plantStatements } from './statements.ts'
+import { dialect, statements } from './statements.ts'
 import { beginTransaction } from './transaction.ts'
 
 /**
@@ -45,7 +45,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   }
   const { retry, whyUnavailable } = createReadiness(pool, name, timeout, options)
   const loadPrisma = connectOnce(() => connectPrisma(connections, retry))
-  const { plants, ...others } = createOperations(plantStatements, { sql, dialect, retry, loadPrisma })
+  const { plants, ...others } = createOperations({ sql, dialect, statements, retry, loadPrisma })
   return {
     engine: 'postgresql',
     ...others,
@@ -90,9 +90,6 @@ export async function connectPrisma(connections: Connections, retry: Readiness['
     return retry(attempt, () => !isCommitting)
   }
 
-  const statements = {
-    read: (query: SqlQuery) => retry(() => adapter.queryRaw({ ...query, sql: onPrimary(query.sql) })),
-    write,
-  }
-  return createPrisma(PrismaClient, adapter, statements, rows[0]?.[0])
+  const read = (query: SqlQuery) => retry(() => adapter.queryRaw({ ...query, sql: onPrimary(query.sql) }))
+  return createPrisma(PrismaClient, adapter, { read, write }, rows[0]?.[0])
 }

@@ -35,7 +35,7 @@ const joinJson = (maxBytes: string | number) => `
   CASE WHEN count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}
     THEN string_agg("json", ',' ORDER BY "seq") END`
 
-export const plantStatements: PlantStatements = {
+export const statements: PlantStatements = {
   ...writeStatements(dialect),
 
   compareStored: `

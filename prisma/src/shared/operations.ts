@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '../database.ts'
 import { createPlants } from './plants.ts'
-import type { Access, PlantStatements } from './sql.ts'
+import type { Access } from './sql.ts'
 import { createTokens } from './tokens.ts'
 
 const SECRET_BYTES = 32
 
 /** Creates what both engines do alike. */
-export function createOperations(
-  statements: PlantStatements,
-  access: Access,
-): Pick<Database, 'plants' | 'tokens' | 'secret' | 'isEmpty'> {
+export function createOperations(access: Access): Pick<Database, 'plants' | 'tokens' | 'secret' | 'isEmpty'> {
   const { sql, retry } = access
   return {
-    plants: createPlants(statements, access),
+    plants: createPlants(access),
     tokens: createTokens(access),
     secret: (name) => retry(() => readSecret(access, name)),
 

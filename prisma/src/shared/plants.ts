@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KnownList, ListState, PlantRow, Plants } from '../database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
-import { type Access, MAX_STATES, type PlantStatements } from './sql.ts'
+import { type Access, MAX_STATES } from './sql.ts'
 
 /** A piece of more than one plant has at most this many bytes of JSON, and at most so many plants. */
 const MAX_PIECE_BYTES = 2 ** 20
@@ -49,7 +49,7 @@ export function maxPageBytes(limit: number): number {
 }
 
 /** Creates the plants of a database. */
-export function createPlants(statements: PlantStatements, { sql, retry }: Access): Plants {
+export function createPlants({ sql, statements, retry }: Access): Plants {
   async function selectPiece({ account, after, end, count, maxBytes }: Part): Promise<Piece> {
     const select = () => sql.query<PieceRow>(statements.selectPiece, account, after, end, count, maxBytes)
     const [[json, last, more] = [null, 0, false]] = await retry(select)

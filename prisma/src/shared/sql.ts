@@ -42,6 +42,7 @@ export interface Dialect {
 export interface Access {
   readonly sql: Sql
   readonly dialect: Dialect
+  readonly statements: PlantStatements
   /** For what may run twice, even if it has succeeded. */
   readonly retry: Retry
   /** See `connectOnce`. */

@@ -11,7 +11,7 @@ import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { readState } from './database-state.ts'
 import { type DatabaseProcess, startProcess } from './process/start-process.ts'
 import { createReadiness, type Readiness } from './readiness.ts'
-import { dialect, plantStatements } from './statements.ts'
+import { dialect, statements } from './statements.ts'
 
 /** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
 const CLOSE_PATIENCE = 10_000
@@ -25,7 +25,7 @@ export async function openDatabase(url: string, options?: OpenOptions): Promise<
   const { whyUnavailable, close, ...access } = await openFile(file, options)
   return {
     engine: 'sqlite',
-    ...createOperations(plantStatements, access),
+    ...createOperations(access),
     whyUnavailable,
     failure: toTemporaryFailure,
     state: () => readState(file),
@@ -86,6 +86,7 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
       execute: (statement, ...values) => write(() => writer.run('execute', [statement, ...values])),
     },
     dialect,
+    statements,
     retry,
     loadPrisma: connectOnce(async () => {
       const { PrismaClient } = await import('../generated/sqlite/client.ts')

@@ -46,7 +46,7 @@ const hasText = (column: string, text: string) =>
 const ofLast = (value: string) => `
   (SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 ORDER BY "seq" DESC LIMIT 1)`
 
-export const plantStatements: PlantStatements = {
+export const statements: PlantStatements = {
   ...writeStatements(dialect),
 
   compareStored: `

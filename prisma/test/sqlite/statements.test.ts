@@ -1,30 +1,30 @@
 import { expect, test } from 'vitest'
 import { createPlants } from '../../src/shared/plants.ts'
 import type { Sql, SqlValue } from '../../src/shared/sql.ts'
-import { dialect, plantStatements } from '../../src/sqlite/statements.ts'
+import { dialect, statements } from '../../src/sqlite/statements.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: number, name: string) => ({ account: 'alice', id: String(id), name, tag: null })
 
 test('a page and a short list are one statement, and only the plants of the account are read', async () => {
   const { sql, loadPrisma } = await openNewClient()
-  const statements: [string, ...SqlValue[]][] = []
+  const ran: [string, ...SqlValue[]][] = []
   const counting: Sql = {
     execute: sql.execute,
     query: (...statement) => {
-      statements.push(statement)
+      ran.push(statement)
       return sql.query(...statement)
     },
   }
-  const plants = createPlants(plantStatements, { sql: counting, dialect, loadPrisma, retry: (run) => run() })
+  const plants = createPlants({ sql: counting, dialect, statements, loadPrisma, retry: (run) => run() })
   await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
   for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, {}, { limit: 5, after: 30 }]) {
     for await (const piece of (await plants.list('alice', range)).pieces) expect(piece).toMatch(/^\[.*\]$/)
-    expect(statements.splice(0).map(([statement]) => statement)).toEqual([plantStatements.selectPiece])
+    expect(ran.splice(0).map(([statement]) => statement)).toEqual([statements.selectPiece])
   }
   // Once for all that ask for the same at the same time.
   await Promise.all([20, 20, 5, 20].map((limit) => plants.list('alice', { limit })))
-  expect(statements.splice(0).map(([, , , , limit]) => limit)).toEqual([20, 5])
+  expect(ran.splice(0).map(([, , , , limit]) => limit)).toEqual([20, 5])
   // The size of the text is limited: where plants are long, a page is read in pieces.
   await plants.insert([plant(30, 'x'.repeat(600_000)), plant(31, 'y'.repeat(600_000))])
   await plants.insert([32, 33].map((id) => plant(id, 'z'.repeat(1_025))))
@@ -41,13 +41,13 @@ test('a page and a short list are one statement, and only the plants of the acco
     expect(JSON.parse(pieces.join(''))).toHaveLength(2)
   }
   // The beginning of the whole list, which had room for a piece, is not read again.
-  const before = statements.length
+  const before = ran.length
   for await (const piece of (await plants.list('alice')).pieces) expect(piece).not.toBe('[')
-  const limits = statements.slice(before).map(([, , , , limit]) => limit)
+  const limits = ran.slice(before).map(([, , , , limit]) => limit)
   expect(limits.filter((limit) => limit === 512)).toHaveLength(1)
   await plants.states([{ account: 'alice', last: 1, lastCreatedAt: 1 }])
 
-  for (const [statement, ...values] of statements) {
+  for (const [statement, ...values] of ran) {
     const plan = await sql.query<[number, number, number, string]>(`EXPLAIN QUERY PLAN ${statement}`, ...values)
     const steps = plan.map(([, , , step]) => step).filter((step) => /\bPlant\b/.test(step))
     expect(steps.length).toBeGreaterThan(1)
