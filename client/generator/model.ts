@@ -4,12 +4,8 @@ import type { Content, JsonSchema, Literal, OpenApiDocument, Operation, Paramete
 /** The schemas with a name. */
 export type Components = Readonly<Record<string, JsonSchema>>
 
-/** A field of an object, or a parameter. */
-export interface Field {
-  readonly name: string
-  readonly required: boolean
-  readonly schema: JsonSchema
-}
+/** A field of an object. */
+export type Field = ReturnType<typeof fieldsOf>[number]
 
 /** An operation. */
 export type OperationModel = ReturnType<typeof readOperation>
@@ -46,9 +42,9 @@ function readOperation(operation: Operation, method: string, path: string) {
     path,
     description: description ?? summary ?? name,
     deprecated,
-    pathParameters: fieldsIn('path', parameters),
-    query: fieldsIn('query', parameters),
-    headers: fieldsIn('header', parameters),
+    pathParameters: parametersIn('path', parameters),
+    query: parametersIn('query', parameters),
+    headers: parametersIn('header', parameters),
     body: schemaOf(requestBody?.content),
     /** Each success status, with the schema of its content if it has any. */
     responses: statuses
@@ -60,10 +56,12 @@ function readOperation(operation: Operation, method: string, path: string) {
   }
 }
 
-function fieldsIn(place: Parameter['in'], parameters: readonly Parameter[]): Field[] {
-  return parameters
-    .filter((parameter) => parameter.in === place)
-    .map(({ name, required = false, schema }) => ({ name, required, schema }))
+/** Returns the parameters of one place as an object; undefined if there is none. */
+function parametersIn(place: Parameter['in'], parameters: readonly Parameter[]): JsonSchema | undefined {
+  const own = parameters.filter((parameter) => parameter.in === place)
+  if (own.length === 0) return undefined
+  const required = own.filter((parameter) => parameter.required).map(({ name }) => name)
+  return { type: 'object', properties: Object.fromEntries(own.map(({ name, schema }) => [name, schema])), required }
 }
 
 function schemaOf(content: Content | undefined): JsonSchema | undefined {
@@ -71,7 +69,7 @@ function schemaOf(content: Content | undefined): JsonSchema | undefined {
 }
 
 /** Lists the fields of an object. */
-export function fieldsOf({ properties = {}, required = [] }: JsonSchema): Field[] {
+export function fieldsOf({ properties = {}, required = [] }: JsonSchema) {
   return Object.entries(properties).map(([name, schema]) => ({ name, required: required.includes(name), schema }))
 }
 

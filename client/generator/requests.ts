@@ -1,13 +1,13 @@
 import { ScopeSchema } from '@plant-store/contract'
 import type { JsonSchema } from '@plant-store/contract/openapi'
-import { type Components, type Field, type OperationModel, targetOf } from './model.ts'
+import { type Components, type OperationModel, targetOf } from './model.ts'
 import { writeInt64s } from './routes.ts'
 
 /** Generates what the service accepts of each operation, for the fake. */
 export function generateRequests(components: Components, operations: readonly OperationModel[]): string {
   const entries = operations.map(({ name, scope, pathParameters, query, headers, body }) => {
     const int64s = body && writeInt64s([body], `${name}: body`, components)
-    const parts = { path: toObject(pathParameters), query: toObject(query), headers: toObject(headers), body }
+    const parts = { path: pathParameters, query, headers, body }
     const rules = { scope, ...(JSON.parse(JSON.stringify(parts, inline)) as typeof parts) }
     const lines = Object.entries(rules).map(([key, value]) => `    ${key}: ${JSON.stringify(value)},\n`)
     return `  ${name}: {\n${lines.join('')}${int64s ? `    int64s: ${int64s},\n` : ''}  },\n`
@@ -25,10 +25,4 @@ export function generateRequests(components: Components, operations: readonly Op
     const isText = ['title', 'description', 'deprecated', 'examples'].includes(key)
     return isText && (typeof value !== 'object' || Array.isArray(value)) ? undefined : value
   }
-}
-
-function toObject(fields: readonly Field[]): JsonSchema | undefined {
-  if (fields.length === 0) return undefined
-  const required = fields.filter((field) => field.required).map(({ name }) => name)
-  return { type: 'object', properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])), required }
 }

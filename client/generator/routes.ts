@@ -1,14 +1,5 @@
-import type { JsonSchema } from '@plant-store/contract/openapi'
-import {
-  alternativesOf,
-  type Components,
-  type Field,
-  fieldsOf,
-  isInt64,
-  type OperationModel,
-  reject,
-  valuesOf,
-} from './model.ts'
+import type { JsonSchema, Literal } from '@plant-store/contract/openapi'
+import { alternativesOf, type Components, fieldsOf, isInt64, type OperationModel, reject, valuesOf } from './model.ts'
 import { generateImports, literal, propertyName } from './typescript.ts'
 
 const modules = {
@@ -54,16 +45,15 @@ export function generateRoutes(components: Components, operations: readonly Oper
   function writeBody(schema: JsonSchema): string {
     const alternatives = alternativesOf(schema, components)
     const values = alternatives.flatMap((alternative) => valuesOf(alternative) ?? [])
-    const [texts, others] = [true, false].map((isText) =>
-      values.filter((value) => (typeof value === 'string') === isText),
-    )
+    const texts = values.filter((value) => typeof value === 'string')
+    const literals = values.filter((value) => typeof value !== 'string')
     const objects = alternatives.filter(({ properties }) => properties)
-    const isAlone = (alternative: JsonSchema): boolean => objects.length < 2 || !objects.includes(alternative)
+    const others = alternatives.filter((alternative) => !valuesOf(alternative) && !objects.includes(alternative))
     const writers = [
-      ...alternatives.filter((each) => !valuesOf(each) && isAlone(each)).map(writeAlternative),
-      ...(objects.length < 2 ? [] : [writeKinds(objects)]),
-      ...(texts?.length ? [`quoted(oneOf(${texts.map(literal).join(', ')}))`] : []),
-      ...(others?.length ? [`oneOf(${others.map(literal).join(', ')})`] : []),
+      ...others.map(writeAlternative),
+      ...(objects.length > 1 ? [writeKinds(objects)] : objects.map(writeAlternative)),
+      ...(texts.length > 0 ? [`quoted(${writeLiterals(texts)})`] : []),
+      ...(literals.length > 0 ? [writeLiterals(literals)] : []),
     ]
     return writers.length === 1 ? writers.join() : `union(${writers.join(', ')})`
   }
@@ -85,18 +75,18 @@ export function generateRoutes(components: Components, operations: readonly Oper
     const { type, items, additionalProperties } = schema
     if (items) return `list(${writeBody(items)})`
     if (additionalProperties) return `record(${writeBody(additionalProperties)})`
-    if (type === 'object') return `object(${writeFields(fieldsOf(schema), writeBody)})`
+    if (type === 'object') return `object(${writeFields(schema, writeBody)})`
     return type === 'string' ? 'quoted(text)' : scalarOf(schema)
   }
 
-  function writeParameters(parameters: readonly Field[], text: string): string | false {
-    return parameters.length > 0 && `fields(${writeFields(parameters, write)})`
+  function writeParameters(parameters: JsonSchema | undefined, text: string): string | undefined {
+    return parameters && `fields(${writeFields(parameters, write)})`
 
     function write(schema: JsonSchema): string {
       const [{ items, ...target } = schema] = alternativesOf(schema, components)
       if (items) return `each(${write(items)})`
       const values = valuesOf(target)
-      if (values) return `oneOf(${values.map(literal).join(', ')})`
+      if (values) return writeLiterals(values)
       return target.type === 'string' ? text : scalarOf(target)
     }
   }
@@ -148,13 +138,18 @@ function isRounded(schema: JsonSchema): boolean {
   return !isInt64(schema) && types.some((type) => type === 'number' || type === 'integer')
 }
 
+function writeLiterals(values: readonly Literal[]): string {
+  return `oneOf(${values.map(literal).join(', ')})`
+}
+
 /** Names the writer of a number or boolean. */
 function scalarOf(schema: JsonSchema): string {
   return isInt64(schema) ? 'int64' : String(schema.type)
 }
 
 /** Writes the required and the optional fields, as two arguments. */
-function writeFields(fields: readonly Field[], write: (schema: JsonSchema) => string): string {
+function writeFields(object: JsonSchema, write: (schema: JsonSchema) => string): string {
+  const fields = fieldsOf(object)
   const entries = (required: boolean): string => {
     const chosen = fields.filter((field) => field.required === required)
     if (chosen.length === 0) return '{}'

@@ -4,7 +4,6 @@ import type { JsonSchema } from '@plant-store/contract/openapi'
 import {
   type Components,
   collectParts,
-  type Field,
   fieldsOf,
   isInt64,
   type OperationModel,
@@ -19,11 +18,9 @@ const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
 const LIBRARY_NAMES: readonly string[] = index.match(/\b[A-Z]\w+/g) ?? []
 /** Names that the generated code uses itself, or that would hide those of JavaScript. */
 const OTHER_NAMES = [
-  ...['ErrorBody', 'OperationErrors', 'OperationRequests', 'OperationResponses', 'Operations', 'PagedOperationName'],
+  ...['OperationErrors', 'OperationRequests', 'OperationResponses', 'Operations', 'PagedOperationName'],
   ...['Array', 'BigInt', 'Boolean', 'Date', 'Number', 'Object', 'Promise', 'Record', 'String', 'Symbol'],
 ]
-/** The component of every error response, and its type: `Error` would shadow JavaScript's own. */
-const [ERROR, ERROR_TYPE] = ['Error', 'ErrorBody']
 
 /**
  * Whether a value is written or read: an int64 that is read is a `bigint`; one that is written may be a safe `number`.
@@ -48,11 +45,9 @@ interface Signature {
 
 /** Generates a type for each component, what each operation takes and returns, and the operations. */
 export function generateTypes(components: Components, operations: readonly OperationModel[]) {
-  const written = collectParts(operations.flatMap(schemasOfRequest), components)
-  const read = collectParts(
-    operations.flatMap(({ responses }) => responses.map(({ schema }) => schema)),
-    components,
-  )
+  const sent = operations.flatMap((each) => [each.body, each.pathParameters, each.query, each.headers])
+  const received = operations.flatMap(({ responses }) => responses.map(({ schema }) => schema))
+  const [written, read] = [collectParts(sent, components), collectParts(received, components)]
   const types: NamedType[] = Object.entries(components).flatMap(nameComponent)
   const signatures = operations.map(sign)
   rejectDuplicates([...types.map(({ name }) => name), ...operations.map(errorName)])
@@ -76,32 +71,34 @@ export function generateTypes(components: Components, operations: readonly Opera
 
   function sign(operation: OperationModel): Signature {
     const { name, pathParameters, body, query, headers, responses } = operation
-    const path = signFields('path', `${capitalized(name)}Path`, `The path parameters of \`${name}\`.`, pathParameters)
-    const queryType = signFields('query', `${capitalized(name)}Query`, `The query of \`${name}\`.`, query)
-    const headersType = signFields('headers', `${capitalized(name)}Headers`, `The headers of \`${name}\`.`, headers)
     const bodyType = body && nameContent(`${capitalized(name)}Body`, `The body of \`${name}\`.`, body, 'request')
-    const request = [path, bodyType && `body: ${bodyType}`, queryType, headersType].filter(Boolean)
+    const request = [
+      ...signParameters(name, 'path', 'path parameters', pathParameters),
+      ...(bodyType ? [`body: ${bodyType}`] : []),
+      ...signParameters(name, 'query', 'query', query),
+      ...signParameters(name, 'headers', 'headers', headers),
+    ]
+    const results = responses.map(({ status, schema }) => {
+      const type = `${capitalized(name)}Response${responses.length > 1 ? status : ''}`
+      return {
+        status,
+        type: schema ? nameContent(type, `A response of \`${name}\`.`, schema, 'response') : 'undefined',
+      }
+    })
     return {
       operation,
       parameters: [...request, 'options?: CallOptions'].join(', '),
-      request: `{ ${request.map((part) => String(part).replace('?', '')).join('; ')} }`,
-      responses: responses.map(({ status, schema }) => {
-        const type = `${capitalized(name)}Response${responses.length > 1 ? status : ''}`
-        return {
-          status,
-          type: schema ? nameContent(type, `A response of \`${name}\`.`, schema, 'response') : 'undefined',
-        }
-      }),
+      request: `{ ${request.map((part) => part.replace('?', '')).join('; ')} }`,
+      responses: results,
     }
   }
 
   /** Writes the parameters of one place as one parameter of the method, which can be omitted if all of them can. */
-  function signFields(parameter: string, name: string, documentation: string, fields: readonly Field[]): string {
-    if (fields.length === 0) return ''
-    const required = fields.filter((field) => field.required).map((field) => field.name)
-    const properties = Object.fromEntries(fields.map((field) => [field.name, field.schema]))
-    types.push({ name, documentation, schema: { type: 'object', properties, required }, direction: 'request' })
-    return `${parameter}${required.length > 0 ? '' : '?'}: ${name}`
+  function signParameters(operation: string, place: string, words: string, schema: JsonSchema | undefined): string[] {
+    if (!schema) return []
+    const name = capitalized(operation) + capitalized(place)
+    types.push({ name, documentation: `The ${words} of \`${operation}\`.`, schema, direction: 'request' })
+    return [`${place}${schema.required?.length ? '' : '?'}: ${name}`]
   }
 
   /** Writes the type of a body or response, which gets a name if it is neither a component nor a list of one. */
@@ -128,19 +125,18 @@ export function generateTypes(components: Components, operations: readonly Opera
     if (values) return union(values.map(literal))
     if (items) return writeList(write(items, direction), direction)
     if (additionalProperties) return `{ [name: string]: ${write(additionalProperties, direction)} }`
-    if (type === 'object')
-      return `{\n${fieldsOf(schema)
-        .map((field) => writeField(field, direction))
-        .join('')}}`
+    if (type === 'object') return writeObject(schema, direction)
     if (isInt64(schema)) return direction === 'response' ? 'bigint' : 'number | bigint'
     return type === 'integer' ? 'number' : type
   }
 
-  function writeField({ name, required, schema }: Field, direction: Direction): string {
-    const documentation = documentationOf(schema)
-    const key = propertyName(name) + (required ? '' : '?')
-    const type = write(schema, direction) + (required ? '' : ' | undefined')
-    return `${documentation && comment(documentation, '')}${key}: ${type}\n`.replace(/^(?=.)/gm, '  ')
+  function writeObject(object: JsonSchema, direction: Direction): string {
+    const fields = fieldsOf(object).map(({ name, required, schema }) => {
+      const documentation = documentationOf(schema)
+      const field = `${propertyName(name)}${required ? '' : '?'}: ${write(schema, direction)}${required ? '' : ' | undefined'}`
+      return `${documentation && comment(documentation, '')}${field}\n`.replace(/^(?=.)/gm, '  ')
+    })
+    return `{\n${fields.join('')}}`
   }
 }
 
@@ -183,10 +179,6 @@ function generateMethod({ operation, parameters, responses }: Signature): string
   return `${text}  ${name}(${parameters}): Promise<${union(responses.map(({ type }) => type))}>\n`
 }
 
-function schemasOfRequest({ body, pathParameters, query, headers }: OperationModel): (JsonSchema | undefined)[] {
-  return [body, ...[pathParameters, query, headers].flat().map(({ schema }) => schema)]
-}
-
 function errorName({ name }: OperationModel): string {
   return `${capitalized(name)}Error`
 }
@@ -198,15 +190,14 @@ function needsName(schema: JsonSchema): boolean {
 
 /** Returns the TypeScript name of a component. */
 function typeName(name: string): string {
-  if (name === ERROR) return ERROR_TYPE
   if (!/^[A-Z]\w*$/.test(name)) reject(name, 'a component has a name such as NewPlant; change its .meta({ id })')
-  if (name === ERROR_TYPE) reject(name, 'the SDK or JavaScript uses this name; change its .meta({ id })')
-  return name
+  // `Error` would hide JavaScript's own.
+  return name === 'Error' ? 'ErrorBody' : name
 }
 
 function rejectDuplicates(names: readonly string[]): void {
   for (const [index, name] of names.entries()) {
-    if (LIBRARY_NAMES.includes(name) || (OTHER_NAMES.includes(name) && name !== ERROR_TYPE)) {
+    if (LIBRARY_NAMES.includes(name) || OTHER_NAMES.includes(name)) {
       reject(name, 'the SDK or JavaScript uses this name; change a .meta({ id }) or the name of the operation')
     }
     if (names.indexOf(name) !== index) {

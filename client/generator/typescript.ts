@@ -23,27 +23,18 @@ export function union(members: readonly string[]): string {
 
 /** Imports the functions that code uses, and no others, so that a bundle has nothing else. */
 export function generateImports(code: string, modules: Readonly<Record<string, readonly string[]>>): string {
-  return Object.entries(modules)
-    .map(
-      ([file, names]) => [file, names.filter((name) => new RegExp(`\\b${name}\\b[,()<>[\\]\\s]`).test(code))] as const,
-    )
-    .map(([file, names]) => (names.length > 0 ? `import { ${names.join(', ')} } from '${file}'\n` : ''))
-    .join('')
+  const imports = Object.entries(modules).map(([file, names]) => {
+    const used = names.filter((name) => new RegExp(`\\b${name}\\b[,()<>[\\]\\s]`).test(code))
+    return used.length > 0 ? `import { ${used.join(', ')} } from '${file}'\n` : ''
+  })
+  return imports.join('')
 }
 
 /** Formats a JSDoc comment, with line breaks. */
 export function comment(text: string, indent: string): string {
-  const lines = text.split('\n').flatMap((line) => wrap(line.replaceAll('*/', '*\\/'), 115 - indent.length))
+  // Up to the width, or a longer word.
+  const part = new RegExp(`.{1,${115 - indent.length}}( |$)|\\S+ ?`, 'g')
+  const lines = text.split('\n').flatMap((line) => line.replaceAll('*/', '*\\/').match(part) ?? [''])
   if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
-}
-
-function wrap(line: string, width: number): string[] {
-  const lines: string[] = ['']
-  for (const word of line.split(' ')) {
-    const last = lines.at(-1) ?? ''
-    if (last !== '' && last.length + 1 + word.length > width) lines.push(word)
-    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`
-  }
-  return lines
 }
