@@ -73,9 +73,7 @@ export const contract = c.router(
         'Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content ' +
         'gets a 200 with the same plant and adds nothing. Different content gets a 400 (40003).',
       body: NewPlantSchema,
-      responses: {
-        200: PlantSchema,
-      },
+      responses: { 200: PlantSchema },
       metadata: { scope: 'write', tag: plantsTag, idempotent: true } satisfies OperationMetadata as OperationMetadata,
     },
     getPlants: {
@@ -87,9 +85,7 @@ export const contract = c.router(
         'With `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). ' +
         'Plants that are created while you page never shift a page.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
-      responses: {
-        200: z.array(PlantSchema),
-      },
+      responses: { 200: z.array(PlantSchema) },
       metadata: { scope: 'read', tag: plantsTag, paged: true } satisfies OperationMetadata as OperationMetadata,
     },
   },

@@ -70,7 +70,7 @@ const NUMBER_FORMATS: Readonly<Record<string, JsonSchema>> = {
   float32: { format: 'float' },
   float64: { format: 'double' },
 }
-const ANNOTATIONS = /^(?:title|description|deprecated|readOnly|writeOnly|\$comment|x-.*)$/
+const ANNOTATIONS = /^(?:title|description|examples|deprecated|readOnly|writeOnly|\$comment|x-.*)$/
 
 /** Rejects a part of the contract. */
 export function reject({ name }: { name: string }, reason: string): never {
@@ -92,7 +92,7 @@ export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
   if (outer.includes(schema)) {
     reject(place, 'contains itself, which is not supported; use a flat list whose items have the id of their parent')
   }
-  const { id, override, inRequests, examples, ...metadata } = z.globalRegistry.get(schema) ?? {}
+  const { id, override, inRequests, ...metadata } = z.globalRegistry.get(schema) ?? {}
   if (!override || place.direction !== 'response') requireSameOnBothSides(schema as z.core.$ZodTypes, place)
   const inner = { ...place, outer: [...outer, schema] }
   // What a parameter is before zod parses it counts, however the result is described.
@@ -103,7 +103,6 @@ export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
     ...(override ? readOverride(override, place) : form),
     ...(toJson(metadata, place) as object),
     ...(place.direction === 'response' ? {} : (inRequests as object)),
-    ...(Array.isArray(examples) && { examples: examples.map((example) => toJson(example, place)) }),
   }
   checkExamples(described, place)
   return id === undefined ? described : refer(id, schema, described, place)
@@ -137,17 +136,14 @@ function isOfType(value: unknown, schema: JsonSchema, components: Components): b
 export function requireSchema(value: unknown, place: Place): z.ZodType {
   if (typeof value === 'object' && value !== null && '_zod' in value) return value as z.ZodType
   if (value instanceof Object && 'contentType' in value) requireJson(String(value.contentType), place)
-  const reason = 'is not a schema of zod 4, which c.type() does not have; use z, or c.noBody()'
-  return reject(place, reason)
+  return reject(place, 'is not a schema of zod 4, which c.type() does not have; use z, or c.noBody()')
 }
 
 /** Rejects another content type. */
 export function requireJson(contentType: string, place: Place): void {
-  if (contentType === 'application/json') return
-  reject(
-    place,
-    `has the content type ${contentType}; only JSON is supported: send text as z.string(), bytes as z.base64()`,
-  )
+  const fix = 'send text as z.string(), bytes as z.base64()'
+  if (contentType !== 'application/json')
+    reject(place, `has the content type ${contentType}; only JSON is supported: ${fix}`)
 }
 
 /** Rejects a value that may be absent: only fields and parameters may. */
@@ -202,22 +198,19 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
   const { def } = schema._zod
   switch (def.type) {
     case 'string':
-      return describeText(schema, place)
     case 'boolean':
     case 'null':
-      return leaf(schema)
     case 'number':
-      return { ...leaf(schema), ...('format' in def && NUMBER_FORMATS[String(def.format)]) }
+    case 'literal':
+    case 'enum':
+      return describeLeaf(schema, place)
     case 'bigint':
       if ('format' in def && def.format === 'uint64') {
         reject(place, 'may be above int64, which would be rounded; use z.int() or z.int64()')
       }
       return { type: 'integer', format: 'int64' }
-    case 'literal':
-    case 'enum':
-      return describeValues(schema, place)
     case 'array':
-      return describeList(def, place)
+      return describeList(schema, def, place)
     case 'object':
       return describeObject(def, place)
     case 'record':
@@ -242,23 +235,15 @@ function describeForm(schema: z.core.$ZodTypes, place: Place): JsonSchema {
   }
 }
 
-/** Describes a schema without parts, and without metadata, as zod does. */
-function leaf(schema: z.core.$ZodType): JsonSchema {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { metadata: z.registry() })
-  return json as JsonSchema
-}
-
-function describeText(schema: z.core.$ZodTypes, place: Place): JsonSchema {
-  for (const { def } of [schema._zod, ...(schema._zod.def.checks ?? []).map((check) => check._zod)]) {
-    const flags = 'pattern' in def && def.pattern instanceof RegExp ? def.pattern.flags : ''
+/** Describes a schema without parts. */
+function describeLeaf(schema: z.core.$ZodTypes, place: Place): JsonSchema {
+  const { def, values = [] } = schema._zod
+  for (const part of [def, ...(def.checks ?? []).map((check) => check._zod.def)]) {
+    const flags = 'pattern' in part && part.pattern instanceof RegExp ? part.pattern.flags : ''
     const [flag] = /[imsvy]/.exec(flags) ?? []
     if (flag) reject(place, `JSON Schema has no regular expression flags; write the pattern without the flag ${flag}`)
   }
-  return leaf(schema)
-}
-
-function describeValues(schema: z.core.$ZodTypes, place: Place): JsonSchema {
-  for (const value of schema._zod.values ?? []) {
+  for (const value of values) {
     if (value === undefined) reject(place, 'undefined is not JSON; use .optional()')
     if (typeof value === 'bigint') reject(place, `a bigint such as ${value} is not JSON; use a number as the literal`)
     if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
@@ -266,14 +251,20 @@ function describeValues(schema: z.core.$ZodTypes, place: Place): JsonSchema {
     }
     if (place.direction === 'parameter' && typeof value !== 'string') reject(place, NOT_TEXT)
   }
-  return leaf(schema)
+  return { ...byZod(schema), ...('format' in def && NUMBER_FORMATS[String(def.format)]) }
 }
 
-function describeList({ element, checks = [] }: z.core.$ZodArrayDef, place: Place): JsonSchema {
-  const { items: _, ...bounds } = leaf(z.array(z.null()).check(...(checks as z.core.$ZodCheck<null[]>[])))
+/** Describes a schema as zod does, without metadata. */
+function byZod(schema: z.core.$ZodType): JsonSchema {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { metadata: z.registry(), unrepresentable: 'any' })
+  return json as JsonSchema
+}
+
+function describeList(schema: z.core.$ZodType, { element }: z.core.$ZodArrayDef, place: Place): JsonSchema {
   const item = { ...at(place, '[]'), isList: false }
   requirePresent(element, item, 'JSON has no absent items, so use .nullable()')
-  return { ...bounds, type: 'array', items: describe(element, item) }
+  const items = describe(element, item)
+  return { ...byZod(schema), items }
 }
 
 function describeObject({ shape, catchall }: z.core.$ZodObjectDef, place: Place): JsonSchema {
@@ -364,11 +355,11 @@ function describeUnion(schema: z.core.$ZodType, def: z.core.$ZodUnionDef, place:
   for (const option of options) requirePresent(option, place, 'make the whole union optional')
   const anyOf = options.map((option) => describe(option, place))
   const types = anyOf.map((member) => typesOf(member, place.components))
-  const [lists, objects] = ['array', 'object'].map((type) => options.filter((_, index) => types[index]?.includes(type)))
+  const count = (type: string): number => types.filter((own) => own.includes(type)).length
   // Texts, booleans and nulls are sent and read in the same way, and numbers unless one is an int64.
-  const isMixed = ['int64', 'number'].every((type) => types.flat().includes(type))
-  const hasObjects = Number(objects?.length) > 1
-  if (isMixed || Number(lists?.length) > 1 || (hasObjects && !('discriminator' in def))) {
+  const isMixed = count('int64') > 0 && count('number') > 0
+  const hasObjects = count('object') > 1
+  if (isMixed || count('array') > 1 || (hasObjects && !('discriminator' in def))) {
     const fix = 'or be the objects of a z.discriminatedUnion(); use one, with a field such as `kind`'
     reject(place, `the alternatives of a union must differ in their JSON type, ${fix}`)
   }
@@ -399,11 +390,8 @@ function readOverride(override: unknown, place: Place): JsonSchema {
 function toJson(value: unknown, place: Place): unknown {
   const text = JSON.stringify(value, (_, part) => {
     if (typeof part !== 'bigint') return part
-    return Number.isSafeInteger(Number(part))
-      ? Number(part)
-      : reject(place, `JSON Schema would round ${part}; describe it in words`)
+    if (!Number.isSafeInteger(Number(part))) reject(place, `JSON Schema would round ${part}; describe it in words`)
+    return Number(part)
   })
-  return text === undefined
-    ? reject(place, 'the metadata or a default is not JSON; use another value')
-    : JSON.parse(text)
+  return JSON.parse(text ?? reject(place, 'the metadata or a default is not JSON; use another value'))
 }

@@ -22,19 +22,10 @@ import {
 export type { JsonSchema, Literal } from './json-schema.ts'
 
 /** A body, by its media type. */
-export interface Content {
-  readonly 'application/json': { readonly schema: JsonSchema; readonly examples?: Readonly<Record<string, object>> }
-}
+export type Content = ReturnType<typeof describeBody>
 
 /** A parameter of an operation. */
-export interface Parameter {
-  readonly in: 'path' | 'query' | 'header'
-  readonly name: string
-  readonly required?: boolean
-  readonly deprecated?: boolean
-  readonly description?: string
-  readonly schema: JsonSchema
-}
+export type Parameter = ReturnType<typeof describeParameter>
 
 /** An operation of the document. */
 export type Operation = ReturnType<typeof describeOperation>
@@ -49,6 +40,9 @@ export interface OpenApiOptions {
   /** The operations to describe. Default: the plant store contract. */
   operations?: Record<string, unknown>
 }
+
+/** Where a parameter is. */
+type ParameterPlace = 'path' | 'query' | 'header'
 
 /** An operation of a contract. */
 type Route = AppRoute & { readonly metadata: OperationMetadata }
@@ -238,7 +232,7 @@ function asObject(headers: unknown, place: Place): unknown {
   return z.object(Object.fromEntries(Object.entries(headers).filter(([, schema]) => schema !== null)))
 }
 
-function describeFields(kind: Parameter['in'], value: unknown, place: Place): Parameter[] {
+function describeFields(kind: ParameterPlace, value: unknown, place: Place): Parameter[] {
   if (value === undefined) return []
   if (!(value instanceof z.ZodObject)) return reject(place, 'must be a z.object() with a field per parameter')
   const { catchall } = value.def
@@ -248,7 +242,7 @@ function describeFields(kind: Parameter['in'], value: unknown, place: Place): Pa
   return Object.entries(value.shape).map(([name, field]) => describeParameter(kind, name, field, at(place, `.${name}`)))
 }
 
-function describeParameter(kind: Parameter['in'], name: string, value: unknown, place: Place): Parameter {
+function describeParameter(kind: ParameterPlace, name: string, value: unknown, place: Place) {
   const field = requireSchema(value, place)
   requireFieldName(name, place)
   const schema = describe(field, place)
@@ -266,7 +260,7 @@ function describeParameter(kind: Parameter['in'], name: string, value: unknown, 
 }
 
 /** Rejects a parameter that throws, or accepts what a database rejects. */
-function requireSafe(kind: Parameter['in'], parameter: z.ZodType, place: Place): void {
+function requireSafe(kind: ParameterPlace, parameter: z.ZodType, place: Place): void {
   const [, ...unsafe] = ['a', '\0', '\ud800'].map((text) => parse(parameter, text, place).success)
   // HTTP has none of these in a header.
   if (kind !== 'header' && unsafe.includes(true)) {
@@ -308,7 +302,7 @@ function describeRequest(route: AppRoute, place: Place): Content | undefined {
 }
 
 /** Describes a JSON body. */
-function describeBody(value: unknown, place: Place, examples?: Readonly<Record<string, object>>): Content {
+function describeBody(value: unknown, place: Place, examples?: Readonly<Record<string, object>>) {
   const schema = requireSchema(value, place)
   requirePresent(schema, place, 'make it required, or use c.noBody()')
   return { 'application/json': { schema: describe(schema, place), ...(examples && { examples }) } }
