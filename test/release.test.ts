@@ -115,7 +115,7 @@ describe('a release', { timeout: TIMEOUT }, () => {
   })
 
   test('is rejected if a published package has changed without a changeset', async () => {
-    await commit('contract/src/index.ts', `${await readFile(`${root}contract/src/index.ts`, 'utf8')}\n// A change.\n`)
+    await commit('contract/src/errors.ts', `${await readFile(`${root}contract/src/errors.ts`, 'utf8')}\n// A change.\n`)
     await git('push', '--quiet', 'origin', 'main')
     expect(await failure('--from', packed)).toContain('@plant-store/contract@1.0.0 is published, and has changed.')
   })

@@ -4,9 +4,6 @@ import type { Content, JsonSchema, Literal, OpenApiDocument, Operation, Paramete
 /** The schemas with a name. */
 export type Components = Readonly<Record<string, JsonSchema>>
 
-/** A field of an object. */
-export type Field = ReturnType<typeof fieldsOf>[number]
-
 /** An operation. */
 export type OperationModel = ReturnType<typeof readOperation>
 

@@ -3,6 +3,9 @@ import * as z from 'zod'
 import { ErrorSchema } from './errors.ts'
 import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 
+export * from './errors.ts'
+export * from './plants.ts'
+
 const c = initContract()
 
 /** The scopes of a token: `read` is for operations that change nothing, `write` for the others. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/index.ts'
+import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
 
 const entries = Object.entries(errorCatalogue)
 

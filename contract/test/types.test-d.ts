@@ -1,5 +1,5 @@
 import { expectTypeOf } from 'vitest'
-import type { ErrorBody, ErrorCode, NewPlant, Plant, ValidNewPlant } from '../src/index.ts'
+import type { ErrorBody, ErrorCode, NewPlant, Plant, ValidNewPlant } from '../src/contract.ts'
 
 expectTypeOf<Plant>().toEqualTypeOf<{ name: string; tag?: string | undefined }>()
 expectTypeOf<NewPlant>().toEqualTypeOf<{ id: number | bigint; name: string; tag?: string | undefined }>()

@@ -1,3 +1,0 @@
-export * from './contract.ts'
-export * from './errors.ts'
-export * from './plants.ts'
