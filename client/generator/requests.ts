@@ -19,7 +19,7 @@ export function generateRequests(components: Components, operations: readonly Op
     `/** What the service accepts of each operation. */\nexport const requestRules: Record<OperationName, RequestRules> = {\n${entries.join('')}}\n`,
   ].join('\n')
 
-  /** Puts components in place of references, and leaves out texts, unlike a field that has such a name. */
+  /** Replaces references by their components, and leaves out texts; a field may have the name of one. */
   function inline(key: string, value: JsonSchema | undefined): JsonSchema | undefined {
     if (value?.$ref !== undefined) return inline(key, components[targetOf(value.$ref)])
     const isText = ['title', 'description', 'deprecated', 'examples'].includes(key)

@@ -102,7 +102,7 @@ export interface ClientOptions extends CallOptions {
 /** Options with defaults applied. */
 export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLevel'> {
   readonly baseUrl: string
-  /** Undefined if there is none, which is an error of a call. */
+  /** Undefined if no token is set: a call without one of its own fails. */
   readonly token: TokenSource | false | undefined
   readonly timeout: number
   readonly retries: number
@@ -171,7 +171,7 @@ function mergeOptions(options: ClientOptions, client: object, known: readonly st
   const settings = { ...client } as Settings & Record<string, unknown>
   for (const name of known) {
     const value = options[name]
-    // An `undefined` token is a lookup that failed: the default would send the token of somebody else.
+    // An `undefined` token is a lookup that failed: the default could be another user's token.
     if (value !== undefined || (name === 'token' && name in options)) {
       settings[name] = READERS[name]?.(value as never, settings[name] as never, name) ?? value
     }

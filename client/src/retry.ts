@@ -1,16 +1,16 @@
 import { ConnectionError, type Failure, redact, type SentCall, UsageError } from './errors.ts'
 import { orUndefined } from './wire/write.ts'
 
-/** The kinds of errors and statuses that may pass. */
-const RETRIED: readonly unknown[] = ['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504]
+/** The kinds and statuses of temporary failures. */
+const TEMPORARY: readonly unknown[] = ['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504]
 
 /**
  * Returns the delay before a retry in milliseconds; undefined if the failure must not be retried.
  *
  * @param retries how many retries there were before
- * @param canRetry whether the operation can be retried after a failure. Default: if the failure may pass.
+ * @param canRetry whether the operation can be retried after a failure. Default: if the failure is temporary.
  */
-export function retryDelay(failure: Failure, retries: number, canRetry = mayPass): number | undefined {
+export function retryDelay(failure: Failure, retries: number, canRetry = isTemporary): number | undefined {
   const { retryAfterMs = 0, cause } = failure
   if (!canRetry(failure) || retryAfterMs > 60_000) return undefined
   if (failure.kind === 'connection' && NOT_TRUSTED.test(textOf(cause))) return undefined
@@ -18,8 +18,8 @@ export function retryDelay(failure: Failure, retries: number, canRetry = mayPass
   return retryAfterMs + Math.random() * Math.min(5_000, 300 * 2 ** retries)
 }
 
-function mayPass({ kind, status }: Failure): boolean {
-  return RETRIED.includes(kind) || RETRIED.includes(status)
+function isTemporary({ kind, status }: Failure): boolean {
+  return TEMPORARY.includes(kind) || TEMPORARY.includes(status)
 }
 
 /** The codes and texts of a certificate that is not trusted, in Node.js, Bun, Deno and Safari. A retry would not help. */

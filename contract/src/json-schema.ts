@@ -95,7 +95,7 @@ export function describe(schema: z.core.$ZodType, place: Place): JsonSchema {
   const { id, override, inRequests, ...metadata } = z.globalRegistry.get(schema) ?? {}
   if (!override || place.direction !== 'response') requireSameOnBothSides(schema as z.core.$ZodTypes, place)
   const inner = { ...place, outer: [...outer, schema] }
-  // What a parameter is before zod parses it counts, however the result is described.
+  // A parameter is checked as the text that it is before zod parses it, however the result is described.
   const form = override && place.direction !== 'parameter' ? {} : describeForm(schema as z.core.$ZodTypes, inner)
   const unknown = Object.keys(metadata).find((name) => !ANNOTATIONS.test(name))
   if (unknown) reject(place, `the metadata "${unknown}" is not supported; name it "x-${unknown}", or use \`override\``)
@@ -165,7 +165,7 @@ export function resolve({ $ref, ...json }: JsonSchema, components: Components): 
   return target ? resolve(target.json, components) : json
 }
 
-/** A component is described as it is sent where requests have it: that also holds for the responses. */
+/** Refers to a component. One that requests and responses share is described as requests send it. */
 function refer(id: string, schema: z.core.$ZodType, json: JsonSchema, place: Place): JsonSchema {
   const known = place.components.get(id)
   if (known && known.schema !== schema) reject(place, `another schema has the id ${id}; use one schema, or rename one`)

@@ -89,10 +89,8 @@ function checkAlternatives(value: unknown, schemas: readonly Schema[], field: st
   const isMeant = ({ properties = {} }: Schema): boolean =>
     Object.entries(properties).every(([name, part]) => !('const' in part) || part.const === Object(value)[name])
   const meant = schemas.some(isMeant) ? schemas.filter(isMeant) : schemas
-  return union(...meant.map((schema) => (part: unknown, path: string) => check(part, schema, path) as string))(
-    value,
-    field,
-  )
+  const checks = meant.map((schema) => (part: unknown, path: string) => check(part, schema, path) as string)
+  return union(...checks)(value, field)
 }
 
 function checkFields(value: Readonly<Record<string, unknown>>, schema: Schema, field: string): Record<string, unknown> {

@@ -134,7 +134,7 @@ export function handle(operation: OperationName, request: Received, account: str
   const rules = requestRules[operation]
   const json = rules.body && readJson(request, rules)
   const parameters = new URLSearchParams(request.query)
-  // U+0000 is invalid in every path.
+  // A malformed escape becomes U+0000, which is invalid in every path.
   const decode = (text: string): string => orUndefined(() => decodeURIComponent(text)) ?? '\0'
   const path = readTexts('notFound', rules.path, (name) => [decode(request.path[name] ?? '')])
   const headers = readTexts('badRequest', rules.headers, (name) => [request.headers[name] ?? []].flat())
@@ -180,7 +180,7 @@ function readTexts(name: ErrorName, schema: Schema = {}, textsOf: (field: string
   })
 }
 
-/** Reads a text of another type than the schema's as it is, which is invalid then. */
+/** Reads text as a value of the schema's type. Text that is none stays text, so that the check rejects it. */
 function readText(text: string, { type, format }: Schema): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   if (type === 'integer' && /^(0|-?[1-9]\d*)$/.test(text)) return format === 'int64' ? BigInt(text) : Number(text)

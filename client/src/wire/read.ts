@@ -45,7 +45,7 @@ export interface Route {
   /** The reader of the content of each success status that the contract declares. */
   readonly responses: Readonly<Record<number, Reader>>
   readonly paged?: true
-  /** Whether it can be retried after a failure. Default: if the failure may pass. */
+  /** Whether it can be retried after a failure. Default: if the failure is temporary. */
   readonly canRetry?: (failure: Failure) => boolean
   /** The error statuses that the contract declares. */
   readonly declaredErrors: readonly number[]
@@ -83,7 +83,7 @@ export function readData(route: Route, text: string, head: ResponseHead, call: S
         : data === undefined
           ? 'truncated or malformed JSON'
           : 'JSON of an unexpected shape'
-  // JSON may be the data of somebody.
+  // JSON may have personal data, which does not belong in a message.
   const page = isOther && data === undefined && redact(text, call).replace(/\s+/g, ' ').trim().slice(0, 200)
   throw new MalformedResponseError(`with ${reason}`, head, call, page || undefined)
 }

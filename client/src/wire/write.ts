@@ -139,7 +139,7 @@ export const headerText: Writer = (value, field) =>
 export function each(write: Writer) {
   return (value: unknown, field: string): string[] => {
     if (!Array.isArray(value)) return reject(field, 'must be an array')
-    // A copy has no holes, which would be no JSON.
+    // A copy has no holes, which JSON does not have.
     return [...value].map((item, index) => write(item, `${field}[${index}]`))
   }
 }
