@@ -73,8 +73,9 @@ export async function sendCall({ operation, route, url, body, headers, settings 
   const { method, canRetry } = route
   const { authorization: own, ...otherHeaders } = headers
   // An attempt without a token, or with a hook that failed, sends nothing and is not counted.
-  const call: SentCall = { method, url, attempts: 0, authorization: undefined }
-  // Whether the service has responded 401 to a token. The attempt with the next token is no retry.
+  const call: SentCall = { method, url, attempts: 0, authorization: own }
+  // Whether the next attempt gets a token, and whether that is the one after a 401: such an attempt is no retry.
+  let needsToken = source !== false
   let rejected = false
   for (let number = 1; ; number++) {
     const attempt = { operation, method, url, number, headers: { ...otherHeaders } }
@@ -90,7 +91,7 @@ export async function sendCall({ operation, route, url, body, headers, settings 
       notify((hook) => hook.error?.(attempt, error, next))
       if (next === undefined) throw error
       if (isStale) {
-        call.authorization = undefined
+        needsToken = true
         rejected = true
       }
       await within(next, signals, call)
@@ -109,16 +110,16 @@ export async function sendCall({ operation, route, url, body, headers, settings 
   }
 
   async function exchange(attempt: Attempt, signal: Signal): Promise<[ResponseHead, text: string]> {
-    if (source === false) call.authorization = own
-    else if (!call.authorization) {
+    if (needsToken) {
       const isFunction = typeof source === 'function'
       const token = isFunction ? await callback('token', signal, () => source({ rejected })) : source
       call.authorization = `Bearer ${checkToken(token, isFunction)}`
+      needsToken = false
     }
     for (const hook of hooks) await callback('hooks.request', signal, () => hook.request?.(attempt))
     const { authorization: added, ...rest } = hooks.length ? withoutNull(readHeaders(attempt.headers)) : attempt.headers
-    if (added && call.authorization) reject('token', 'must be false if headers have Authorization')
-    call.authorization ??= added
+    if (added && (own || source !== false)) reject('token', 'must be false if headers have Authorization')
+    if (source === false) call.authorization = own ?? added
     call.attempts++
     const response = await fetch(url, {
       method,

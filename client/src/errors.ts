@@ -21,10 +21,10 @@ export interface FailedCall {
   readonly attempts: number
 }
 
-/** A call that is being sent: the state that an attempt leaves behind for the next one. */
+/** A call that is being sent. */
 export interface SentCall extends FailedCall {
   attempts: number
-  /** The `Authorization` of the last request; undefined if the next attempt has to get a token. */
+  /** The `Authorization` of the last request, which no error may show. */
   authorization: string | undefined
 }
 
