@@ -138,6 +138,13 @@ describe('the token is never exposed', () => {
     expect(textsOf(error)).not.toContain(TOKEN)
   })
 
+  test('if the function of the next token shows the rejected one', async () => {
+    const token = ({ rejected }: { rejected: boolean }) => (rejected ? expect.fail(`no successor of ${TOKEN}`) : TOKEN)
+    await using server = await startTinyServer((r) => sendError(r, errorCodes.tokenEnded))
+    const error = await failureOf(server.createClient({ token, retries: 0 }).getPlants(), PlantStoreError)
+    expect(error.detail).toBe('token: the function failed: no successor of [token]')
+  })
+
   test.each([
     ['upper case', encodeURIComponent],
     ['lower case', (text: string) => encodeURIComponent(text).toLowerCase()],
