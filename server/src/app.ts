@@ -4,7 +4,7 @@ import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { createAuthentication } from './accounts/authentication.ts'
 import type { Dependencies } from './dependencies.ts'
-import { createDocsResources, serveStaticResources } from './docs/docs-resources.ts'
+import { serveDocs } from './docs/serve-docs.ts'
 import { allowOrigins, rejectOthers } from './http/request/known-paths.ts'
 import { createRateLimit } from './http/request/rate-limit.ts'
 import { readBody } from './http/request/read-body.ts'
@@ -62,9 +62,8 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     },
   })
 
-  const docsResources = settings.docs ? createDocsResources(settings.publicUrl) : []
-  serveStaticResources(app, docsResources)
-  rejectOthers(app, [...Object.values(contract), ...docsResources])
+  const docs = settings.docs ? serveDocs(app, settings.publicUrl) : []
+  rejectOthers(app, [...Object.values(contract), ...docs])
   app.use(errorHandler(logger, database.failure))
   return app
 }
