@@ -1,15 +1,7 @@
 import { type ErrorBody, type ErrorName, errorCatalogue, statusOf } from '@plant-store/contract'
 import { type Rejection, requestRejected } from './telemetry/events.ts'
 
-/** What a failure has besides its reason and message. */
-export interface HttpErrorOptions {
-  /** Headers of the response, such as `Allow` or `Retry-After`. */
-  headers?: Record<string, string>
-  /** The underlying error, which is logged and never sent. */
-  cause?: unknown
-}
-
-/** A failure that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
+/** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly reason: ErrorName
@@ -18,11 +10,13 @@ export class HttpError extends Error {
   /**
    * @param reason the entry of the error catalogue; it decides the status and the number
    * @param message what to fix, in one sentence that names the field; never a value that the client sent
+   * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`, which is
+   *   logged and never sent
    */
   constructor(
     reason: ErrorName,
     message: string = errorCatalogue[reason].reason,
-    { headers = {}, cause }: HttpErrorOptions = {},
+    { headers = {}, cause }: { headers?: Record<string, string>; cause?: unknown } = {},
   ) {
     super(message, { cause })
     this.reason = reason
@@ -39,7 +33,7 @@ export class HttpError extends Error {
 }
 
 /**
- * Counts a request that is shed under its reason, and returns its failure.
+ * Counts a request that is shed under its reason, and returns its error.
  *
  * @param headers besides `Retry-After`, which is one second by default
  */

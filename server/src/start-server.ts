@@ -85,10 +85,9 @@ export async function startServer(
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
-    const migrating = () => {
+    await migrate(databaseUrl, { logger, migrationsFolder, signal }, () => {
       notReady = 'The server is migrating the database.'
-    }
-    await migrate(databaseUrl, { logger, migrationsFolder, signal }, migrating)
+    })
     // Loaded while the database opens, for which a process is started.
     const loadingApp = import('./app.ts')
     dependencies = await openDependencies(settings, logger, signal)

@@ -14,7 +14,7 @@ import { createToken, listTokens, pruneTokens, revokeToken } from './token.ts'
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
 /** Errors whose message is for the operator; others are faults, and show where. */
-const EXPECTED = [CommandError, DatabaseError, StartError]
+const EXPECTED = [CommandError, DatabaseError, SettingsError, StartError, UsageError]
 
 /** Where a command line runs, if not in a process of its own. */
 export interface Surroundings {
@@ -39,7 +39,7 @@ export async function runCommandLine(
     // Commander has printed its own errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
     if (error instanceof OutputError && error.isReaderGone) return 0
-    const isExpected = [SettingsError, UsageError, ...EXPECTED].some((type) => error instanceof type)
+    const isExpected = EXPECTED.some((type) => error instanceof type)
     printError(isExpected ? `plant-store: ${(error as Error).message}` : inspect(error), errors)
     const isUsage = error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)
     return isUsage ? EXIT_USAGE : EXIT_FAILURE
@@ -62,9 +62,9 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
   /** Runs a command with the settings, and its log at a file descriptor. */
   async function withSettings(
     run: (context: Context) => Promise<void>,
-    { overrides = {}, log = errors }: { overrides?: Environment; log?: number } = {},
+    { variables = environment, log = errors } = {},
   ): Promise<void> {
-    const settings = readSettings({ ...environment, ...overrides })
+    const settings = readSettings(variables)
     const logger = await createLogger(settings.logLevel, log)
     for (const warning of [findMistakenMode(environment), explainIgnored(settings.databaseUrl)]) {
       if (warning === undefined) continue
@@ -84,12 +84,8 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
   ]).action(() => {
     // Exit code 0 as in a later shutdown: stopping a server during startup is not a failure.
     onEndingSignal(() => process.exit(0))
-    const run = async (context: Context) => {
-      // The other commands do not load the server.
-      const { serve } = await import('./serve.ts')
-      await serve(context)
-    }
-    return withSettings(run, { log: output })
+    // The other commands do not load the server.
+    return withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: output })
   })
 
   const token = addCommand(program, 'token', 'create, list, revoke and prune the tokens of accounts', [
@@ -148,7 +144,7 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
       // Where both are given, DATABASE_URL is not used, and may be missing in production too.
       withSettings(
         (context) => untilSignal((signal) => copy(context, options, signal)),
-        options.from && options.to ? { overrides: { DATABASE_URL: DEFAULT_DATABASE_URL } } : {},
+        options.from && options.to ? { variables: { ...environment, DATABASE_URL: DEFAULT_DATABASE_URL } } : {},
       ),
     )
   return program

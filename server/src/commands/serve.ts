@@ -77,8 +77,17 @@ async function greetIfEmpty(
 ): Promise<void> {
   try {
     if (!(await server.isEmpty())) return
-    if (settings.nodeEnv !== 'production') await greetWithToken(server, settings, logger, signal)
-    else logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens()}`)
+    if (settings.nodeEnv === 'production') {
+      logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens()}`)
+      return
+    }
+    if (isClosed() || signal.aborted) return
+    const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
+    const newToken = { account: 'demo', label: 'printed at the first startup', expiresAt }
+    await createPrinted(server.tokens, newToken, logger, ({ token }) => {
+      signal.throwIfAborted()
+      print(explainCalls(server.url, token, settings.docs))
+    })
   } catch (error) {
     if (signal.aborted) return
     const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
@@ -86,21 +95,6 @@ async function greetIfEmpty(
     if (error instanceof OutputError) printError(`plant-store: no token was printed: ${message}`)
     else logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
   }
-}
-
-async function greetWithToken(
-  { url, tokens }: RunningServer,
-  { docs }: Settings,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<void> {
-  if (isClosed() || signal.aborted) return
-  const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
-  const token = { account: 'demo', label: 'printed at the first startup', expiresAt }
-  await createPrinted(tokens, token, logger, (created) => {
-    signal.throwIfAborted()
-    print(explainCalls(url, created.token, docs))
-  })
 }
 
 function explainCalls(url: string, token: string, docs: boolean): string {

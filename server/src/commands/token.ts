@@ -55,13 +55,10 @@ export async function createToken(
     expires === undefined ? undefined : new Date(Date.now() + parseTime('--expires', expires, MAX_EXPIRY))
   await withTokens(settings.databaseUrl, (tokens) =>
     createPrinted(tokens, { account, scopes, expiresAt, label }, logger, (created) => {
-      print(json ? formatCreated(created) : created.token, output)
+      const { token, id, expiresAt, label } = created
+      print(json ? formatJson({ token, id, account, scopes: created.scopes, expiresAt, label }) : token, output)
     }),
   )
-}
-
-function formatCreated({ token, id, account, scopes, expiresAt, label }: CreatedToken): string {
-  return formatJson({ token, id, account, scopes, expiresAt, label })
 }
 
 /**

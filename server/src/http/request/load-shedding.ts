@@ -20,10 +20,13 @@ export function createLoadShedding(settings: Pick<Settings, 'maxRequestsInFlight
   const clients = new WeakMap<Socket, string | undefined>()
 
   function hold(socket: Socket, client: string): void {
-    // A random time, so that clients that were rejected together do not retry together.
-    const seconds = () => String(1 + Math.floor(Math.random() * 3))
-    const message = 'The server has more requests than it can handle. Retry later.'
-    if (!share.hasRoom(client, 1)) throw shed('in-flight', message, { 'Retry-After': seconds() })
+    if (!share.hasRoom(client, 1)) {
+      // A random time, so that clients that were rejected together do not retry together.
+      const seconds = String(1 + Math.floor(Math.random() * 3))
+      throw shed('in-flight', 'The server has more requests than it can handle. Retry later.', {
+        'Retry-After': seconds,
+      })
+    }
     share.take(client, 1)
     clients.set(socket, client)
   }

@@ -15,28 +15,26 @@ interface Waiting {
   parsePart(): boolean
 }
 
-/** Parses the body of an account's request as JSON. */
-export type ParseInTurn = (account: string, bytes: Buffer, isConnected: () => boolean) => Promise<unknown>
-
 /**
  * Creates what parses bodies in parts, a few in a turn of the event loop: many that have arrived together would take
  * seconds. Accounts take turns. One body is parsed to its end before the next begins, since its values may take 30 times
  * as much memory as its text; but those that fit into one turn do not wait for longer ones.
+ *
+ * @returns a function that parses the body of an account's request
  */
-export function createBodyParser(): ParseInTurn {
+export function createBodyParser() {
   const [addShort, addLong] = [createTurns(), createTurns()]
-  return (account, bytes, isConnected) =>
-    new Promise((resolve, reject) => {
-      let read: ReturnType<typeof createJsonReader> | undefined
+  return (account: string, bytes: Buffer, isConnected: () => boolean) =>
+    new Promise<unknown>((resolve, reject) => {
+      const read = createBodyReader(bytes)
       const parsePart = () => {
         try {
           if (!isConnected()) throw disconnected()
-          read ??= createJsonReader(decode(bytes))
           const whole = read(CHARACTERS_PER_TURN)
           if (whole) resolve(whole.value)
           return whole !== undefined
         } catch (error) {
-          reject(explain(error))
+          reject(error)
           return true
         }
       }
@@ -79,10 +77,20 @@ function createTurns(): (body: Waiting) => void {
  * @throws HttpError `malformedJson`
  */
 export function parseBody(bytes: Buffer): unknown {
-  try {
-    return createJsonReader(decode(bytes))()?.value
-  } catch (error) {
-    throw explain(error)
+  return createBodyReader(bytes)()?.value
+}
+
+/** Creates what reads a body in parts, as that of its text does. The body is decoded when its first part is read. */
+function createBodyReader(bytes: Buffer): ReturnType<typeof createJsonReader> {
+  let read: ReturnType<typeof createJsonReader> | undefined
+  return (characters) => {
+    try {
+      read ??= createJsonReader(decode(bytes))
+      return read(characters)
+    } catch (error) {
+      if (!(error instanceof JsonSyntaxError)) throw error
+      throw new HttpError('malformedJson', `The body is not valid JSON: ${error.message}.`)
+    }
   }
 }
 
@@ -90,11 +98,6 @@ function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new HttpError('malformedJson', 'The body is not valid UTF-8.')
   const text = bytes.toString('utf8')
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
-}
-
-function explain(error: unknown): unknown {
-  if (!(error instanceof JsonSyntaxError)) return error
-  return new HttpError('malformedJson', `The body is not valid JSON: ${error.message}.`)
 }
 
 /** A client that disconnects is not a fault of the server. */

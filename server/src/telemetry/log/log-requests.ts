@@ -30,9 +30,8 @@ export function logRequests(logger: Logger, hasRoom: () => boolean): () => void 
   let omitted = 0
   const second = createPeriod(SECOND, () => {
     limited = 0
-    if (omitted === 0) return
-    if (hasRoom()) logOmitted()
-    else second.begin()
+    if (omitted > 0 && !hasRoom()) second.begin()
+    else logOmitted()
   })
 
   function logOmitted(): void {
@@ -103,14 +102,6 @@ export function logRejections(logger: Logger): () => void {
   })
 }
 
-/** The failures of one address. */
-interface Failures {
-  address: string
-  failed: number
-  /** How many by the number of the `Error` body. */
-  codes: Record<number, number>
-}
-
 /**
  * Logs who fails to authenticate, why and how often, at most one line per ten seconds.
  *
@@ -118,7 +109,8 @@ interface Failures {
  */
 export function logAuthenticationFailures(logger: Logger): () => void {
   let failed = 0
-  const byAddress = new Map<string, Failures>()
+  /** How many failures addresses had, in all and by the number of the `Error` body. */
+  const byAddress = new Map<string, { address: string; failed: number; codes: Record<number, number> }>()
   const period = createPeriod(TEN_SECONDS, () => {
     const addresses = [...byAddress.values()].sort((one, other) => other.failed - one.failed).slice(0, MAX_NAMED)
     const others = addresses.reduce((rest, named) => rest - named.failed, failed)
