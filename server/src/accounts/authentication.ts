@@ -68,19 +68,17 @@ export function createAuthentication(
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
   const cache = createRecentMap<ValidToken & { staleAt: number }>(MAX_CACHED, TTL)
 
-  function findCached(token: string): ValidToken | undefined {
+  async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
+    if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing')
+    const token = authorization.length > MAX_HEADER_LENGTH ? undefined : BEARER.exec(authorization)?.[1]
+    if (token === undefined) throw rejected('tokenInvalid')
     const cached = cache.get(token)
-    return cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt ? cached : undefined
-  }
-
-  async function find({ authorization = '' }: IncomingHttpHeaders, token: string | undefined): Promise<ValidToken> {
-    if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing', '')
+    if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
     // A lookup that takes long shows the token as it was before.
     const staleAt = performance.now() + TTL
-    const found = token === undefined ? 'tokenInvalid' : await findToken(token)
-    if (typeof found === 'string') throw rejected(found, ', error="invalid_token"')
-    if (token === undefined || staleAt <= performance.now()) return found
-    cache.set(token, { ...found, staleAt })
+    const found = await findToken(token)
+    if (typeof found === 'string') throw rejected(found)
+    if (performance.now() < staleAt) cache.set(token, { ...found, staleAt })
     return found
   }
 
@@ -91,29 +89,20 @@ export function createAuthentication(
   }
 
   return async (request, response) => {
-    const token = readToken(request.headers)
-    const cached = token === undefined ? undefined : findCached(token)
-    const { identity } =
-      cached ??
-      (await find(request.headers, token).catch((error) => {
-        if (error instanceof HttpError) reportFailure(error, addressKey(clientAddress(request)), response)
-        throw error
-      }))
+    const { identity } = await find(request.headers).catch((error) => {
+      if (error instanceof HttpError) reportFailure(error, addressKey(clientAddress(request)), response)
+      throw error
+    })
     request.identity = identity
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
     if (!identity.scopes.includes(scope)) throw insufficientScope(scope)
   }
 }
 
-/** Returns the token of a request; undefined: it has none, or a malformed one. */
-function readToken({ authorization }: IncomingHttpHeaders): string | undefined {
-  if (authorization === undefined || authorization.length > MAX_HEADER_LENGTH) return undefined
-  return BEARER.exec(authorization)?.[1]
-}
-
 /** RFC 6750 section 3: `error` is named only where a token was sent. */
-function rejected(reason: InvalidToken | 'tokenMissing', error: string): HttpError {
-  return new HttpError(reason, undefined, { headers: { 'WWW-Authenticate': CHALLENGE + error } })
+function rejected(reason: InvalidToken | 'tokenMissing'): HttpError {
+  const challenge = reason === 'tokenMissing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
+  return new HttpError(reason, undefined, { headers: { 'WWW-Authenticate': challenge } })
 }
 
 function insufficientScope(scope: Scope): HttpError {

@@ -1,7 +1,7 @@
 import * as jose from 'jose'
 import type { Logger } from 'pino'
 import { HttpError, shed } from '../http-error.ts'
-import type { FindToken, InvalidToken } from './authentication.ts'
+import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './token-store.ts'
 
 /** An issuer whose JSON Web Tokens are accepted. */
@@ -41,27 +41,22 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     clockTolerance: CLOCK_TOLERANCE,
   }
 
-  async function readClaims(token: string): Promise<jose.JWTPayload | InvalidToken> {
+  return async (token) => {
+    if (!isCanonical(token)) return 'tokenInvalid'
     try {
       const { payload, protectedHeader } = await jose.jwtVerify(token, findKey, options)
-      return isAccessToken(protectedHeader.typ) ? payload : 'tokenInvalid'
+      // Their types are unchecked, but for that of exp.
+      const { sub: account, scope, exp = 0 } = payload
+      if (!isAccessToken(protectedHeader.typ)) return 'tokenInvalid'
+      if (typeof account !== 'string' || !isAccountName(account)) return 'tokenInvalid'
+      const scopes = knownScopes(typeof scope === 'string' ? scope.split(' ') : [])
+      return { identity: { account, tokenId: `${issuer} ${account}`, scopes }, expiresAt: exp * 1000 }
     } catch (error) {
       if (error instanceof HttpError) throw error
       // Which rule a token breaks would only help forgers; and the error holds its claims. A key that cannot be used, such as
       // a short one, is not a fault of the server either: a client chooses which key its token names.
       return error instanceof jose.errors.JWTExpired ? 'tokenEnded' : 'tokenInvalid'
     }
-  }
-
-  return async (token) => {
-    if (!isCanonical(token)) return 'tokenInvalid'
-    const claims = await readClaims(token)
-    if (typeof claims === 'string') return claims
-    const { sub, scope, exp = 0 } = claims
-    if (typeof sub !== 'string' || !isAccountName(sub)) return 'tokenInvalid'
-    const scopes = knownScopes(typeof scope === 'string' ? scope.split(' ') : [])
-    const identity = { account: sub, tokenId: `${issuer} ${sub}`, scopes }
-    return { identity, expiresAt: exp * 1000 }
   }
 }
 

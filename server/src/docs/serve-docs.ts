@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Express } from 'express'
+import type { Route } from '../http/request/known-paths.ts'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import { ownCommand } from '../installation.ts'
 
@@ -22,8 +23,8 @@ const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
  *
  * @returns the routes
  */
-export function serveDocs(app: Express, publicUrl: string | undefined): { method: string; path: string }[] {
-  const routes: { method: string; path: string }[] = []
+export function serveDocs(app: Express, publicUrl: string | undefined): Route[] {
+  const routes: Route[] = []
 
   /** @param policy the Content-Security-Policy; default: that of every response, which allows nothing */
   function serve(path: string, contentType: string, read: () => Promise<Buffer>, policy?: string): void {

@@ -36,14 +36,6 @@ export function limitConnections(maxConnections: number, poolSize: number, logge
   return left
 }
 
-/** What is known of an open connection. */
-interface Connection {
-  /** How many bytes it had sent before its response. */
-  begin: number
-  /** How long data has been waiting for the client, in milliseconds. */
-  stalled: number
-}
-
 /**
  * Limits the connections of clients: one address cannot take all of them, and a client that reads too slowly is
  * disconnected. Each response may wait for its client for `stallTimeout`, and as long again per MiB. The timeout of a socket
@@ -52,7 +44,8 @@ interface Connection {
  */
 export function createConnections({ maxConnections, stallTimeout }: Settings) {
   const share = createFairShare(maxConnections)
-  const open = new Map<Socket, Connection>()
+  /** How many bytes a connection had sent before its response, and how long data has waited for its client, in milliseconds. */
+  const open = new Map<Socket, { begin: number; stalled: number }>()
   let timer: NodeJS.Timeout | undefined
 
   function closeStalled(): void {

@@ -12,12 +12,6 @@ const MAX_QUEUED = 1_000
 /** So many chunks of a body are read in a turn of the event loop, and what came with them. */
 const CHUNKS_PER_TURN = 256
 
-/** The requests of a connection that wait behind the one being handled. */
-interface Queue {
-  readonly address: string
-  waiting: number
-}
-
 /**
  * Creates the listener with which connections take turns, whatever one of them sends at a time. The chunks of a body are
  * read a few in a turn, and pipelined requests are handled one after the other: Node.js hands over all of them together, so
@@ -29,9 +23,10 @@ interface Queue {
  */
 export function takeTurns(handle: RequestListener): RequestListener {
   const share = createFairShare(MAX_WAITING)
-  const queues = new WeakMap<Socket, Queue>()
+  /** How many requests of a connection wait behind the one being handled. */
+  const queues = new WeakMap<Socket, { readonly address: string; waiting: number }>()
 
-  function queueOf(socket: Socket): Queue {
+  function queueOf(socket: Socket) {
     const known = queues.get(socket)
     if (known) return known
     const queue = { address: addressKey(socket.remoteAddress), waiting: 0 }

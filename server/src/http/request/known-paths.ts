@@ -3,7 +3,8 @@ import cors from 'cors'
 import type { Express, Request, RequestHandler, Response } from 'express'
 import { HttpError } from '../../http-error.ts'
 
-interface Route {
+/** What a path serves. */
+export interface Route {
   method: string
   path: string
 }

@@ -7,6 +7,13 @@ import { requestRejected } from '../../telemetry/events.ts'
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>
 
+/** The requests under a key in a time. */
+interface Window {
+  /** On a clock that a change of the system's time does not affect. */
+  readonly begin: number
+  count: number
+}
+
 /** How many keys are counted at the same time, in about 10 MB: an attacker may have any number of addresses. */
 const MAX_WINDOWS = 50_000
 
@@ -22,14 +29,22 @@ export function createRateLimit(
   reason: 'rate-limit' | 'auth-failures',
   { requests, seconds }: RateLimit,
 ): (key: string, response: Response) => void {
-  const counter = createCounter(requests, seconds * 1_000)
+  const length = seconds * 1_000
+  // A flood of other keys does not give one that has reached its limit a new window.
+  const windows = createRecentMap<Window>(MAX_WINDOWS, length, ({ count }) => count >= requests)
   const counted = reason === 'rate-limit' ? 'requests' : 'failed authentications'
   // The draft allows only whole seconds.
   const policy = `"${reason}";q=${requests};w=${Math.ceil(seconds)}`
 
   return (key, response) => {
-    const { count, endsIn } = counter(key)
-    const reset = Math.ceil(endsIn / 1000)
+    const now = performance.now()
+    const known = windows.get(key)
+    const isOpen = known !== undefined && now - known.begin < length
+    const window = isOpen ? known : { begin: now, count: 0 }
+    if (!isOpen) windows.set(key, window)
+    const count = ++window.count
+    // A sum with a time would be rounded, and could be longer than the window.
+    const reset = Math.ceil((length - (now - window.begin)) / 1_000)
     response.setHeader('RateLimit-Policy', policy)
     response.setHeader('RateLimit', `"${reason}";r=${Math.max(0, requests - count)};t=${reset}`)
     if (count <= requests) return
@@ -37,21 +52,5 @@ export function createRateLimit(
     throw new HttpError('tooManyRequests', `More than ${requests} ${counted} in ${seconds} s. Wait ${reset} s.`, {
       headers: { 'Retry-After': String(reset) },
     })
-  }
-}
-
-/** Counts per key, in windows of a length in milliseconds. A change of the system's clock does not affect it. */
-function createCounter(limit: number, length: number): (key: string) => { count: number; endsIn: number } {
-  // A flood of other keys does not give one that has reached its limit a new window.
-  const windows = createRecentMap<{ begin: number; count: number }>(MAX_WINDOWS, length, ({ count }) => count >= limit)
-  return (key) => {
-    const now = performance.now()
-    const known = windows.get(key)
-    const isOpen = known !== undefined && now - known.begin < length
-    const window = isOpen ? known : { begin: now, count: 0 }
-    if (!isOpen) windows.set(key, window)
-    window.count++
-    // A sum with a time would be rounded, and could be longer than the window.
-    return { count: window.count, endsIn: length - (now - window.begin) }
   }
 }
