@@ -42,19 +42,12 @@ interface Container {
 const BEGUN = Symbol('begun')
 
 /**
- * Parses JSON text. A safe integer becomes a `number`, any other integer below 10^19 a `bigint`. A fraction that a
+ * Parses JSON text in parts. A safe integer becomes a `number`, any other integer below 10^19 a `bigint`. A fraction that a
  * `number` would round to an integer (1.00000000000000000001) becomes NaN. The rest is as with `JSON.parse`, except that
  * an object with members has no prototype, so that no key means anything to JavaScript.
  *
- * @throws JsonSyntaxError
- */
-export function parseLosslessJson(text: string): unknown {
-  return createJsonReader(text)()?.value
-}
-
-/**
- * Parses JSON text in parts. Each call of the function that it returns reads so many characters, and those up to the end of
- * a value; it returns the whole value at the end of the text. Without a recursion, it can stop anywhere.
+ * @returns a function that reads so many characters, and those up to the end of a value; default: all. It returns the whole
+ *   value at the end of the text, and throws a JsonSyntaxError. Without a recursion, it can stop anywhere
  */
 export function createJsonReader(text: string): (characters?: number) => { value: unknown } | undefined {
   let at = 0
