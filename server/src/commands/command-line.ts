@@ -38,7 +38,8 @@ export async function runCommandLine(
   } catch (error) {
     // Commander has printed its own errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-    if (error instanceof OutputError && error.isReaderGone) return 0
+    // A reader such as `head` has closed the pipe.
+    if (error instanceof OutputError && error.cause === 'EPIPE') return 0
     const isExpected = EXPECTED.some((type) => error instanceof type)
     printError(isExpected ? `plant-store: ${(error as Error).message}` : inspect(error), errors)
     const isUsage = error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)

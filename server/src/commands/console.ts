@@ -27,16 +27,9 @@ export class CommandError extends Error {
   override readonly name: string = 'CommandError'
 }
 
-/** Standard output cannot be written. */
+/** Standard output cannot be written. The cause is the code of the system's error. */
 export class OutputError extends CommandError {
   override readonly name = 'OutputError'
-  /** Whether a reader such as `head` has closed the pipe, which needs no message. */
-  readonly isReaderGone: boolean
-
-  constructor(message: string, isReaderGone = false) {
-    super(message)
-    this.isReaderGone = isReaderGone
-  }
 }
 
 /**
@@ -48,7 +41,7 @@ export class OutputError extends CommandError {
 export function print(text: string, output: number = STANDARD_OUTPUT): void {
   const code = isClosed(output) ? 'EBADF' : tryToWrite(output, `${text}\n`)
   if (!code) return
-  throw new OutputError(`standard output cannot be written (${code}): redirect it and retry`, code === 'EPIPE')
+  throw new OutputError(`standard output cannot be written (${code}): redirect it and retry`, { cause: code })
 }
 
 /**
@@ -60,7 +53,7 @@ export function print(text: string, output: number = STANDARD_OUTPUT): void {
 export function announce(line: string, output: number = STANDARD_OUTPUT): void {
   const code = tryToWrite(output, `${line}\n`)
   if (!code) return
-  throw new OutputError(`${line.replace(/\.$/, '')}, but standard output cannot be written (${code})`, code === 'EPIPE')
+  throw new OutputError(`${line.replace(/\.$/, '')}, but standard output cannot be written (${code})`, { cause: code })
 }
 
 /** Prints text to standard error; what cannot be written is dropped. */
