@@ -71,7 +71,7 @@ export async function startServer(
   /** Closes what has been opened: the private port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
     if (http) await stop(http.server, timeout)
-    // The requests that it has aborted end after it.
+    // Aborted requests end a moment after the server has closed.
     while (http && http.openConnections() > 0) await nextTurn()
     await dependencies?.database.close()
     metrics?.close()
@@ -96,7 +96,7 @@ export async function startServer(
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, poolSize, logger) }
     http = createHttpServer(createApp(dependencies, settings, logger), limited, dependencies.loadShedding.release)
     if (admin) {
-      // Loaded only if a port shows them.
+      // The metrics are loaded only if there is a private port to read them from.
       const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
       metrics = createMetrics({ dependencies, settings: limited, isReady, openConnections: http.openConnections })

@@ -45,7 +45,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     if (!isCanonical(token)) return 'tokenInvalid'
     try {
       const { payload, protectedHeader } = await jose.jwtVerify(token, findKey, options)
-      // Their types are unchecked, but for that of exp.
+      // Of these, jose has checked the type of exp only.
       const { sub: account, scope, exp = 0 } = payload
       if (!isAccessToken(protectedHeader.typ)) return 'tokenInvalid'
       if (typeof account !== 'string' || !isAccountName(account)) return 'tokenInvalid'

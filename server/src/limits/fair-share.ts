@@ -44,7 +44,7 @@ export function createFairShare(capacity: number, factor: number = PLENTIFUL) {
       return amount <= free && (mine === 0 || mine + amount <= factor * free)
     },
 
-    /** Takes it, even beyond the capacity if it is in use already. */
+    /** Takes an amount, even beyond the capacity: what is counted may be in use already. */
     take(client: string, amount: number): void {
       used += amount
       held.set(client, (held.get(client) ?? 0) + amount)

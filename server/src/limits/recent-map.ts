@@ -1,7 +1,7 @@
 /**
  * Creates a map of what was added lately, with a bound however many keys clients send. It drops what was added longest ago,
- * all of it together: an entry stays for its time, and for as long again at most if others are added. To remove entries one by one would take 20 µs each: a Map finds its first key by
- * passing over all that were deleted.
+ * all of it together: an entry stays for its time, and for as long again at most if others are added. To remove entries one by
+ * one would take 20 µs each: a Map finds its first key by passing over all that were deleted.
  *
  * @param maxEntries how many it holds; with more in their time, the older half goes
  * @param time how long an entry is needed, in milliseconds

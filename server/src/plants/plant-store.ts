@@ -16,7 +16,7 @@ export interface PlantList {
 /** The plants of all accounts, with their rules. */
 export type PlantStore = ReturnType<typeof createPlantStore>
 
-/** What a list is read into. */
+/** The memory that a list is read into. */
 type ListMemory = Pick<ReaderMemory, 'whenFree' | 'readFirst'>
 
 const UNLIMITED: ListMemory = { whenFree: async () => {}, readFirst: (_limit, task) => task() }

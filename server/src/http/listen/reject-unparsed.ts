@@ -42,7 +42,7 @@ function reject(socket: Duplex, failure: HttpError, reportedStatus: number = fai
   })
 }
 
-/** Reports the end of the request, as the end of its own response if the app has begun to handle it, and returns its id. */
+/** Reports that a request has ended, and returns its id. A request that the app has begun to handle is reported by the app. */
 function report(socket: Duplex, status: number): string {
   const incomplete = (socket as HttpSocket)._httpMessage
   const known = (incomplete?.req as Request | undefined)?.requestId

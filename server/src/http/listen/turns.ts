@@ -66,7 +66,7 @@ export function takeTurns(handle: RequestListener): RequestListener {
 }
 
 /**
- * Lets a body in many chunks give other connections their turn, also one that is not used: Node.js reads up to 2 MB of a
+ * Lets a body in many chunks give other connections their turn, also a body that nothing uses: Node.js reads up to 2 MB of a
  * connection in a turn of the event loop, which takes a second where each chunk has one byte. These are methods of such a
  * request only, since in its class they slow every request down.
  */

@@ -80,7 +80,7 @@ export function parseBody(bytes: Buffer): unknown {
   return createBodyReader(bytes)()?.value
 }
 
-/** Creates what reads a body in parts, as that of its text does. The body is decoded when its first part is read. */
+/** Creates a JSON reader of a body, which is decoded when its first part is read. Invalid JSON is an HttpError. */
 function createBodyReader(bytes: Buffer): ReturnType<typeof createJsonReader> {
   let read: ReturnType<typeof createJsonReader> | undefined
   return (characters) => {

@@ -7,7 +7,7 @@ import { requestRejected } from '../../telemetry/events.ts'
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>
 
-/** The requests under a key in a time. */
+/** The window of a key, and how many requests are in it. */
 interface Window {
   /** On a clock that a change of the system's time does not affect. */
   readonly begin: number

@@ -7,7 +7,7 @@ import { HttpError, shed } from '../../http-error.ts'
 import type { FairShare } from '../../limits/fair-share.ts'
 import { createBodyParser, disconnected, parseBody } from './parse-body.ts'
 
-/** No two parts match the same spaces, which would take quadratic time. */
+/** No two parts of the pattern match the same spaces: that would take quadratic time. */
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
 /** A body of at most so many bytes is parsed immediately. */
 const SHORT_BODY = 4 * 1024
