@@ -1,9 +1,10 @@
 /** Who is blamed for a list that finds no memory: the database that is slow, or clients that do not read. */
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { maxPageBytes } from '@plant-store/prisma'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
-import { createResponseMemory } from '../../src/http/response/response-memory.ts'
+import { BYTES_PER_CHARACTER, createResponseMemory } from '../../src/http/response/response-memory.ts'
 
 const MEBIBYTE = 2 ** 20
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -68,9 +69,9 @@ test('reads that wait for room continue when another ends, without a timer', asy
 })
 
 test.each([
-  ['a page, the text of short plants', 20, 60 * 1024],
-  ['the longest page, at most a piece', 1_000, 3_000 * 1024],
-  ['a whole list, what could be cached and a piece', undefined, 6 * MEBIBYTE],
+  ['a page, the text of short plants', 20, BYTES_PER_CHARACTER * maxPageBytes(20)],
+  ['the longest page, at most a piece', 1_000, BYTES_PER_CHARACTER * maxPageBytes(1_000)],
+  ['a whole list, what could be cached and a piece', undefined, BYTES_PER_CHARACTER * 2 * MEBIBYTE],
 ])('room is reserved for %s', async (_what, limit, bytes) => {
   const { memory, used } = create(64)
   expect(await memory.readFirst(limit, async () => used())).toBe(bytes)
