@@ -1,6 +1,7 @@
 import { type SpawnOptionsWithoutStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { bound } from './bound.ts'
+import { collect } from './collect.ts'
 import { until } from './until.ts'
 
 /** A program that runs in the background. */
@@ -29,26 +30,21 @@ export async function startProgram(
   // A group of its own, which ends with all its processes.
   const child = spawn(program, parameters, { ...options, detached: true })
   const closed = once(child, 'close').then(([code]) => code as number | null)
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-  }
+  const output = collect(child.stdout, child.stderr)
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     if (child.exitCode === null && child.pid) process.kill(-child.pid, signal)
     return await closed
   }
-  const isReady = async () => (ready instanceof RegExp ? ready.test(output) : await ready().catch(() => false))
+  const isReady = async () => (ready instanceof RegExp ? ready.test(output()) : await ready().catch(() => false))
   try {
     await until(async () => child.exitCode !== null || (await isReady()), timeout)
     if (child.exitCode !== null) throw new Error(`exit code ${child.exitCode}`)
   } catch (cause) {
     await stop('SIGKILL')
-    throw new Error(`${command.join(' ')} does not start:\n${output}`, { cause })
+    throw new Error(`${command.join(' ')} does not start:\n${output()}`, { cause })
   }
   const dispose = async () => void (await stop())
-  return { pid: Number(child.pid), closed, output: () => output, stop, [Symbol.asyncDispose]: dispose }
+  return { pid: Number(child.pid), closed, output, stop, [Symbol.asyncDispose]: dispose }
 }
 
 /** Whether something responds to requests of a URL, with a status that counts. */

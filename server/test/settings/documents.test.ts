@@ -1,6 +1,11 @@
+/** The files that list settings, and the file that sets them. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { type SettingEntry, settingsTable } from '../../src/settings/table.ts'
 
 // After a change of the table in the code, `vitest run server/test/settings -u` writes both documents again.
@@ -42,6 +47,26 @@ test('each setting has a default or an example', () => {
     expect([name, entry.default === undefined]).toEqual([name, example !== undefined])
     expect(format.safeParse(entry.default ?? example).error).toBeUndefined()
   }
+})
+
+test.each([
+  ['a release does not read', 'plant-store-1.0.0', ''],
+  ['a package in node_modules reads', 'node_modules/@plant-store/server', 'from the file'],
+])('%s the file .env of the current folder', (_what, name, expected) => {
+  const cwd = temporaryFolder()
+  writeFileSync(path.join(cwd, '.env'), 'ACCESS_LOG=from the file\n')
+  const server = path.join(cwd, name)
+  const prisma = path.join(server, 'node_modules/@plant-store/prisma')
+  // What reads settings, built, outside of the repository, with what it needs of the other package.
+  cpSync(pathOf('server/dist/installation.js'), path.join(server, 'dist/installation.js'))
+  cpSync(pathOf('prisma/dist/base-folder.js'), path.join(prisma, 'dist/index.js'))
+  for (const folder of [server, prisma]) {
+    writeFileSync(path.join(folder, 'package.json'), '{"type": "module", "exports": "./dist/index.js"}')
+  }
+  const code = `import { loadSettings } from '${pathToFileURL(path.join(server, 'dist/installation.js'))}'
+    process.stdout.write(loadSettings().ACCESS_LOG ?? '')`
+  const output = execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd, env: {} })
+  expect(String(output)).toBe(expected)
 })
 
 function pathOf(name: string): string {

@@ -1,22 +1,17 @@
 import { execFile } from 'node:child_process'
 import { renameSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 
 const program = fileURLToPath(new URL('../../dist/health-check.js', import.meta.url))
 const database = temporaryDatabase()
 
-let server: TestServer
-let settings: Record<string, string>
-beforeAll(async () => {
-  server = await startTestServer({ host: '::', adminPort: 0, databaseUrl: database.url })
-  const portOf = (url = '') => new URL(url).port
-  settings = { HOST: '::', PORT: portOf(server.url), ADMIN_PORT: portOf(server.adminUrl) }
-})
-afterAll(() => server.close())
+const server = await startTestServer({ host: '::', adminPort: 0, databaseUrl: database.url })
+const portOf = (url = '') => new URL(url).port
+const settings = { HOST: '::', PORT: portOf(server.url), ADMIN_PORT: portOf(server.adminUrl) }
 
 /** Runs the health check with the settings of a container, and returns its exit code and output. */
 function checkHealth(changes: Record<string, string | undefined> = {}): Promise<[exitCode: number, output: string]> {

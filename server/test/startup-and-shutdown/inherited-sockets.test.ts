@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { expect, test, vi } from 'vitest'
+import { collect } from '../../../test/helpers/collect.ts'
 import { openSocket } from '../../../test/helpers/server/passed-socket.ts'
 import { spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
@@ -18,9 +19,7 @@ function request(url: string, agent: Agent, host = new URL(url).host): Promise<n
 
 vi.setConfig({ testTimeout: 120_000 })
 
-test('clients do not notice a restart while another process keeps the socket open', {
-  timeout: 90_000,
-}, async () => {
+test('clients do not notice a restart while another process keeps the socket open', async () => {
   const { url: DATABASE_URL } = temporaryDatabase()
   const socket = openSocket()
   const environment = { DATABASE_URL, SHUTDOWN_DELAY: '100ms' }
@@ -79,18 +78,15 @@ test.each([
   expect(() => take(variables)).toThrow(message)
 })
 
-test.each([{}, { LISTEN_FDS: '' }, { LISTEN_FDS: '0' }, { LISTEN_FDS: '1', LISTEN_PID: '1' }])(
-  'without sockets for this process, as with %o, there are none',
-  (variables) => expect(take(variables)).toBeUndefined(),
-)
+test('without sockets for this process there are none', () => {
+  const others = { LISTEN_FDS: '1', LISTEN_PID: '1' }
+  for (const variables of [{}, { LISTEN_FDS: '' }, { LISTEN_FDS: '0' }, others]) expect(take(variables)).toBeUndefined()
+})
 
 test('a descriptor that is not a socket stops the startup with one message', async () => {
   const environment = { DATABASE_URL: temporaryDatabase().url, LISTEN_FDS: '1' }
   const server = spawnCommand(['serve'], environment, [openSync('/dev/null', 'r')])
-  let errors = ''
-  server.stderr?.on('data', (text) => {
-    errors += text
-  })
+  const errors = collect(server.stderr)
   expect(await once(server, 'close')).toEqual([1, null])
-  expect(errors).toMatch(/^plant-store: LISTEN_FDS is 1, but descriptor 3 is not a socket\. .*\n$/)
+  expect(errors()).toMatch(/^plant-store: LISTEN_FDS is 1, but descriptor 3 is not a socket\. .*\n$/)
 })

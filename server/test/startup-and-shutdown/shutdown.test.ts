@@ -6,9 +6,8 @@ import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { openSocket, readAll } from '../helpers/wire/connection.ts'
+import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
 import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/wire/requests.ts'
-import { readResponses } from '../helpers/wire/responses.ts'
 
 /** The time a process may take to start on a busy machine, in milliseconds. */
 const PATIENCE = 60_000

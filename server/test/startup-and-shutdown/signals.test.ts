@@ -5,6 +5,7 @@ import path from 'node:path'
 import { kill } from 'node:process'
 import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { collect } from '../../../test/helpers/collect.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
@@ -87,11 +88,8 @@ test.skipIf(process.platform !== 'linux')('a terminal that closes ends the serve
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   onTestFinished(() => void script.kill('SIGKILL'))
-  let output = ''
-  script.stdout.on('data', (text) => {
-    output += text
-  })
-  await until(() => /ready/.test(output), PATIENCE)
+  const output = collect(script.stdout)
+  await until(() => /ready/.test(output()), PATIENCE)
   expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(1)
   script.kill('SIGKILL')
   await until(() => readdirSync(path.dirname(file)).length === 1, PATIENCE)
