@@ -17,7 +17,7 @@ import { openCopyConnection } from '../src/engines.ts'
 import { DatabaseError, openDatabase } from '../src/index.ts'
 import { readBatches, tables } from '../src/shared/copy-tables.ts'
 
-const newUrl = startEngines()
+const newUrl = await startEngines()
 type Engine = keyof typeof newUrl
 const ENGINES = ['SQLite', 'PostgreSQL'] as const
 

@@ -163,9 +163,7 @@ test('a NODE_ENV that looks like production and is not is a warning', async () =
     expect(findMistakenMode({ NODE_ENV: mode }), mode).toBeUndefined()
 })
 
-test('the help of every command has examples, and in the long tests each of them works as pasted', {
-  timeout: 180_000,
-}, async () => {
+test('the help of every command has examples, and in the long tests each of them works as pasted', async () => {
   const shell = isLong ? await openShell() : undefined
   for (const command of ['', 'token', ...(await listCommands())]) {
     const { stdout } = await runInProcess([...command.split(' ').filter(Boolean), '--help'])

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
+import { collect } from '../../../test/helpers/collect.ts'
 import { openConnection } from '../../../test/helpers/database/databases.ts'
 import {
   addPlants,
@@ -16,12 +17,10 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
-const newUrl = startEngines()
+const newUrl = await startEngines()
 const copy = (from: string, to: string) => runInProcess(['copy', '--from', from, '--to', to])
 
-test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', {
-  timeout: 120_000,
-}, async () => {
+test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, bytes and cursors', async () => {
   const urls = [await createMigrated(newUrl.SQLite()), newUrl.PostgreSQL(), newUrl.SQLite()]
   const original = await startTestServer({ databaseUrl: String(urls[0]) })
   const { token } = original
@@ -44,9 +43,7 @@ test('a service moves from SQLite to PostgreSQL and back: same tokens, lists, by
   }
 })
 
-test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output, and not in the list of processes', {
-  timeout: 120_000,
-}, async () => {
+test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output, and not in the list of processes', async () => {
   const source = await createWithPlants(newUrl.SQLite(), 10)
   const target = await createMigrated(newUrl.PostgreSQL())
   // The first plant cannot be inserted.
@@ -55,21 +52,16 @@ test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no o
   const withPassword = target.replace('postgres@', 'postgres:geheim@')
   const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
   const closed = once(child, 'close')
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (text) => {
-      output += text
-    })
-  }
-  await until(async () => (await other.query('SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0, 30_000)
+  const output = collect(child.stdout, child.stderr)
+  await until(async () => (await other.query('SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0)
   const shown = execFileSync('ps', ['-o', 'args=', '-p', String(child.pid)], { encoding: 'utf8' })
   child.kill('SIGINT')
   expect(await closed).toEqual([130, null])
   await other.close()
-  expect(output).toMatch(/^plant-store: stopped; nothing was copied\n$/m)
+  expect(output()).toMatch(/^plant-store: stopped; nothing was copied\n$/m)
   expect(await countPlants(target)).toBe(0)
   expect(shown).toContain('--to postgresql://***')
-  expect(shown + output).not.toContain('geheim')
+  expect(shown + output()).not.toContain('geheim')
 })
 
 test('DATABASE_URL is the side that is left out', async () => {

@@ -5,20 +5,17 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { collect } from '../../../test/helpers/collect.ts'
 import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { commandLine, runCommand, spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { startServer } from '../../src/index.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
-
-// Most start processes, which takes long on a busy machine.
-const PATIENCE = 60_000
-vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 const DAY = 86_400_000
 
@@ -39,15 +36,6 @@ async function lockEmptyDatabase(): Promise<ReturnType<typeof connect>> {
   const other = connect(file)
   other.exec('BEGIN IMMEDIATE')
   return other
-}
-
-/** Collects what a stream says, and returns what returns it. */
-function collect(stream: Readable | null): () => string {
-  let output = ''
-  stream?.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  return () => output
 }
 
 /** Reads the status of a response; undefined if nothing listens. */
@@ -110,9 +98,9 @@ describe('the greeting', () => {
     const server = spawnCommand(['serve'], { ...environment, PORT: port, SHUTDOWN_DELAY: '0' })
     const closed = once(server, 'close')
     const output = collect(server.stdout)
-    await until(async () => (await read(port)) === 401, PATIENCE)
+    await until(async () => (await read(port)) === 401)
     server.kill('SIGTERM')
-    await until(() => output().includes('"msg":"closing"'), PATIENCE)
+    await until(() => output().includes('"msg":"closing"'))
     other.close()
     expect(await closed).toEqual([0, null])
     expect(output()).not.toMatch(/pst_|"msg":"ready"/)
@@ -127,7 +115,7 @@ describe('the greeting', () => {
     onTestFinished(() => void child.kill('SIGKILL'))
     const closed = once(child, 'close')
     const errors = collect(child.stderr)
-    await until(() => errors().includes('\n'), PATIENCE)
+    await until(() => errors().includes('\n'))
     expect(errors()).toMatch(/^plant-store: no token .*\(ENOSPC\).*\n$/)
     expect(await read(port)).toBe(401)
     child.kill('SIGTERM')
@@ -178,14 +166,12 @@ describe('what is reported in one line, with exit code 1, and changes nothing on
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
-    const reported = async (named: string, settings: Record<string, string>) => {
-      const stderr = expect.stringMatching(new RegExp(`^plant-store: ${named} ${port} .*\\n$`))
-      expect(await runCommand(['serve'], { ...environment, ...settings })).toMatchObject({ exitCode: 1, stderr })
-      expect(await readdir(folder)).toEqual([])
-    }
-    await reported('PORT', { PORT: String(port) })
-    await reported('ADMIN_PORT', { PORT: '0', ADMIN_PORT: String(port) })
+    const stderr = expect.stringMatching(new RegExp(`^plant-store: PORT ${port} .*\\n$`))
+    expect(await runCommand(['serve'], { ...environment, PORT: String(port) })).toMatchObject({ exitCode: 1, stderr })
+    const start = (settings: object) => startServer({ databaseUrl: environment.DATABASE_URL, ...settings })
+    await expect(start({ port: 0, adminPort: port })).rejects.toThrow(new RegExp(`^ADMIN_PORT ${port} .*$`))
     other.close()
-    await reported('PORT', { PORT: String(port), ADMIN_PORT: String(port) })
+    await expect(start({ port, adminPort: port })).rejects.toThrow(new RegExp(`^PORT ${port} .*$`))
+    expect(await readdir(folder)).toEqual([])
   })
 })

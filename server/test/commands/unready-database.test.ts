@@ -44,31 +44,27 @@ test.each<[lock: string, time: string, held: number | undefined]>([
   ['IMMEDIATE', 'for some seconds', HELD],
   ['EXCLUSIVE', 'for some seconds', HELD],
   ['IMMEDIATE', 'for longer', undefined],
-])(
-  'commands wait for BEGIN %s of another process that is held %s, or fail in one line',
-  { timeout: 180_000 },
-  async (lock, _time, held) => {
-    const environment = { DATABASE_URL: await newDatabase() }
-    const create = ['token', 'create', '--json', '--account']
-    const { id } = JSON.parse((await runInProcess([...create, 'bob'], environment)).stdout)
-    const other = await openConnection(environment.DATABASE_URL)
-    await other.run(`BEGIN ${lock}`)
-    // In processes: a wait must not depend on what this one does.
-    const running = Promise.all(
-      [
-        [...create, 'alice'],
-        ['token', 'revoke', id],
-        ['token', 'list'],
-      ].map((args) => runCommand(args, environment)),
-    )
-    await (held === undefined ? running : sleep(held))
-    await other.run('COMMIT')
-    await other.close()
-    const stderr = expect.stringMatching(/^plant-store: \S+plants\.db .*locked by another process.*\n$/)
-    const written = held === undefined ? { exitCode: 1, stdout: '', stderr } : { exitCode: 0 }
-    expect(await running).toMatchObject([written, written, { exitCode: 0 }])
-    const tokens = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
-    expect(tokens.map(({ account }: { account: string }) => account)).toEqual(held ? ['bob', 'alice'] : ['bob'])
-    expect(tokens[0].revokedAt === null).toBe(held === undefined)
-  },
-)
+])('commands wait for BEGIN %s of another process that is held %s, or fail in one line', async (lock, _time, held) => {
+  const environment = { DATABASE_URL: await newDatabase() }
+  const create = ['token', 'create', '--json', '--account']
+  const { id } = JSON.parse((await runInProcess([...create, 'bob'], environment)).stdout)
+  const other = await openConnection(environment.DATABASE_URL)
+  await other.run(`BEGIN ${lock}`)
+  // In processes: a wait must not depend on what this one does.
+  const running = Promise.all(
+    [
+      [...create, 'alice'],
+      ['token', 'revoke', id],
+      ['token', 'list'],
+    ].map((args) => runCommand(args, environment)),
+  )
+  await (held === undefined ? running : sleep(held))
+  await other.run('COMMIT')
+  await other.close()
+  const stderr = expect.stringMatching(/^plant-store: \S+plants\.db .*locked by another process.*\n$/)
+  const written = held === undefined ? { exitCode: 1, stdout: '', stderr } : { exitCode: 0 }
+  expect(await running).toMatchObject([written, written, { exitCode: 0 }])
+  const tokens = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
+  expect(tokens.map(({ account }: { account: string }) => account)).toEqual(held ? ['bob', 'alice'] : ['bob'])
+  expect(tokens[0].revokedAt === null).toBe(held === undefined)
+})

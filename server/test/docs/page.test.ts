@@ -12,7 +12,7 @@ const OWN = generateToken()
 /** Not an import: its types are those of a browser. */
 const inPage = readFileSync(new URL('in-page.js', import.meta.url), 'utf8')
 
-describe.runIf(hasBrowser('/docs'))('the page', { timeout: 60_000 }, () => {
+describe.runIf(hasBrowser('/docs'))('the page', () => {
   let server: TestServer
   let browser: Browser
   beforeAll(async () => {

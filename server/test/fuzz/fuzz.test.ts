@@ -5,9 +5,8 @@ import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { MAX_DEPTH } from '../../src/http/request/lossless-json.ts'
-import { type Connection, openConnection } from '../helpers/wire/connection.ts'
+import { type Connection, openConnection, type WireResponse } from '../helpers/wire/connection.ts'
 import { listPlants } from '../helpers/wire/requests.ts'
-import type { WireResponse } from '../helpers/wire/responses.ts'
 import { expectWellFormed } from '../helpers/wire/wire.ts'
 import {
   createRequest,
@@ -22,7 +21,7 @@ import {
   writeBody,
 } from './requests.ts'
 
-const RUNS = isNightly ? 300 : isLong ? 100 : 10
+const RUNS = isNightly ? 300 : isLong ? 100 : 5
 const ACCOUNTS = 8
 const STEPS = 40
 const BODY_LIMIT = 16_384

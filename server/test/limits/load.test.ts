@@ -19,9 +19,7 @@ if (!isLong) console.log('server/test/limits/load.test.ts runs in part: PLANT_ST
 const MEBIBYTE = 2 ** 20
 const folder = temporaryFolder()
 
-test('at four times the load limit, accepted requests get a response within a second and are stored; others are shed immediately', {
-  timeout: 60_000,
-}, async () => {
+test('at four times the load limit, accepted requests get a response within a second and are stored; others are shed immediately', async () => {
   const { server, token } = await startWithToken(folder, 'overload', { MAX_REQUESTS_IN_FLIGHT: '100' })
   const end = performance.now() + (isLong ? 5_000 : 1_000)
   const accepted: number[] = []
@@ -60,9 +58,6 @@ test('at four times the load limit, accepted requests get a response within a se
 
 test.runIf(isLong)(
   'while 10,000 slow connections are opened, valid requests get a response within a second',
-  {
-    timeout: 120_000,
-  },
   async () => {
     const { server, token } = await startWithToken(folder, 'slow')
     const { hostname, port } = new URL(server.url)
@@ -89,34 +84,35 @@ test.runIf(isLong)(
   },
 )
 
-test('comparing and listing what accounts have stored takes no more memory than there is room for', {
-  timeout: 60_000,
-}, async () => {
-  const readers = Array.from({ length: isLong ? 100 : 40 }, (_, index) => `reader ${index}`)
-  const environment = { ADMIN_PORT: '0', NODE_OPTIONS: '--max-old-space-size=80' }
-  const { server, tokens } = await startWithToken(folder, 'stored', environment, ['writer', ...readers])
-  const store = (account: string, count: number, name: string) => `
+test.runIf(isLong)(
+  'comparing and listing what accounts have stored takes no more memory than there is room for',
+  async () => {
+    const readers = Array.from({ length: 100 }, (_, index) => `reader ${index}`)
+    const environment = { ADMIN_PORT: '0', NODE_OPTIONS: '--max-old-space-size=80' }
+    const { server, tokens } = await startWithToken(folder, 'stored', environment, ['writer', ...readers])
+    const store = (account: string, count: number, name: string) => `
     INSERT INTO "Plant" ("account", "id", "name")
     WITH RECURSIVE plants(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM plants WHERE id < ${count})
     SELECT '${account}', id, ${name} FROM plants`
-  // A plant of 500 control characters is 3 kB of JSON.
-  const stored = [store('writer', 200, `printf('%.1000000c', 'x')`)]
-  for (const account of readers) stored.push(store(account, 512, `replace(printf('%.500c', 'x'), 'x', char(1))`))
-  await runSql(`file:${path.join(folder, 'stored.db')}`, stored.join(';'))
+    // A plant of 500 control characters is 3 kB of JSON.
+    const stored = [store('writer', 200, `printf('%.1000000c', 'x')`)]
+    for (const account of readers) stored.push(store(account, 512, `replace(printf('%.500c', 'x'), 'x', char(1))`))
+    await runSql(`file:${path.join(folder, 'stored.db')}`, stored.join(';'))
 
-  const [writer = '', ...others] = tokens
-  const clients = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
-  const conflicts = clients.map((client, index) => client.send(createPlant(writer, 1 + (index % 200), 'y')))
-  expect((await Promise.all(conflicts)).filter(({ status }) => status !== 400)).toEqual([])
-  for (const { socket } of clients) socket.destroy()
+    const [writer = '', ...others] = tokens
+    const clients = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
+    const conflicts = clients.map((client, index) => client.send(createPlant(writer, 1 + (index % 200), 'y')))
+    expect((await Promise.all(conflicts)).filter(({ status }) => status !== 400)).toEqual([])
+    for (const { socket } of clients) socket.destroy()
 
-  const listed = await Promise.all(others.map((token) => namesOf(server, token)))
-  expect(listed.filter((names) => names.length !== 512 || names.some((name) => name !== '\u0001'.repeat(500)))).toEqual(
-    [],
-  )
-  expect(await readMetric(server, 'plant_store_response_memory_bytes')).toBe(0)
-  expect(await server.end()).toBe(0)
-})
+    const listed = await Promise.all(others.map((token) => namesOf(server, token)))
+    expect(
+      listed.filter((names) => names.length !== 512 || names.some((name) => name !== '\u0001'.repeat(500))),
+    ).toEqual([])
+    expect(await readMetric(server, 'plant_store_response_memory_bytes')).toBe(0)
+    expect(await server.end()).toBe(0)
+  },
+)
 
 // The first 24 seconds, in which lists that nobody reads fill the memory, are slow: they must be a small part of it.
 const SOAK = isLong ? 180_000 : 2_000
@@ -128,9 +124,7 @@ const HOSTILE_CONNECTIONS = isLong ? 140 : 40
 const MAX_RESIDENT = 512 * MEBIBYTE
 const hostileClients = fileURLToPath(new URL('../helpers/hostile-clients.ts', import.meta.url))
 
-test('well-behaved clients are served in time and lose nothing while hostile ones of every kind attack', {
-  timeout: SOAK + 120_000,
-}, async () => {
+test('well-behaved clients are served in time and lose nothing while hostile ones of every kind attack', async () => {
   const accounts = ['mallory', ...Array.from({ length: CLIENTS }, (_, index) => `client ${index}`)]
   const environment = {
     ADMIN_PORT: '0',

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { Agent, get } from 'node:http'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { collect } from '../../../test/helpers/collect.ts'
 import { openSocket } from '../../../test/helpers/server/passed-socket.ts'
 import { spawnCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
@@ -16,8 +16,6 @@ function request(url: string, agent: Agent, host = new URL(url).host): Promise<n
     }).on('error', (error) => resolve(String(error)))
   })
 }
-
-vi.setConfig({ testTimeout: 120_000 })
 
 test('clients do not notice a restart while another process keeps the socket open', async () => {
   const { url: DATABASE_URL } = temporaryDatabase()
@@ -34,7 +32,7 @@ test('clients do not notice a restart while another process keeps the socket ope
     while (!ended) outcomes.push(await request(`${socket.url}/nowhere`, new Agent()))
   }
   const workers = Promise.all(Array.from({ length: 8 }, work))
-  const more = () => expect.poll(() => outcomes.length, { timeout: 60_000 }).toBeGreaterThan(outcomes.length + 50)
+  const more = () => expect.poll(() => outcomes.length).toBeGreaterThan(outcomes.length + 50)
   await more()
   expect(await server.end()).toBe(0)
   server = await start()
@@ -59,7 +57,7 @@ test('the socket named admin is the private port, and a connection that stays op
   expect(await request(`${http.url}/nowhere`, agent)).toBe(404)
   expect(server.output()).toContain('listening on sockets of systemd')
   const ended = server.end()
-  await expect.poll(() => server.output(), { timeout: 20_000 }).toContain('"msg":"closing"')
+  await expect.poll(() => server.output()).toContain('"msg":"closing"')
   expect(await request(`${http.url}/nowhere`, agent)).toBe(404)
   // The last connection is closed: shutdown has nothing to wait for.
   expect(await ended).toBe(0)

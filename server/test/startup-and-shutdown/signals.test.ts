@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { kill } from 'node:process'
 import { migrateDatabase } from '@plant-store/prisma'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { collect } from '../../../test/helpers/collect.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
@@ -15,10 +15,6 @@ import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { childrenOf } from '../../bench/cpu-time.ts'
-
-/** The time a process may take to start on a busy machine, in milliseconds. */
-const PATIENCE = 60_000
-vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 const isolated = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
 const isolationError = whyImpossible(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
@@ -42,7 +38,7 @@ test.each(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
     const server = spawn(program, parameters, { env: { PATH, HOME, ...settings }, stdio: ['ignore', 'ignore', 'pipe'] })
     onTestFinished(() => void server.kill('SIGKILL'))
     const readiness = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-    await until(async () => (await readiness())?.status === 503, PATIENCE)
+    await until(async () => (await readiness())?.status === 503)
     const errors = server.stderr.toArray()
     const { pid } = server
     process.kill(Number(isolationError ? pid : readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), signal)
@@ -61,7 +57,7 @@ test.each(isLong ? exitCodes : exitCodes.slice(0, 1))(
     const { url } = await lockedDatabase()
     const folder = temporaryFolder()
     const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], { DATABASE_URL: url })
-    await until(() => readdirSync(folder).some((name) => name.endsWith('.incomplete')), PATIENCE)
+    await until(() => readdirSync(folder).some((name) => name.endsWith('.incomplete')))
     backup.kill(signal)
     expect(await once(backup, 'close')).toEqual([exitCode, null])
     expect(readdirSync(folder)).toEqual([])
@@ -74,7 +70,7 @@ test('SIGHUP without a terminal is logged and ignored; SIGUSR1 in production ope
   expect((await createPlant(server.url, token, 1)).status).toBe(200)
   server.signal('SIGUSR1')
   server.signal('SIGHUP')
-  await until(() => server.output().includes('signal ignored'), PATIENCE)
+  await until(() => server.output().includes('signal ignored'))
   expect((await fetch(`${server.url}/nowhere`)).status).toBe(404)
   expect(await server.end()).toBe(0)
   expect(server.output()).not.toMatch(/debugger/i)
@@ -89,8 +85,8 @@ test.skipIf(process.platform !== 'linux')('a terminal that closes ends the serve
   })
   onTestFinished(() => void script.kill('SIGKILL'))
   const output = collect(script.stdout)
-  await until(() => /ready/.test(output()), PATIENCE)
+  await until(() => /ready/.test(output()))
   expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(1)
   script.kill('SIGKILL')
-  await until(() => readdirSync(path.dirname(file)).length === 1, PATIENCE)
+  await until(() => readdirSync(path.dirname(file)).length === 1)
 })

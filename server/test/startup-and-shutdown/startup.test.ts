@@ -1,5 +1,5 @@
 import { migrateDatabase } from '@plant-store/prisma'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
@@ -7,10 +7,6 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { startServer } from '../../src/index.ts'
 import { createFileLog } from '../helpers/telemetry/log-lines.ts'
-
-/** The time a server may take to start on a busy machine, in milliseconds. */
-const PATIENCE = 60_000
-vi.setConfig({ testTimeout: 2 * PATIENCE })
 
 function longMigration(rows: number | 'endless'): string {
   const end = rows === 'endless' ? '' : `LIMIT ${rows}`
@@ -35,7 +31,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   const starting = startServer({ port, adminPort, databaseUrl }, { logger, migrationsFolder, signal: ending.signal })
   const ended = expect(starting).rejects.toThrow('the end')
   const admin = `http://127.0.0.1:${adminPort}`
-  await until(async () => /migrating/.test(String(await read(`${admin}/readyz`))), PATIENCE)
+  await until(async () => /migrating/.test(String(await read(`${admin}/readyz`))))
 
   expect(await read(`${admin}/readyz`)).toEqual([503, expect.stringContaining('migrating')])
   expect(await read(`${admin}/livez`)).toEqual([200, 'live\n'])
@@ -59,7 +55,7 @@ test('the public port is closed until requests are served, and /readyz responds 
   const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 })
   const readyz = () => read(`http://127.0.0.1:${adminPort}/readyz`)
   const request = async () => outcomes.push((await read(`http://127.0.0.1:${port}/nowhere`))?.[0])
-  await until(async () => /starting/.test(String(await readyz())), PATIENCE)
+  await until(async () => /starting/.test(String(await readyz())))
   await request()
   lock.exec('ROLLBACK')
   lock.close()
@@ -67,7 +63,7 @@ test('the public port is closed until requests are served, and /readyz responds 
     const [status] = (await readyz()) ?? []
     await request()
     return status === 200
-  }, PATIENCE)
+  })
   expect(outcomes.at(-1)).toBe(404)
   // Without a connection, or served: never anything else.
   expect(new Set(outcomes)).toEqual(new Set([undefined, 404]))

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createFailingFork, onFaultyDisk, whyNoFaultyDisk } from '../../../test/helpers/database/faulty-disk.ts'
 import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
@@ -17,7 +17,6 @@ import {
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const whyNoDisk = whyNoSmallDisk()
 const [program = '', ...version] = commandLine(['--version'])
@@ -66,12 +65,8 @@ test
     fork.set(errno)
     const result = await runCommand(args, { DATABASE_URL: url, PORT: '0', ...fork.environment })
     const code = errno === ENOMEM ? 'ENOMEM' : 'EAGAIN'
-    expect(result).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringMatching(
-        new RegExp(`^plant-store: a process for the database cannot be started \\(${code}\\): .+\n$`),
-      ),
-    })
+    const sentence = new RegExp(`^plant-store: a process for the database cannot be started \\(${code}\\): .+\n$`)
+    expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(sentence) })
     expect(readdirSync(path.dirname(target))).toEqual([])
   },
 )

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { PATIENCE, readiness } from '../helpers/storage/load.ts'
+import { readiness } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
 /** What happens to the files, and what another server responded meanwhile. */
@@ -38,7 +38,7 @@ const happenings: Happening[] = [
       const token = await createToken(file)
       const other = await startServerProcess({ DATABASE_URL: `file:${file}` })
       const writing = startWriting({ url: other.url, token, writers: 8, firstId: 1_000_000 })
-      await expect.poll(() => writing.responses.length, PATIENCE).toBeGreaterThan(2_000)
+      await expect.poll(() => writing.responses.length).toBeGreaterThan(2_000)
       await writing.stop()
       expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
       await other.end()
@@ -65,7 +65,6 @@ const signals = ['SIGTERM', 'SIGKILL'] as const
 
 test.for(happenings.flatMap((each) => signals.map((signal) => ({ ...each, signal }))))(
   'what got a 200 is there after $signal where $title',
-  { timeout: 120_000 },
   async ({ happen, isReplaced = false, putBack, signal }) => {
     const folder = path.join(temporaryFolder(), 'data')
     const file = path.join(folder, 'plants.db')
@@ -73,9 +72,9 @@ test.for(happenings.flatMap((each) => signals.map((signal) => ({ ...each, signal
     const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0' })
     const writing = startWriting({ url: server.url, token, writers: 8 })
     const stored = () => writing.responses.filter(({ status }) => status === 200).map(({ id }) => id)
-    await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(300)
+    await expect.poll(() => stored().length).toBeGreaterThan(300)
     const others = ((await happen(file)) ?? []) as PlantResponse[]
-    await expect.poll(() => writing.responses.some(({ status }) => status === 503), PATIENCE).toBe(true)
+    await expect.poll(() => writing.responses.some(({ status }) => status === 503)).toBe(true)
     await writing.stop()
 
     expect(await readiness(server)).toBe(

@@ -5,16 +5,14 @@
 import { chownSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { expectUnavailable, type Load, PATIENCE, readiness, startLoad } from '../helpers/storage/load.ts'
-
-vi.setConfig({ testTimeout: 240_000 })
+import { expectReadiness, expectUnavailable, type Load, startLoad } from '../helpers/storage/load.ts'
 
 const whyNoDisk = whyNoSmallDisk()
 
@@ -48,13 +46,12 @@ function startReadLoad(server: TestServer, ...others: TestServer[]): Load {
   const readers = Promise.all([server, server, ...others].map(read))
   return {
     ...load,
-    async stop() {
-      stopped = true
-      await Promise.all([load.stop(), readers])
+    async during(action) {
+      await load.during(action, () => {
+        stopped = true
+        return readers
+      })
       for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
-    },
-    async expectConsistent() {
-      await load.expectConsistent()
       const final = ((await (await server.call('/plants')).json()) as { name: string }[]).map(({ name }) => name)
       for (const names of lists) expect(names).toEqual(final.slice(0, names.length))
     },
@@ -67,17 +64,14 @@ test('PostgreSQL killed or stopped again and again under two servers: no list is
   await using server = await startTestServer({ databaseUrl })
   await using other = await startTestServer({ databaseUrl })
   const load = startReadLoad(server, other)
-  try {
+  await load.during(async () => {
     for (const signal of ['SIGKILL', 'SIGKILL', 'SIGINT', 'SIGKILL'] as const) {
       await load.progress()
       await postgresql.stop(signal)
       await postgresql.start()
     }
     await load.progress()
-  } finally {
-    await load.stop()
-  }
-  await load.expectConsistent()
+  })
 })
 
 const RELOAD = 'SELECT pg_reload_conf()'
@@ -91,7 +85,7 @@ test('durability switched off under a server and one behind a pooler: both rejec
   await using pooled = await startTestServer({ databaseUrl: `${pooler}/plants?pgbouncer=true`, adminPort: 0 })
   const { id } = await server.createToken()
   const load = startLoad(server, pooled)
-  try {
+  await load.during(async () => {
     for (const [setting, apply] of [
       ['SYSTEM SET synchronous_commit', RELOAD],
       ['SYSTEM SET fsync', RELOAD],
@@ -102,7 +96,7 @@ test('durability switched off under a server and one behind a pooler: both rejec
       await administrate(`ALTER ${setting} = off`)
       await administrate(apply)
       const reason = new RegExp(`^503 The database has ${setting.replace(/.* /, '')} = off, .*: set it to on`)
-      for (const each of [server, pooled]) await expect.poll(() => readiness(each), PATIENCE).toMatch(reason)
+      for (const each of [server, pooled]) await expectReadiness(each, reason)
       await load.rejection()
       const stored = load.stored()
       await load.rejection()
@@ -116,11 +110,8 @@ test('durability switched off under a server and one behind a pooler: both rejec
       await administrate(apply)
     }
     await load.progress()
-  } finally {
-    await load.stop()
-  }
+  })
   for (const { status, retryAfter, body } of load.rejected()) expectUnavailable(status, retryAfter, body)
-  await load.expectConsistent()
   expect(await server.revoke(id)).toMatchObject({ revokedAt: expect.any(Date) })
 })
 
@@ -159,7 +150,7 @@ test.each([
   await postgresql.start()
 
   await runSql(databaseUrl, `UPDATE "Plant" SET "name" = 'Hoya' WHERE "id" = '2'`)
-  await expect.poll(async () => (await server.post('{"id":3,"name":"Ficus"}')).status, PATIENCE).toBe(200)
+  await expect.poll(async () => (await server.post('{"id":3,"name":"Ficus"}')).status).toBe(200)
   expect((await other.post('{"id":4,"name":"Ficus"}')).status).toBe(200)
   const stored = await query(databaseUrl, 'SELECT "name" FROM "Plant" ORDER BY "seq"')
   for (const each of [server, other]) expect(await list(each)).toEqual(stored)
@@ -198,35 +189,31 @@ test('a failover to a standby: nothing acknowledged is lost, writes wait for the
   await runSql(primary.url('postgres'), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
   await runSql(primary.url('postgres'), 'SELECT pg_reload_conf()')
   const states = () => query(primary.url('postgres'), 'SELECT sync_state FROM pg_stat_replication')
-  await expect.poll(states, PATIENCE).toEqual([{ sync_state: 'sync' }])
+  await expect.poll(states).toEqual([{ sync_state: 'sync' }])
 
   await using network = await startFaultyNetwork(primary.port)
   await using server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
   const load = startReadLoad(server)
-  try {
+  await load.during(async () => {
     await load.progress()
     await standby.stop()
-    await expect
-      .poll(() => readiness(server), PATIENCE)
-      .toBe('503 A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.')
+    await expectReadiness(
+      server,
+      '503 A commit waits for the synchronous standby: start it, or correct synchronous_standby_names.',
+    )
     await standby.start()
-    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    await expectReadiness(server, '200 ready')
     await load.progress()
     await primary.stop('SIGKILL')
     network.lead(standby.port)
-    await expect
-      .poll(() => readiness(server), PATIENCE)
-      .toMatch(/^503 The database is read-only: DATABASE_URL must lead to the primary/)
+    await expectReadiness(server, /^503 The database is read-only: DATABASE_URL must lead to the primary/)
     const reading = await server.call('/plants')
     expectUnavailable(reading.status, reading.headers.get('retry-after'), await reading.text())
 
     await runSql(standby.url('postgres'), 'SELECT pg_promote()')
-    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+    await expectReadiness(server, '200 ready')
     await load.progress()
-  } finally {
-    await load.stop()
-  }
-  await load.expectConsistent()
+  })
 })
 
 test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lists are still read', async () => {
@@ -242,20 +229,18 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space, and lis
   await using server = await startTestServer({ databaseUrl: postgresql.url('plants'), adminPort: 0 })
   await runSql(postgresql.url('plants'), 'ALTER TABLE "Plant" SET TABLESPACE small')
   const load = startReadLoad(server)
-  try {
+  await load.during(async () => {
     await load.progress()
     fillUp(disk)
     await load.rejection()
-    await expect
-      .poll(() => readiness(server), PATIENCE)
-      .toBe('503 The database cannot be written because the disk is full: free some space and retry.')
+    await expectReadiness(
+      server,
+      '503 The database cannot be written because the disk is full: free some space and retry.',
+    )
     expect((await server.call('/plants')).status).toBe(200)
 
     unlinkSync(path.join(disk, 'rest'))
     await load.progress()
-    await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
-  } finally {
-    await load.stop()
-  }
-  await load.expectConsistent()
+    await expectReadiness(server, '200 ready')
+  })
 })

@@ -2,41 +2,33 @@
  * What the server does if PostgreSQL or the network to it fails: what may run twice is retried, everything else gets a 503,
  * `/readyz` and the metrics say so, and requests succeed again without a restart once the cause is gone.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Connection, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
+import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { type FaultyNetwork, type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { expectUnavailable, PATIENCE, readiness } from '../helpers/storage/load.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { expectReadiness, expectUnavailable, readiness } from '../helpers/storage/load.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 
 /** Longer than a request may take while PostgreSQL is silent, and less than a hang, in milliseconds. */
 const MAX_WAIT = 10_000
 const MOMENTS: Moment[] = ['before', 'during', 'after']
 const SETTINGS = { archive_mode: 'on', archive_command: 'false' }
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
-let postgresql: PostgresqlServer
+const postgresql = await startPostgresql({ settings: SETTINGS })
+afterFile(postgresql.remove)
+const network = await startFaultyNetwork(postgresql.port)
+afterFile(network[Symbol.asyncDispose])
 /** A server whose database is behind a network that can fail, and connections past it as other programs have them. */
-let server: TestServer
-let network: FaultyNetwork
-let connection: Connection
-let other: Connection
-beforeAll(async () => {
-  postgresql = await startPostgresql({ settings: SETTINGS })
-  network = await startFaultyNetwork(postgresql.port)
-  server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
-  connection = await openConnection(postgresql.url('plants'))
-  other = await openConnection(postgresql.url('plants'))
-})
-afterAll(async () => {
-  await server?.close()
-  await network?.[Symbol.asyncDispose]()
-  for (const each of [connection, other]) await each?.close()
-  await postgresql?.remove()
-})
+const server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
+const [connection, other] = [
+  await openConnection(postgresql.url('plants')),
+  await openConnection(postgresql.url('plants')),
+]
+for (const each of [connection, other]) afterFile(each.close)
 beforeEach(() => connection.run('TRUNCATE "Plant"'))
 
 const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
@@ -57,8 +49,8 @@ async function expectRejected(response: Response, retryAfter: string): Promise<v
 
 /** Expects that requests succeed, that `/readyz` says so, and that the server was not restarted for it. */
 async function expectRecovery(id: number, at = server): Promise<void> {
-  await expect.poll(async () => (await createPlant(id, undefined, at)).status, PATIENCE).toBe(200)
-  await expect.poll(() => readiness(at), PATIENCE).toBe('200 ready')
+  await expect.poll(async () => (await createPlant(id, undefined, at)).status).toBe(200)
+  await expectReadiness(at, '200 ready')
   expect((await fetch(`${at.adminUrl}/livez`)).status).toBe(200)
 }
 
@@ -106,7 +98,7 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   silence.stall()
   const begin = performance.now()
   const responses = [createPlant(1, undefined, silent), silent.call('/plants'), silent.call('/plants?limit=1')]
-  await expect.poll(() => readiness(silent), PATIENCE).toMatch(/^503 The database does not respond/)
+  await expectReadiness(silent, /^503 The database does not respond/)
   for (const response of responses) await expectRejected(await response, '5')
   expect(performance.now() - begin).toBeLessThan(MAX_WAIT)
   silence.resume()
@@ -135,7 +127,7 @@ test('connections beyond the limit of a role are not needed, and at none request
   await administrate('ALTER ROLE "few" CONNECTION LIMIT 0')
   await administrate(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'`)
   await expectRejected(await createPlant(1, undefined, limited), '1')
-  await expect.poll(() => readiness(limited), PATIENCE).toMatch(/^503 The database accepts no more connections: /)
+  await expectReadiness(limited, /^503 The database accepts no more connections: /)
   await administrate('ALTER ROLE "few" CONNECTION LIMIT 3')
   await expectRecovery(1, limited)
 })
@@ -172,11 +164,10 @@ test('an open transaction that inserts blocks new plants: 503, named by /readyz 
   const [{ pid = 0 } = {}] = await other.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   const begin = performance.now()
   const response = createPlant(1)
-  await expect
-    .poll(() => readiness(server), PATIENCE)
-    .toMatch(
-      new RegExp(`^503 A transaction .* blocks requests: .*pg_terminate_backend\\(${pid}\\), .*"forgotten psql"`),
-    )
+  await expectReadiness(
+    server,
+    new RegExp(`^503 A transaction .* blocks requests: .*pg_terminate_backend\\(${pid}\\), .*"forgotten psql"`),
+  )
   await expectRejected(await response, '1')
   expect(performance.now() - begin).toBeGreaterThan(1_900)
   expect(performance.now() - begin).toBeLessThan(MAX_WAIT / 2)
@@ -189,7 +180,7 @@ test('an open transaction that inserts blocks new plants: 503, named by /readyz 
 describe('the metrics', () => {
   const SIZE = 'plant_store_database_size_bytes'
   const BACKUP = 'plant_store_last_backup_timestamp_seconds'
-  const poll = (name: string) => expect.poll(() => readMetric(server, name), PATIENCE)
+  const poll = (name: string) => expect.poll(() => readMetric(server, name))
 
   test('have the engine, its size, its connections, its backup and archive, no log and no disk of this machine', async () => {
     const metrics = await readMetrics(server)
@@ -245,11 +236,9 @@ describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {
     expect(await pooled.revoke(id)).toMatchObject({ revokedAt: expect.any(Date) })
 
     await other.run('BEGIN; LOCK TABLE "Token"')
-    await expect
-      .poll(() => readiness(pooled), PATIENCE)
-      .toMatch(/^503 A transaction that has been open for \d+ s blocks requests: end it/)
+    await expectReadiness(pooled, /^503 A transaction that has been open for \d+ s blocks requests: end it/)
     await other.run('COMMIT')
-    await expect.poll(() => readiness(pooled), PATIENCE).toBe('200 ready')
+    await expectReadiness(pooled, '200 ready')
   })
 
   // In less time than a startup waits for what may go away.

@@ -1,38 +1,22 @@
 /** The password of DATABASE_URL is in no output, response or argument of a process, in any failure. */
 
 import { spawnSync } from 'node:child_process'
-import { chownSync, statSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
 import { runSql } from '../../../test/helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { demandPasswords, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { runCommand, type ServerProcess, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 
 const PASSWORD = 'Zq7@/x?Zq8#%Zq9'
 /** However the password is written, it contains one of these. */
 const SECRET = /Zq[789]/
-vi.setConfig({ testTimeout: 120_000 })
 
-let postgresql: PostgresqlServer
-let network: FaultyNetwork
-beforeAll(async () => {
-  postgresql = await startPostgresql({
-    prepare(folder) {
-      const file = path.join(folder, 'pg_hba.conf')
-      const rules = 'host all postgres all trust\nhost all all all scram-sha-256\n'
-      const { uid, gid } = statSync(folder)
-      writeFileSync(file, rules)
-      chownSync(file, uid, gid)
-    },
-  })
-  network = await startFaultyNetwork(postgresql.port)
-  await runSql(postgresql.url('postgres'), `CREATE ROLE secretive LOGIN CREATEDB PASSWORD '${PASSWORD}'`)
-})
-afterAll(async () => {
-  await network?.[Symbol.asyncDispose]()
-  await postgresql?.remove()
-})
+const postgresql = await startPostgresql({ prepare: demandPasswords })
+afterFile(postgresql.remove)
+const network = await startFaultyNetwork(postgresql.port)
+afterFile(network[Symbol.asyncDispose])
+await runSql(postgresql.url('postgres'), `CREATE ROLE secretive LOGIN CREATEDB PASSWORD '${PASSWORD}'`)
 
 const urlWith = (password: string, database: string) =>
   network.url(database).replace('postgres@', `secretive:${password}@`)
@@ -78,7 +62,7 @@ test('a server whose database fails logs and sends no password, and ends promptl
   await postgresql.start()
   network.stall()
   const stalled = bodies(server, token).catch(String)
-  await expect.poll(async () => (await fetch(`${server.adminUrl}/readyz`)).status, { timeout: 20_000 }).toBe(503)
+  await expect.poll(async () => (await fetch(`${server.adminUrl}/readyz`)).status).toBe(503)
 
   const begin = performance.now()
   expect(await server.end()).toBe(0)

@@ -17,10 +17,9 @@ import { startTestServer, type TestServer } from '../../../test/helpers/server/s
 import { createPlant, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { childrenOf } from '../../bench/cpu-time.ts'
-import { PATIENCE, readiness } from '../helpers/storage/load.ts'
+import { expectReadiness, readiness } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
 if (whyNoFaultyDisk) console.log(`A slow disk is not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 
 /** How a process cannot be started; `fork` throws the first three. */
@@ -73,7 +72,7 @@ test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, 
   )
 
   server.disk.set(0)
-  await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+  await expectReadiness(server, '200 ready')
   for (const id of [1, 2, 3, 4]) expect((await createPlant(server.url, server.token, id)).status).toBe(200)
   await server.close()
   const { integrity, ids } = readDatabase(server.file)
@@ -101,11 +100,11 @@ test('a writer that is killed fails its writes with 503 and is started again, an
   // Until one was in the middle of a commit.
   for (let kill = 0; kill < 3 || !isRejected(); kill++) {
     const before = stored().length
-    await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 50)
+    await expect.poll(() => stored().length).toBeGreaterThan(before + 50)
     for (const writer of childrenOf(server.pid)) process.kill(writer, 'SIGKILL')
   }
   const before = stored().length
-  await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 50)
+  await expect.poll(() => stored().length).toBeGreaterThan(before + 50)
   await writing.stop()
   expect(new Set(writing.responses.map(({ status }) => status))).toEqual(new Set([200, 503]))
   expect(server.output()).toMatch(/the database process has ended \(SIGKILL\)/)
@@ -113,7 +112,7 @@ test('a writer that is killed fails its writes with 503 and is started again, an
   // The writer ends with a server that is killed, and without writing: the log stays.
   const [writer] = childrenOf(server.pid)
   await server.end('SIGKILL')
-  await expect.poll(() => existsSync(`/proc/${writer}`), PATIENCE).toBe(false)
+  await expect.poll(() => existsSync(`/proc/${writer}`)).toBe(false)
   const file = path.join(folder, 'plants.db')
   expect(existsSync(`${file}-wal`)).toBe(true)
   const { integrity, ids } = readDatabase(file)
@@ -146,14 +145,14 @@ test.skipIf(whyNoFaultyDisk)(
       cause()
       const [writer] = childrenOf(server.pid)
       process.kill(Number(writer), 'SIGKILL')
-      await expect.poll(() => childrenOf(server.pid), PATIENCE).toEqual([])
+      await expect.poll(() => childrenOf(server.pid)).toEqual([])
       const responses = await Promise.all([1, 2, 3].map((n) => createPlant(server.url, token, n * 100 + id)))
       expect(responses.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(Array(3).fill([503, '5']))
-      await expect.poll(() => readiness(server), PATIENCE).toBe(`503 ${reason}`)
+      await expectReadiness(server, `503 ${reason}`)
       expect(server.output()).toContain(JSON.stringify(reason.charAt(1) + reason.slice(2, -1)).slice(1, -1))
       fix()
       expect((await createPlant(server.url, token, id)).status).toBe(200)
-      await expect.poll(() => readiness(server), PATIENCE).toBe('200 ready')
+      await expectReadiness(server, '200 ready')
     }
     expect(readDatabase(file).ids).toEqual([...faults.keys()])
   },
@@ -177,7 +176,7 @@ test.each([
   point(other)
   expect((await createPlant(server.url, token, 1)).status).toBe(200)
   process.kill(Number(childrenOf(server.pid)[0]), 'SIGKILL')
-  await expect.poll(() => childrenOf(server.pid), PATIENCE).toEqual([])
+  await expect.poll(() => childrenOf(server.pid)).toEqual([])
   expect((await createPlant(server.url, token, 2)).status).toBe(200)
   const list = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })
   expect(await list.json()).toHaveLength(2)

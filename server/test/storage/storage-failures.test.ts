@@ -34,10 +34,9 @@ import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, type PlantResponse } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { type Load, PATIENCE, readiness, startLoad } from '../helpers/storage/load.ts'
+import { expectReadiness, type Load, readiness, startLoad } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
-vi.setConfig({ testTimeout: 300_000 })
 /** Far more than a request takes that does not wait for a lock, in milliseconds. */
 const PROMPT = 2_000
 
@@ -164,35 +163,31 @@ async function readPages(server: TestServer, query = '?limit=100'): Promise<numb
 }
 
 /** A failure of storage, its fix, and what /readyz responds until then. */
-interface HttpError {
+interface Fault {
   cause(): unknown
   fix(): unknown
   notReady: RegExp
 }
 
 /** Causes and fixes a failure of a running server, first without writes, then with many. */
-async function survive(file: string, { cause, fix, notReady }: HttpError): Promise<void> {
+async function survive(file: string, { cause, fix, notReady }: Fault): Promise<void> {
   await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
-  const expectReadiness = (text: RegExp) => expect.poll(() => readiness(server), PATIENCE).toMatch(text)
-  await expectReadiness(/^200 ready$/)
+  await expectReadiness(server, '200 ready')
   await cause()
-  await expectReadiness(notReady)
+  await expectReadiness(server, notReady)
   await fix()
-  await expectReadiness(/^200 ready$/)
+  await expectReadiness(server, '200 ready')
 
   const load = startLoad(server)
-  try {
+  await load.during(async () => {
     await load.progress()
     expect(load.rejected()).toEqual([])
     await cause()
-    await Promise.all([load.rejection(), expectReads(server, load), expectReadiness(notReady)])
+    await Promise.all([load.rejection(), expectReads(server, load), expectReadiness(server, notReady)])
     await fix()
     await load.progress()
-  } finally {
-    await load.stop()
-  }
+  })
   load.rejected().forEach(expectRejected)
-  await load.expectConsistent()
   await server.close()
   expect(readDatabase(file).integrity).toBe('ok')
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
@@ -14,9 +14,6 @@ import { createFileLog, type LogLine } from '../helpers/telemetry/log-lines.ts'
 import { exchange, openConnection, openSocket } from '../helpers/wire/connection.ts'
 import { get, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
-
-const PATIENCE = 60_000
 const log = await createFileLog()
 afterAll(logRequests(log.logger, () => true))
 const key = await createKey('first')
@@ -28,7 +25,7 @@ const server = await start(keyServer.settings)
 /** Waits for the lines of a request. */
 async function findAll(requestId: string): Promise<LogLine[]> {
   const find = () => log.eventLines('request').filter((line) => line['requestId'] === requestId)
-  await until(() => find().length > 0, PATIENCE)
+  await until(() => find().length > 0)
   return find()
 }
 const find = async (requestId: string) => (await findAll(requestId))[0] ?? {}

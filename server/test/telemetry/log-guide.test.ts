@@ -2,12 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { runSql } from '../../../test/helpers/database/databases.ts'
 import { codeBlock, codeBlocks, isInstalled, readGuide, shell } from '../../../test/helpers/production/guide.ts'
-import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
 import { startLogged } from '../helpers/telemetry/start-logged.ts'
 import { exchange } from '../helpers/wire/connection.ts'
@@ -15,30 +13,22 @@ import { exchange } from '../helpers/wire/connection.ts'
 const guide = readGuide('log.md')
 const examples: LogLine[] = codeBlocks(guide, 'json').map((text) => JSON.parse(text))
 
-/** Lets a server write the lines that the guide shows. */
+/** Lets a server write the lines that the guide shows, with the command of a release instead of that of a checkout. */
 async function writeAll(): Promise<LogLine[]> {
-  const DATABASE_URL = await newDatabase()
-  const created = await runInProcess(['token', 'create', '--account', 'me'], { DATABASE_URL })
-  const { server, create, call, end } = await startLogged({ DATABASE_URL, ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' })
+  const settings = { ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' }
+  const { server, databaseUrl, creation, create, call, end } = await startLogged(settings)
   expect((await create(1)).status).toBe(200)
   await exchange(server.url, 'no request\r\n\r\n')
-  await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
+  await runSql(databaseUrl, 'ALTER TABLE "Plant" RENAME TO "Gone"')
   expect((await create(2)).status).toBe(500)
   expect((await create(3)).status).toBe(429)
   await until(async () => {
     await Promise.all(Array.from({ length: 30 }, () => call('/plants', { headers: { authorization: 'none' } })))
     return server.output().includes('requests omitted')
-  }, 60_000)
+  })
   await end()
-  return readLines(created.stderr + server.output())
-}
-
-/** Returns the lines of a first startup in production, with the command of a release instead of that of a checkout. */
-async function writeEmptyDatabase(): Promise<LogLine[]> {
-  const server = await startServerProcess({ DATABASE_URL: await newDatabase(), NODE_ENV: 'production' })
-  await server.end()
   const command = ' with "plant-store token create --account me"'
-  return readLines(server.output()).map((line) => ({
+  return readLines(creation + server.output()).map((line) => ({
     ...line,
     msg: String(line['msg']).replace(/(?<=create a token), in the same folder, with .*/, command),
   }))
@@ -56,10 +46,8 @@ function shapeOf(id: unknown): string {
   return String(id).replace(/[\da-f]/g, '0')
 }
 
-test('docs/production/log.md shows lines that a server writes, and names every event', {
-  timeout: 180_000,
-}, async () => {
-  const lines = [...(await writeAll()), ...(await writeEmptyDatabase())]
+test('docs/production/log.md shows lines that a server writes, and names every event', async () => {
+  const lines = await writeAll()
   for (const example of examples) {
     const written = lines.find((line) => line['msg'] === example['msg'])
     expect(written, `a line says ${example['msg']}`).toBeDefined()

@@ -1,6 +1,6 @@
 /** What clients send in confidence is in no line of the log, at any level. */
 import { createHash } from 'node:crypto'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { AUDIENCE, createKey, ISSUER, signToken, startKeyServer } from '../helpers/accounts/token-issuer.ts'
 import { readLines } from '../helpers/telemetry/log-lines.ts'
@@ -9,7 +9,6 @@ import { exchange } from '../helpers/wire/connection.ts'
 import { get, post, request } from '../helpers/wire/requests.ts'
 
 // Each test starts processes, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 test('tokens, cursors and plants are in no line of the log', async () => {
   const key = await createKey('first')

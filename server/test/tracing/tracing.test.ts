@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
+import { installTools } from '../../../test/helpers/install-tools.ts'
 import { codeBlock, readGuide } from '../../../test/helpers/production/guide.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { readLines } from '../helpers/telemetry/log-lines.ts'
@@ -51,9 +51,7 @@ test('the guide installs the versions that are tested', () => {
   expect(codeBlock(guide, 'Traces', 0)).toBe(`npm install ${packages.join(' ')}\n`)
 })
 
-test('requests and their statements are spans of the client’s trace, which the log names', {
-  timeout: INSTALL_TIMEOUT,
-}, async () => {
+test('requests and their statements are spans of the client’s trace, which the log names', async () => {
   const folder = await installTools(fileURLToPath(new URL('.', import.meta.url)))
   const register = path.join(folder, 'register.mjs')
   writeFileSync(register, codeBlock(guide, 'Traces', 0, 'js'))

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { migrateDatabase } from '@plant-store/prisma'
-import { afterAll, beforeAll } from 'vitest'
+import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
 import { query, runSql } from './databases.ts'
 import { writeNewDatabase } from './new-database.ts'
-import { type PostgresqlServer, startPostgresql } from './postgresql.ts'
+import { startPostgresql } from './postgresql.ts'
 
 /** What a database stores, the same for every engine: times in milliseconds. */
 export interface StoredRows {
@@ -25,14 +25,11 @@ export async function readStoredRows(url: string): Promise<StoredRows> {
 }
 
 /** Starts a PostgreSQL for this test file, and returns what names databases of each engine that do not exist yet. */
-export function startEngines() {
-  let server: PostgresqlServer
+export async function startEngines() {
+  const server = await startPostgresql()
+  afterFile(server.remove)
+  await migrateDatabase(server.url('migrated'))
   let databases = 0
-  beforeAll(async () => {
-    server = await startPostgresql()
-    await migrateDatabase(server.url('migrated'))
-  })
-  afterAll(() => server?.remove())
   return { SQLite: () => temporaryDatabase().url, PostgreSQL: () => server.url(`copy${++databases}`) }
 }
 

@@ -3,8 +3,6 @@ import type { TestServer } from '../../../../test/helpers/server/start-test-serv
 import { type PlantResponse, plantOf, startWriting } from '../../../../test/helpers/server/start-writing.ts'
 
 const WRITERS = 8
-/** The time until a failure of storage shows or ends, in milliseconds: much more than is usual. */
-export const PATIENCE = { timeout: 60_000, interval: 10 }
 
 /** Writers whose responses tests look at. */
 export interface Load {
@@ -15,10 +13,13 @@ export interface Load {
   /** Waits until many more plants are rejected than now. */
   rejection(): Promise<void>
   rejected(): PlantResponse[]
-  /** Waits for the requests in flight. */
-  stop(): Promise<void>
-  /** Expects that every plant with a 200 is listed once, and that nothing is listed that was not sent. */
-  expectConsistent(): Promise<void>
+  /**
+   * Does something while they write, stops them, and expects that every plant with a 200 is listed once, and that nothing is
+   * listed that was not sent.
+   *
+   * @param stop what else to stop
+   */
+  during(action: () => Promise<unknown>, stop?: () => Promise<unknown>): Promise<void>
 }
 
 /** Starts clients that create plants of one account all the time, at one server or several on one database. */
@@ -33,15 +34,21 @@ export function startLoad(server: TestServer, ...others: TestServer[]): Load {
     stored: () => stored().length,
     async progress() {
       const before = stored().length
-      await expect.poll(() => stored().length, PATIENCE).toBeGreaterThan(before + 100)
+      await expect.poll(() => stored().length).toBeGreaterThan(before + 100)
     },
     async rejection() {
       const before = rejected().length
-      await expect.poll(() => rejected().length, PATIENCE).toBeGreaterThan(before + writings.length * WRITERS)
+      await expect.poll(() => rejected().length).toBeGreaterThan(before + writings.length * WRITERS)
     },
     rejected,
-    stop: async () => void (await Promise.all(writings.map((writing) => writing.stop()))),
-    expectConsistent: async () => void (await expectListed(server, responses())),
+    async during(action, stop) {
+      try {
+        await action()
+      } finally {
+        await Promise.all([...writings.map((writing) => writing.stop()), stop?.()])
+      }
+      await expectListed(server, responses())
+    },
   }
 }
 
@@ -64,6 +71,16 @@ export async function expectListed(
 export async function readiness({ adminUrl }: { adminUrl: string | undefined }): Promise<string> {
   const response = await fetch(`${adminUrl}/readyz`)
   return `${response.status} ${(await response.text()).trim()}`
+}
+
+/** Waits until `/readyz` responds this. */
+export async function expectReadiness(
+  server: { adminUrl: string | undefined },
+  expected: string | RegExp,
+): Promise<void> {
+  await expect
+    .poll(() => readiness(server))
+    .toEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected))
 }
 
 /** Expects the response to a request while PostgreSQL is unavailable. */

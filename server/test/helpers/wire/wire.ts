@@ -2,9 +2,8 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect } from 'vitest'
 import type { TestServer } from '../../../../test/helpers/server/start-test-server.ts'
-import { exchange } from './connection.ts'
+import { exchange, readResponses, type WireResponse } from './connection.ts'
 import { withToken } from './requests.ts'
-import { readResponses, type WireResponse } from './responses.ts'
 
 /** What a response must be. */
 export interface Expected {
