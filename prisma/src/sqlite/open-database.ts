@@ -76,7 +76,7 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
     executeRaw: (query) => writer.run('executeRaw', [query]),
   }
   // What fails because the file is locked has done nothing, and nothing else is repeated.
-  const statements: PrismaStatements = {
+  const ofPrisma: PrismaStatements = {
     read: (query) => retry(() => read(() => reader.queryRaw(query))),
     write: (run) => retry(() => write(() => run(writing))),
   }
@@ -90,7 +90,7 @@ function createAccess(reader: SqliteConnection, writer: Writer, { read, write }:
     retry,
     loadPrisma: connectOnce(async () => {
       const { PrismaClient } = await import('../generated/sqlite/client.ts')
-      return createPrisma(PrismaClient, reader, statements)
+      return createPrisma(PrismaClient, reader, ofPrisma)
     }),
   }
 }
