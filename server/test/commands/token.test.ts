@@ -67,7 +67,7 @@ describe('create', () => {
   })
 })
 
-test.each([
+const INVALID: [what: string, args: string[], message: RegExp][] = [
   ['create without an account', ['create'], /with --account$/m],
   ['an invalid scope', ['create', '--account', 'a', '--scope', 'admin'], /--scope must be read or write, /],
   ['no scope', ['create', '--account', 'a', '--scope', ''], /--scope must be /],
@@ -79,12 +79,16 @@ test.each([
   ['an age too long', ['prune', '--older-than', '36501d'], /--older-than must be .* between 1ms and 36500d/],
   ['a mistyped command', ['crate'], /Did you mean create\?/],
   ['a mistyped option', ['create', '--acount', 'a'], /unknown option '--acount'\n\(Did you mean --account\?\)/],
-])('%s is rejected with exit code 2 and says what to do', async (_what, args, message) => {
-  const { exitCode, stdout, stderr } = await run(...args)
-  expect([exitCode, stdout]).toEqual([2, ''])
-  expect(stderr).toMatch(/^plant-store: /)
-  expect(stderr).toMatch(message)
-  expect(stderr).not.toContain('    at ')
+]
+// One test, so that they share a database.
+test('what is invalid is rejected with exit code 2 and says what to do', async () => {
+  for (const [what, args, message] of INVALID) {
+    const { exitCode, stdout, stderr } = await run(...args)
+    expect([what, exitCode, stdout]).toEqual([what, 2, ''])
+    expect(stderr, what).toMatch(/^plant-store: /)
+    expect(stderr, what).toMatch(message)
+    expect(stderr, what).not.toContain('    at ')
+  }
 })
 
 describe('list', () => {
