@@ -115,15 +115,13 @@ describe('an option', () => {
       ...each('headers', each('x-key', ['a\nsecret', 'a\0secret', 'secret 🌱'])),
     ],
   }
-  test.each(Object.entries(invalid).flatMap(([detail, list]) => list.map((options) => [detail, options] as const)))(
-    '%s: of a client and of a call is an error, and no value is shown (%o)',
-    async (detail, options) => {
-      vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-      expect(await callRejectionOf(options)).toBe(detail)
-      // Before the error that `baseUrl` is missing.
-      expect(rejectionOf(options)).toBe(detail.replace(OPTIONS, `baseUrl, ${OPTIONS}`))
-    },
-  )
+  const rows = Object.entries(invalid).flatMap(([detail, list]) => list.map((options) => [detail, options] as const))
+  test.each(rows)('%s: of a client and of a call is an error, and no value is shown (%o)', async (detail, options) => {
+    vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
+    expect(await callRejectionOf(options)).toBe(detail)
+    // Before the error that `baseUrl` is missing.
+    expect(rejectionOf(options)).toBe(detail.replace(OPTIONS, `baseUrl, ${OPTIONS}`))
+  })
 
   test('that is invalid fails every kind of call, and nothing is sent', async () => {
     const { create, sent } = recorder()

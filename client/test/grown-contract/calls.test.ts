@@ -1,12 +1,11 @@
 /** Calls that the contract of the plants does not have: with int64s in responses, headers, and no permission to repeat. */
-import { execFile } from 'node:child_process'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { contract, ErrorSchema, Int64Schema } from '@plant-store/contract'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { freePort } from '../../../test/helpers/free-port.ts'
+import { run } from '../../../test/helpers/packed-package.ts'
 import { explainSkipped, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { bundle, maxBundleSize } from '../helpers/bundle.ts'
 import { createSdk, expectToCompile, type Sdk } from '../helpers/generated-sdk.ts'
@@ -119,8 +118,7 @@ describe('every int64 that is sent comes back, and a closed port is recognized',
       const stdin = { contents: script, resolveDir: sdk.folder }
       await build({ stdin, bundle: true, format: 'esm', platform: 'neutral', outfile })
       const urls = [server.url, `http://127.0.0.1:${await freePort()}`]
-      const { stdout } = await promisify(execFile)(String(program), [...parameters, outfile, ...urls])
-      expect(stdout.trim()).toBe('380 true connection 3')
+      expect(await run(String(program), [...parameters, outfile, ...urls], sdk.folder)).toBe('380 true connection 3\n')
     })
   }
 })

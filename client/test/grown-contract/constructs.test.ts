@@ -295,14 +295,12 @@ test.each(parameters.map((row, index) => [index, ...row] as const))('parameter %
   expect(schema.safeParse(received[place])).toMatchObject({ success: true })
 })
 
-test.each(operations.map(([operation, ...texts]) => [texts, operation] as const))(
-  '%j is in the SDK',
-  (texts, operation) => {
-    const text = Object.values(generate({ getBed: { ...getBed, ...operation } })).join('\n')
-    // Comments are wrapped.
-    for (const part of texts) expect(text.replace(/\s+\*?\s*/g, ' ')).toContain(part)
-  },
-)
+const texts = operations.map(([operation, ...parts]) => [parts, operation] as const)
+test.each(texts)('%j is in the SDK', (parts, operation) => {
+  const text = Object.values(generate({ getBed: { ...getBed, ...operation } })).join('\n')
+  // Comments are wrapped.
+  for (const part of parts) expect(text.replace(/\s+\*?\s*/g, ' ')).toContain(part)
+})
 
 test.each(['', '.', '..'])('the path parameter "%s", which would be another path, is not sent', async (value) => {
   const index = parameters.findIndex(([place]) => place === 'pathParams')

@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { expect } from 'vitest'
+import { run } from '../../../test/helpers/packed-package.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { generate } from '../../generator/generate.ts'
 
-const run = promisify(execFile)
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 
@@ -42,5 +39,5 @@ export async function createSdk(operations: Record<string, unknown>): Promise<Sd
 
 /** Compiles a project. Fails with the compiler's output. */
 export async function expectToCompile(folder: string): Promise<void> {
-  await run(process.execPath, [compiler, '--project', folder]).catch(({ stdout }) => expect.fail(stdout))
+  await run(process.execPath, [compiler, '--project', folder], folder)
 }

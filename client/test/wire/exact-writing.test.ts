@@ -1,7 +1,7 @@
 /** Requests carry values exactly, or are not sent. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createPlantStoreClient, type NewPlant, type PlantStoreClient, UsageError } from '../../src/index.ts'
+import { type NewPlant, UsageError } from '../../src/index.ts'
 import * as write from '../../src/wire/write.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendJson, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
@@ -10,16 +10,14 @@ const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
 let server: TinyServer
-let client: PlantStoreClient
 beforeAll(async () => {
   server = await startTinyServer((response) => sendJson(response, 200, { name: 'Ficus' }))
-  client = createPlantStoreClient({ baseUrl: server.url, token: 'pst_test' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Creates a plant of any type, and returns the body that was sent. */
 async function sentBody(plant: unknown): Promise<string | undefined> {
-  await client.createPlant(plant as NewPlant)
+  await server.createClient().createPlant(plant as NewPlant)
   return server.requests.at(-1)?.body
 }
 
@@ -28,11 +26,9 @@ test('an id is written exactly if it is an int64, and rejected otherwise', async
   const nearAnEdge = fc.tuple(fc.constantFrom(...edges), fc.bigInt(-3n, 3n)).map(([edge, distance]) => edge + distance)
   const ids = fc.oneof(nearAnEdge, fc.bigInt(-(2n ** 65n), 2n ** 65n), fc.maxSafeInteger(), fc.constantFrom(-0, 1e15))
   const property = fc.asyncProperty(ids, async (id) => {
-    if (id >= INT64_MIN && id <= INT64_MAX) {
-      expect(await sentBody({ id, name: '' })).toBe(`{"id":${BigInt(id)},"name":""}`)
-    } else {
-      expect((await failureOf(sentBody({ id, name: '' }), UsageError)).message).toContain('id: must be between')
-    }
+    const sent = sentBody({ id, name: '' })
+    if (id >= INT64_MIN && id <= INT64_MAX) expect(await sent).toBe(`{"id":${BigInt(id)},"name":""}`)
+    else expect((await failureOf(sent, UsageError)).message).toContain('id: must be between')
   })
   await fc.assert(property, { numRuns: 100 })
 })
@@ -43,20 +39,16 @@ test('a plant without a tag is sent without a tag key', async () => {
 
 const unsafe = [2 ** 53, -(2 ** 53), 1e21, Number.MAX_VALUE]
 const ids = [...unsafe, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, [1], {}, new Date()]
-const texts: Record<string, unknown[]> = {
-  'must not contain U+0000 or a lone surrogate': ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', 'a\0b'],
-  'must be a string': [1, null, true, {}, ['a']],
-}
+const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', 'a\0b']
+const notTexts = [1, null, true, {}, ['a']]
 const bodies: Record<string, unknown[]> = {
   'id: must be a bigint or a safe integer': ids.map((id) => ({ id, name: '' })),
   'id: is required': [{ name: 'Ficus' }, { id: undefined, name: 'Ficus' }],
   'name: is required': [{ id: 1 }],
-  ...Object.fromEntries(
-    Object.entries(texts).flatMap(([reason, values]) => [
-      [`name: ${reason}`, values.map((name) => ({ id: 1, name }))],
-      [`tag: ${reason}`, values.map((tag) => ({ id: 1, name: '', tag }))],
-    ]),
-  ),
+  'name: must not contain U+0000 or a lone surrogate': unsafeTexts.map((name) => ({ id: 1, name })),
+  'tag: must not contain U+0000 or a lone surrogate': unsafeTexts.map((tag) => ({ id: 1, name: '', tag })),
+  'name: must be a string': notTexts.map((name) => ({ id: 1, name })),
+  'tag: must be a string': notTexts.map((tag) => ({ id: 1, name: '', tag })),
   'tags: is not one of id, name, tag': [{ id: 1, name: 'Ficus', tags: 'fig' }],
   'timeout: is not one of id, name, tag': [{ id: 1, name: 'Ficus', timeout: 5 }],
   'toJSON: is not one of id, name, tag': [{ id: 1, name: 'Ficus', toJSON() {} }],
