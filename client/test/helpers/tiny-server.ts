@@ -25,7 +25,8 @@ export type Handler = (response: ServerResponse, request: ReceivedRequest, numbe
 /** Starts an HTTP server on a free local port. */
 export async function startTinyServer(handler: Handler): Promise<TinyServer> {
   const requests: ReceivedRequest[] = []
-  const server = createServer(async (incoming, response) => {
+  // A busy machine must not decide a test: no connection is closed while a test computes.
+  const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
     const { method = '', url = '', headers } = incoming
     const body = await text(incoming).catch(() => '')
     const request = { method, url, headers, body }
