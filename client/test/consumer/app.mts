@@ -1,34 +1,14 @@
 // An app that must compile with every version of TypeScript, with and without DOM types, and with every minor version.
-import {
-  AbortError,
-  ApiError,
-  type Attempt,
-  type CallOptions,
-  type ClientOptions,
-  ConnectionError,
-  type CreatePlantError,
-  createPlantStoreClient,
-  errorCodes,
-  type GetPlantsQuery,
-  type Hooks,
-  MalformedResponseError,
-  type NewPlant,
-  type Plant,
-  type PlantStoreClient,
-  PlantStoreError,
-  type Result,
-  TimeoutError,
-  UsageError,
-} from '@plant-store/client'
+import * as sdk from '@plant-store/client'
 import { createApiError, createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
 
-const hooks: Hooks = {
-  request: async (attempt: Attempt) => {
+const hooks: sdk.Hooks = {
+  request: async (attempt: sdk.Attempt) => {
     attempt.headers['traceparent'] = '00-1'
   },
   response: (attempt, { status, duration }) => `${attempt.number} ${status} ${duration}`,
 }
-const options: ClientOptions = {
+const options: sdk.ClientOptions = {
   baseUrl: 'https://example.com',
   token: async ({ rejected }) => (rejected ? 'pst_b' : 'pst_a'),
   hooks: [hooks, { error: (_, error) => error.retryable }],
@@ -39,19 +19,17 @@ const options: ClientOptions = {
   }),
 }
 
-export const client: PlantStoreClient = createPlantStoreClient(options).withOptions({ timeout: 1000, retries: 0 })
+export const client: sdk.PlantStoreClient = sdk.createPlantStoreClient(options)
+export const patient: sdk.PlantStoreClient = client.withOptions({ token: false, hooks, timeout: 1000, retries: 0 })
 export const store: FakePlantStore = createFakePlantStore()
-export const tested: PlantStoreClient = createPlantStoreClient({ ...store, retries: 0 }).withOptions({
-  token: false,
-  hooks,
-})
-export const taken: ApiError = createApiError({ name: 'idTaken', operation: 'createPlant' })
+export const tested: sdk.PlantStoreClient = sdk.createPlantStoreClient({ ...store, retries: 0 })
+export const taken: sdk.ApiError = createApiError({ name: 'idTaken', operation: 'createPlant' })
 store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 
-export async function use(plant: NewPlant, query: GetPlantsQuery, call: CallOptions): Promise<Plant[]> {
-  const created: Plant = await client.createPlant({ ...plant, id: 9007199254740993n }, call)
+export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsQuery, call: sdk.CallOptions): Promise<sdk.Plant[]> {
+  const created: sdk.Plant = await client.createPlant({ ...plant, id: 9007199254740993n }, call)
   const { data, status, requestId, nextCursor } = await client.raw.getPlants(query)
-  const result: Result<Plant, CreatePlantError> = await client.safe.createPlant({ id: 1, name: 'Ficus' })
+  const result: sdk.Result<sdk.Plant, sdk.CreatePlantError> = await client.safe.createPlant({ id: 1, name: 'Ficus' })
   if (result.ok) data.push(result.data)
   else if (result.error.kind === 'api') status satisfies number
   for await (const listed of client.iterate.getPlants({ limit: 500, cursor: nextCursor })) data.push(listed)
@@ -59,13 +37,13 @@ export async function use(plant: NewPlant, query: GetPlantsQuery, call: CallOpti
 }
 
 export function explain(error: unknown): string {
-  if (error instanceof ApiError) return error.code === errorCodes.idTaken ? 'taken' : `${error.status}`
-  if (error instanceof TimeoutError) return error.kind
-  if (error instanceof ConnectionError) return error.kind
-  if (error instanceof AbortError) return String(error.reason)
-  if (error instanceof MalformedResponseError) return error.headers.get('content-type') ?? 'none'
-  if (error instanceof UsageError) return error.message
-  return error instanceof PlantStoreError ? error.kind : 'another'
+  if (error instanceof sdk.ApiError) return error.code === sdk.errorCodes.idTaken ? 'taken' : `${error.status}`
+  if (error instanceof sdk.TimeoutError) return error.kind
+  if (error instanceof sdk.ConnectionError) return error.kind
+  if (error instanceof sdk.AbortError) return String(error.reason)
+  if (error instanceof sdk.MalformedResponseError) return error.headers.get('content-type') ?? 'none'
+  if (error instanceof sdk.UsageError) return error.message
+  return error instanceof sdk.PlantStoreError ? error.kind : 'another'
 }
 
 // @ts-expect-error: id is required
@@ -73,4 +51,4 @@ client.createPlant({ name: 'Ficus' })
 // @ts-expect-error: an id is not text
 client.createPlant({ id: '1', name: 'Ficus' })
 // @ts-expect-error: no such option
-createPlantStoreClient({ baseURL: 'https://example.com' })
+sdk.createPlantStoreClient({ baseURL: 'https://example.com' })
