@@ -4,14 +4,17 @@ import { type Attempt, createPlantStoreClient, type Hooks, PlantStoreError, Usag
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
+const NAMES = ['request', 'response', 'error'] as const
+
+/** Creates every hook with the same function. */
+function everyHook(run: (name: string, attempt: Attempt, ...others: unknown[]) => unknown): Hooks {
+  const hooks = NAMES.map((name) => [name, (attempt: Attempt, ...others: unknown[]) => run(name, attempt, ...others)])
+  return Object.fromEntries(hooks)
+}
+
 function recordingHooks() {
   const events: [string, Attempt, ...unknown[]][] = []
-  const hooks: Hooks = {
-    request: (attempt) => void events.push(['request', attempt]),
-    response: (attempt, response) => void events.push(['response', attempt, response]),
-    error: (attempt, error, delay) => void events.push(['error', attempt, error, delay]),
-  }
-  return { events, hooks }
+  return { events, hooks: everyHook((...event) => void events.push(event)) }
 }
 
 describe('hooks', () => {
@@ -51,17 +54,13 @@ describe('hooks', () => {
 
   test('of the client and the call all run, in the order of the lists, the client’s first', async () => {
     const order: string[] = []
-    const named = (name: string): Hooks => ({
-      request: async () => void order.push(`${name} request`),
-      response: () => void order.push(`${name} response`),
-      error: () => void order.push(`${name} error`),
-    })
+    const named = (name: string) => everyHook(async (hook) => void order.push(`${name} ${hook}`))
     const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 0, hooks: [named('a'), named('b')] })
     store.failNext({ status: 503 })
     await failureOf(client.withOptions({ hooks: named('c') }).getPlants({}, { hooks: [named('d')] }), PlantStoreError)
     const names = ['a', 'b', 'c', 'd']
-    expect(order).toEqual(['request', 'response', 'error'].flatMap((hook) => names.map((name) => `${name} ${hook}`)))
+    expect(order).toEqual(NAMES.flatMap((hook) => names.map((name) => `${name} ${hook}`)))
     order.length = 0
     await client.getPlants()
     expect(order).toEqual(['a request', 'b request', 'a response', 'b response'])

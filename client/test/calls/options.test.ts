@@ -1,16 +1,8 @@
 /** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored. */
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import {
-  type Attempt,
-  type CallOptions,
-  type ClientOptions,
-  createPlantStoreClient,
-  type Fetch,
-  type FetchInit,
-  type Hooks,
-  UsageError,
-} from '../../src/index.ts'
+import type * as sdk from '../../src/index.ts'
+import { createPlantStoreClient, UsageError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
@@ -24,11 +16,11 @@ afterEach(() => {
 /** Creates clients of a service that responds with an empty list, and records what it gets. */
 function recorder() {
   const sent: { url: string; headers: Record<string, string> }[] = []
-  const fetch: Fetch = async (url: string, init: FetchInit) => {
+  const fetch: sdk.Fetch = async (url: string, init: sdk.FetchInit) => {
     sent.push({ url, headers: init.headers as Record<string, string> })
     return Response.json([])
   }
-  const create = (options: ClientOptions = {}) =>
+  const create = (options: sdk.ClientOptions = {}) =>
     createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test', fetch, ...options })
   return { fetch, create, sent, tokens: () => sent.map(({ headers }) => headers['authorization']) }
 }
@@ -36,7 +28,7 @@ function recorder() {
 /** Returns the message of the error of a client with these options; undefined if there is none. */
 function rejectionOf(options: unknown): string | undefined {
   try {
-    createPlantStoreClient(options as ClientOptions)
+    createPlantStoreClient(options as sdk.ClientOptions)
   } catch (error) {
     expect(error).toBeInstanceOf(UsageError)
     return (error as UsageError).message
@@ -47,7 +39,7 @@ function rejectionOf(options: unknown): string | undefined {
 /** Returns the detail of the error of a call with these options. */
 async function callRejectionOf(options: unknown): Promise<string> {
   const { create, sent } = recorder()
-  const { detail } = await failureOf(create().getPlants({}, options as CallOptions), UsageError)
+  const { detail } = await failureOf(create().getPlants({}, options as sdk.CallOptions), UsageError)
   expect(sent).toEqual([])
   return detail
 }
@@ -245,7 +237,7 @@ describe('who sends a call', () => {
   const other = 'Bearer pst_other'
   const names = ['Authorization', 'authorization', 'AUTHORIZATION']
 
-  test.each<[string, NonNullable<CallOptions['headers']>]>([
+  test.each<[string, NonNullable<sdk.CallOptions['headers']>]>([
     ...names.map((name): [string, Record<string, string>] => [name, { [name]: other }]),
     ['Headers', new Headers({ authorization: other })],
     ['pairs', [['Authorization', other]]],
@@ -343,7 +335,7 @@ describe('headers', () => {
   const set = { 'x-both': ' call\r\n', Accept: 'text/plain' }
   const call = { ...set, 'x-unset': undefined, 'x-removed': null, 'User-Agent': null }
 
-  test.each<[string, CallOptions['headers']]>([
+  test.each<[string, sdk.CallOptions['headers']]>([
     ['an object', call],
     ['pairs', Object.entries(call)],
     ['a Map', new Map(Object.entries(call)) as never],
@@ -395,9 +387,9 @@ test('withOptions creates a client with other options and does not change the fi
 })
 
 test('hooks of a class may have other fields', async () => {
-  class Metrics implements Hooks {
+  class Metrics implements sdk.Hooks {
     readonly statuses: number[] = []
-    response(_: Attempt, { status }: { status: number }) {
+    response(_: sdk.Attempt, { status }: { status: number }) {
       this.statuses.push(status)
     }
   }

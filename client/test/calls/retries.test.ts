@@ -63,9 +63,11 @@ describe('attempts of creating a plant', () => {
   })
 })
 
+const NOW = Date.UTC(2026, 10, 24)
+
 /** Returns the delays before the attempts of a call that fails with this header, as they are and as its hook gets them. */
 async function delaysOf(retryAfter: string | undefined, retries: number): Promise<[number[], unknown[]]> {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: NOW })
   const store = createFakePlantStore()
   store.failNext({ status: 503, ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }) }, 20)
   const times: number[] = []
@@ -88,14 +90,12 @@ describe('the delay before a retry', () => {
     expect(await delaysOf(undefined, delays.length)).toEqual([delays, [...delays, undefined]])
   })
 
-  const inHalfAMinute = expect.toSatisfy((delay: number) => delay > 20_300 && delay <= 30_300)
-  test.each<[string, unknown]>([
+  test.each([
     ['7', 7300],
     ['60', 60_300],
-    [new Date(Date.now() + 30_000).toUTCString(), inHalfAMinute],
-    [new Date(0).toUTCString(), 300],
-    ...['soon', '-1', ''].map((invalid): [string, number] => [invalid, 300]),
-  ])('after the Retry-After "%s" is %s ms, with jitter', async (value, delay) => {
+    [new Date(NOW + 30_000).toUTCString(), 30_300],
+    ...[new Date(0).toUTCString(), 'soon', '-1', ''].map((invalid) => [invalid, 300] as const),
+  ] as const)('after the Retry-After "%s" is %s ms, with jitter', async (value, delay) => {
     vi.mocked(Math.random).mockReturnValue(1)
     expect(await delaysOf(value, 1)).toEqual([[delay], [delay, undefined]])
   })
@@ -106,9 +106,8 @@ describe('the delay before a retry', () => {
     const controller = new AbortController()
     const hooks = { error: () => setTimeout(() => controller.abort('enough'), 20) }
     const client = createPlantStoreClient({ ...store, signal: controller.signal, hooks })
-    const start = performance.now()
+    // The delay is longer than a test may take.
     expect(await failureOf(client.getPlants(), AbortError)).toMatchObject({ reason: 'enough', attempts: 1 })
-    expect(performance.now() - start).toBeLessThan(10_000)
   })
 })
 

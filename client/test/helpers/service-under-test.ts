@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { installTools } from '../../../test/helpers/install-tools.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
@@ -17,12 +18,12 @@ export interface ServiceUnderTest extends AsyncDisposable {
   isBehindProxy?: true
 }
 
-export async function startRealService(): Promise<ServiceUnderTest> {
+async function startRealService(): Promise<ServiceUnderTest> {
   const { url, createToken, close } = await startTestServer()
   return { url, fetch, createToken: async (token) => (await createToken(token)).token, [Symbol.asyncDispose]: close }
 }
 
-export async function startFake(): Promise<ServiceUnderTest> {
+async function startFake(): Promise<ServiceUnderTest> {
   const { baseUrl: url, fetch, createToken } = createFakePlantStore()
   return {
     ...{ url, fetch: fetch as typeof globalThis.fetch },
@@ -35,7 +36,7 @@ export async function startFake(): Promise<ServiceUnderTest> {
  * Starts a real service behind Prism, which compares every request and response with the document of the service. Closing
  * it fails if a response differs from the document, or a request does that the service accepts.
  */
-export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
+async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
   const service = await startRealService()
   const tools = await installTools(fileURLToPath(new URL('../tools', import.meta.url)))
   const port = await freePort()
@@ -68,4 +69,11 @@ export async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
       expect(unexpected).toEqual([])
     },
   }
+}
+
+/** How to start each plant store. */
+export const starts = {
+  'the real service': startRealService,
+  'the fake': startFake,
+  ...(isLong && { 'the real service behind Prism': startServiceBehindPrism }),
 }

@@ -6,28 +6,13 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { INSTALL_TIMEOUT } from '../../../test/helpers/install-tools.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
-import {
-  ApiError,
-  type ClientOptions,
-  createPlantStoreClient,
-  type NewPlant,
-  type OperationName,
-  type Plant,
-  type PlantStoreClient,
-  type PlantStoreError,
-  type RawResponse,
-} from '../../src/index.ts'
+import type * as sdk from '../../src/index.ts'
+import { ApiError, createPlantStoreClient } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import {
-  type ServiceUnderTest,
-  startFake,
-  startRealService,
-  startServiceBehindPrism,
-} from '../helpers/service-under-test.ts'
+import { type ServiceUnderTest, starts } from '../helpers/service-under-test.ts'
 
 /** A call of each operation, in an account that has the plant {@link FICUS}. */
-const calls: { [TName in OperationName]: Parameters<PlantStoreClient[TName]> } = {
+const calls: { [TName in sdk.OperationName]: Parameters<sdk.PlantStoreClient[TName]> } = {
   createPlant: [{ id: 2, name: 'Monstera' }],
   getPlants: [{ limit: 1 }],
 }
@@ -38,16 +23,12 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 
 const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, { operationId, security, requestBody, 'x-idempotent': isIdempotent }]) => ({
-    ...{ name: operationId as OperationName, method: method.toUpperCase(), path, isIdempotent },
+    ...{ name: operationId as sdk.OperationName, method: method.toUpperCase(), path, isIdempotent },
     ...{ scope: security[0]?.bearer[0] ?? 'read', hasBody: requestBody !== undefined },
   })),
 )
 
-describe.each([
-  ['the real service', startRealService],
-  ['the fake', startFake],
-  ...(isLong ? [['the real service behind Prism', startServiceBehindPrism] as const] : []),
-] as const)('%s', (_, start) => {
+describe.each(Object.entries(starts))('%s', (_, start) => {
   let service: ServiceUnderTest
   let token: string
   beforeAll(async () => {
@@ -56,11 +37,11 @@ describe.each([
   }, INSTALL_TIMEOUT)
   afterAll(() => service[Symbol.asyncDispose]())
 
-  const clientOf = (options: ClientOptions) =>
+  const clientOf = (options: sdk.ClientOptions) =>
     createPlantStoreClient({ baseUrl: service.url, token, fetch: service.fetch, ...options })
   const newToken = () => service.createToken({ account: randomUUID() })
   /** Creates an account with plants of these ids, and a client of it. */
-  async function newAccount(ids: readonly (number | bigint)[] = []): Promise<PlantStoreClient> {
+  async function newAccount(ids: readonly (number | bigint)[] = []): Promise<sdk.PlantStoreClient> {
     const client = clientOf({ token: await newToken() })
     for (const id of ids) await client.createPlant({ id, name: `plant ${id}` })
     return client
@@ -88,7 +69,7 @@ describe.each([
       expect(await client.getPlants()).toHaveLength(1)
     })
 
-    const taken: NewPlant[] = [
+    const taken: sdk.NewPlant[] = [
       { id: 1, name: 'Monstera', tag: 'fig' },
       { id: 1n, name: 'Ficus', tag: 'tree' },
       { id: 1, name: 'Ficus' },
@@ -123,7 +104,7 @@ describe.each([
     test('keeps long text in every text field', async () => {
       const client = await newAccount()
       const [name, tag] = [randomBytes(9_000).toString('base64'), randomBytes(9_000).toString('base64')]
-      const plants: NewPlant[] = [{ id: 1, name }, { id: 2, name: '', tag }, { id: 3, name, tag }] // biome-ignore format: one line
+      const plants: sdk.NewPlant[] = [{ id: 1, name }, { id: 2, name: '', tag }, { id: 3, name, tag }] // biome-ignore format: one line
       for (const plant of plants) await client.createPlant(plant)
       expect(await client.getPlants()).toEqual([{ name }, { name: '', tag }, { name, tag }])
     })
@@ -145,7 +126,7 @@ describe.each([
       const plants = ids.map((id) => ({ name: `plant ${id}` }))
       expect(await client.getPlants()).toEqual(plants)
       for (const limit of [1, 2, 4, 5, 1000]) {
-        const listed: Plant[] = []
+        const listed: sdk.Plant[] = []
         for await (const plant of client.iterate.getPlants({ limit })) listed.push(plant)
         expect(listed).toEqual(plants)
       }
@@ -189,9 +170,9 @@ describe.each([
   })
 
   describe.each(operations)('$name', ({ name, method, path, scope, hasBody, isIdempotent }) => {
-    const call = async (client: PlantStoreClient) => {
+    const call = async (client: sdk.PlantStoreClient) => {
       expect(calls, `add a call of ${name} to the calls of this file`).toHaveProperty(name)
-      return await (client.raw[name] as (...parameters: unknown[]) => Promise<RawResponse<unknown>>)(...calls[name])
+      return await (client.raw[name] as (...parameters: unknown[]) => Promise<sdk.RawResponse<unknown>>)(...calls[name])
     }
     const target = path.replace(/\{\w+\}/g, '1')
     const init = { headers: hasBody ? JSON_TYPE : {}, ...(hasBody && { body: '{}' }) }
@@ -216,7 +197,7 @@ describe.each([
         return response
       }
       const expected = await call(clientOf({ token: other }))
-      const result = await call(clientOf({ token, fetch })).catch((error: PlantStoreError) => error)
+      const result = await call(clientOf({ token, fetch })).catch((error: sdk.PlantStoreError) => error)
       if (isIdempotent) expect(result).toMatchObject({ data: expected.data, status: expected.status, attempts: 2 })
       else expect(result).toMatchObject({ kind: 'connection', attempts: 1, retryable: false })
       expect(await client.getPlants()).toEqual(await clientOf({ token: other }).getPlants())

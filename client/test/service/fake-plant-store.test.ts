@@ -1,13 +1,7 @@
 /** What only the fake of `@plant-store/client/testing` has. */
 import { describe, expect, test } from 'vitest'
-import {
-  ApiError,
-  createPlantStoreClient,
-  errorCodes,
-  type NewPlant,
-  PlantStoreError,
-  UsageError,
-} from '../../src/index.ts'
+import type * as sdk from '../../src/index.ts'
+import { ApiError, createPlantStoreClient, errorCodes, PlantStoreError, UsageError } from '../../src/index.ts'
 import { jsonResponse } from '../../src/testing/fetch.ts'
 import { createApiError, createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -48,8 +42,8 @@ describe('add', () => {
     expect(store.plants('bob')).toEqual([{ id: 1n, name: 'Aloe' }])
   })
 
-  test.each<[string, NewPlant, object]>([
-    ['a missing name', { id: 2 } as NewPlant, { kind: 'usage', message: 'name: is required' }],
+  test.each<[string, sdk.NewPlant, object]>([
+    ['a missing name', { id: 2 } as sdk.NewPlant, { kind: 'usage', message: 'name: is required' }],
     ['an unsafe id', { id: 2 ** 53, name: '' }, { kind: 'usage', message: expect.stringMatching(/^id: /) }],
     ['a taken id', { id: 1, name: 'Aloe' }, { kind: 'api', status: 400, code: 40003 }],
     ['a body of too many bytes', { id: 2, name: '🌱'.repeat(2 ** 18) }, { kind: 'api', status: 413, code: 41300 }],
