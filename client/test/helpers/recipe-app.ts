@@ -11,18 +11,16 @@ const tools = path.join(client, 'test/recipes')
 /** How long a recipe may take, in milliseconds: the first one installs the tools. */
 export const RECIPE_TIMEOUT = 240_000
 
-const tsconfig = {
-  compilerOptions: {
-    target: 'es2023',
-    lib: ['es2023', 'dom', 'dom.iterable'],
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    types: ['node'],
-    jsx: 'react-jsx',
-    strict: true,
-    skipLibCheck: true,
-    noEmit: true,
-  },
+/** The compiler options of an app for browsers. */
+export const compilerOptions = {
+  target: 'es2023',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  module: 'esnext',
+  moduleResolution: 'bundler',
+  esModuleInterop: true,
+  strict: true,
+  skipLibCheck: true,
+  noEmit: true,
 }
 
 /** An app outside the workspace, with the tools and the packed SDK installed and the files of recipes. */
@@ -31,43 +29,35 @@ export type RecipeApp = Awaited<ReturnType<typeof createRecipeApp>>
 /** Creates an app with the files of sections of `docs/recipes.md`. */
 export async function createRecipeApp(sections: string[]) {
   const { folder } = await installPackage(client, { parent: await installTools(tools) })
-  const write = async (name: string, text: string) => {
-    await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
-    await writeFile(path.join(folder, name), text)
+  const tsconfig = { compilerOptions: { ...compilerOptions, types: ['node'], jsx: 'react-jsx' } }
+  for (const [name, text] of [['tsconfig.json', JSON.stringify(tsconfig)], ...(await readRecipes(sections))]) {
+    const file = path.join(folder, String(name))
+    await mkdir(path.dirname(file), { recursive: true })
+    await writeFile(file, String(text))
   }
-  await write('tsconfig.json', JSON.stringify(tsconfig))
-  for (const { name, code } of await readRecipes(sections)) {
-    await write(name, code)
-  }
-  const command = (script: string, parameters: string[]) => [
-    path.join(folder, '../node_modules', script),
-    ...parameters,
-  ]
+  const programOf = (script: string) => path.join(folder, '../node_modules', script)
   return {
     folder,
     /** Adds a file of `test/recipes/apps`: what the recipes leave to the reader. */
     add: (name: string) => cp(path.join(tools, 'apps', path.basename(name)), path.join(folder, name)),
     /** Runs a script of the tools and returns what it printed. Throws with the output if it fails. */
     run: (script: string, parameters: string[] = [], environment?: Record<string, string>) =>
-      run(process.execPath, command(script, parameters), folder, createEnvironment(environment)),
+      run(process.execPath, [programOf(script), ...parameters], folder, createEnvironment(environment)),
     /** Starts a program of the tools, and waits until it responds to requests at this port. */
     start: (script: string, parameters: string[], port: number, environment?: Record<string, string>) =>
-      startProgram([process.execPath, ...command(script, parameters)], responds(`http://127.0.0.1:${port}`), {
+      startProgram([process.execPath, programOf(script), ...parameters], responds(`http://127.0.0.1:${port}`), {
         cwd: folder,
         env: createEnvironment(environment),
       }),
   }
 }
 
-/** Reads the code blocks of sections that begin with the name of their file. */
-async function readRecipes(sections: string[]): Promise<{ name: string; code: string }[]> {
+/** Reads the code blocks of sections that begin with the name of their file: the name and code of each. */
+async function readRecipes(sections: string[]): Promise<string[][]> {
   const page = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
   const chosen = page.split(/^## /m).filter((section) => sections.some((title) => section.startsWith(`${title}\n`)))
   if (chosen.length !== sections.length) throw new Error(`docs/recipes.md lacks one of ${sections.join(', ')}`)
-  return [...chosen.join('\n').matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map(([, name = '', code = '']) => ({
-    name,
-    code,
-  }))
+  return [...chosen.join('\n').matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map((match) => match.slice(1))
 }
 
 /** Returns an environment without the settings of the test runner, such as NODE_ENV. */

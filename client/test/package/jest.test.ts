@@ -34,27 +34,19 @@ describe('the package runs in Jest', () => {
   const noFetch = 'fetch: is missing; set it'
   // Node.js 24 and later reject the AbortSignal of jsdom.
   const foreignSignal = 'fetch: the function failed: RequestInit: Expected signal'
-  const runs: [number, string, string][] = [
-    [20, 'node', ''],
-    [20, 'jsdom', noFetch],
-    [20, './jsdom-with-fetch.cjs', ''],
-    [24, 'node', ''],
-    [24, 'jsdom', noFetch],
-    [24, './jsdom-with-fetch.cjs', foreignSignal],
-  ]
-  for (const [version, environment, failure] of runs) {
+  describe.each([20, 24])('on Node.js %d', (version) => {
     const program = findRuntime(`node-${version}/bin/node`)
     noteAbsence(`Node.js ${version}`, program)
-    test.skipIf(!program)(
-      `on Node.js ${version}, with the environment ${environment}`,
-      { timeout: MINUTE },
-      async () => {
-        const jest = path.join(app.folder, '../node_modules/jest/bin/jest.js')
-        const { token } = await server.createToken({ account: `${version} ${environment}` })
-        const settings = { SERVICE_URL: server.url, SERVICE_TOKEN: token, EXPECTED_FAILURE: failure }
-        const parameters = [jest, '--env', environment, '--testMatch', '**/sdk.jest.cjs', '--cache=false']
-        await run(String(program), parameters, app.folder, settings)
-      },
-    )
-  }
+    test.skipIf(!program).each([
+      ['node', ''],
+      ['jsdom', noFetch],
+      ['./jsdom-with-fetch.cjs', version === 20 ? '' : foreignSignal],
+    ])('with the environment %s', { timeout: MINUTE }, async (environment, failure) => {
+      const jest = path.join(app.folder, '../node_modules/jest/bin/jest.js')
+      const { token } = await server.createToken({ account: `${version} ${environment}` })
+      const settings = { SERVICE_URL: server.url, SERVICE_TOKEN: token, EXPECTED_FAILURE: failure }
+      const parameters = [jest, '--env', environment, '--testMatch', '**/sdk.jest.cjs', '--cache=false']
+      await run(String(program), parameters, app.folder, settings)
+    })
+  })
 })

@@ -13,6 +13,7 @@ import { runtimes } from '../helpers/runtimes.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../../..', import.meta.url))
+const ownCompiler = path.join(workspace, 'node_modules/typescript/bin/tsc')
 
 let consumer: Consumer
 beforeAll(async () => {
@@ -57,18 +58,13 @@ describe('the package has', () => {
 
 /** Returns the anchors of the headings of a page. */
 function headingsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\w -]/g, '')
-      .replaceAll(' ', '-'),
-  )
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.replace(/[^\w -]/g, ''))
+  return headings.map((heading) => heading.toLowerCase().replaceAll(' ', '-'))
 }
 
 describe('the package costs', () => {
   test('in a browser what its operations may', { timeout: MINUTE }, async () => {
-    const contents =
-      "import { createPlantStoreClient } from '@plant-store/client'; globalThis.create = createPlantStoreClient"
+    const contents = "import * as sdk from '@plant-store/client'; globalThis.create = sdk.createPlantStoreClient"
     const { text, size } = await bundle(contents, consumer.folder)
     console.log(`bundle of createPlantStoreClient: ${text.length} B minified, ${size} B gzip`)
     expect(text).toContain('/plants')
@@ -77,9 +73,8 @@ describe('the package costs', () => {
   })
 
   test.each([true, false])('at most 6,000 type instantiations with skipLibCheck: %s', async (skipLibCheck) => {
-    const compiler = path.join(workspace, 'node_modules/typescript/bin/tsc')
     const config = { lib: ['es2022', 'dom'], module: 'nodenext', files: ['minimal.mts'], skipLibCheck }
-    const output = await compile(compiler, 'cost', config, ['--extendedDiagnostics'])
+    const output = await compile(ownCompiler, 'cost', config, ['--extendedDiagnostics'])
     const count = Number(/^Instantiations:\s+(\d+)$/m.exec(output)?.[1])
     console.log(`type-checking a consumer with skipLibCheck: ${skipLibCheck}: ${count} instantiations`)
     expect(count).toBeGreaterThan(0)
@@ -124,7 +119,7 @@ const platforms = {
 }
 
 describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (version) => {
-  const compiler = findRuntime(`typescript-${version}/bin/tsc`) ?? compilerOfWorkspace(version)
+  const compiler = findRuntime(`typescript-${version}/bin/tsc`) ?? (version === '7.0' ? ownCompiler : undefined)
   noteAbsence(`TypeScript ${version}`, compiler)
 
   test.skipIf(!compiler).each(Object.entries(platforms))('with %s', { timeout: MINUTE }, async (platform, options) => {
@@ -136,10 +131,6 @@ describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (vers
     ])
   })
 })
-
-function compilerOfWorkspace(version: string): string | undefined {
-  return version === '7.0' ? path.join(workspace, 'node_modules/typescript/bin/tsc') : undefined
-}
 
 const NAMES = ['9007199254740992', '9007199254740993', '-9223372036854775808', '3'].map((id) => `plant ${id} 🌱`)
 const EXPECTED = [

@@ -18,13 +18,11 @@ describe('Next.js', () => {
   let lists = 0
   beforeAll(async () => {
     service = await startTestServer()
-    const proxy = await startProxy({
-      target: () => Number(new URL(service.url).port),
-      request(bytes) {
-        if (bytes.toString().startsWith('GET /plants')) lists++
-        return true
-      },
-    })
+    const count = (bytes: Buffer) => {
+      if (bytes.toString().startsWith('GET /plants')) lists++
+      return true
+    }
+    const proxy = await startProxy({ target: () => Number(new URL(service.url).port), request: count })
     resources.push(service, proxy)
     client = createPlantStoreClient({ baseUrl: service.url, token: service.token })
     await client.createPlant({ id: 1, name: 'Ficus' })

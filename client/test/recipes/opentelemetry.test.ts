@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
-import { startTinyServer } from '../helpers/tiny-server.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const tools = path.join(client, '../server/test/tracing')
@@ -33,18 +33,12 @@ describe('a call in the trace of the app', () => {
     folder = (await installPackage(client, { parent: await installTools(tools) })).folder
   }, INSTALL_TIMEOUT)
 
+  const inject = '{ request: ({ headers }) => propagation.inject(context.active(), headers) }'
   test.each([
     ['@opentelemetry/instrumentation-undici', '[new UndiciInstrumentation()]', '{}', true],
-    [
-      'a hook with propagation.inject',
-      '[]',
-      '{ request: ({ headers }) => propagation.inject(context.active(), headers) }',
-      false,
-    ],
+    ['a hook with propagation.inject', '[]', inject, false],
   ])('with %s', { timeout: 60_000 }, async (_, instrumentations, hooks, hasSpan) => {
-    await using server = await startTinyServer((response) =>
-      response.setHeader('content-type', 'application/json').end('[]'),
-    )
+    await using server = await startTinyServer((response) => sendJson(response, 200, []))
     await writeFile(path.join(folder, 'app.mjs'), program(instrumentations, hooks))
     const settings = { OTEL_TRACES_EXPORTER: 'console', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none' }
     const output = await run(process.execPath, ['app.mjs', server.url], folder, settings)

@@ -25,17 +25,9 @@ test('the page names the versions that its tests install', async () => {
   const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
   const [introduction = ''] = (await read('../../docs/recipes.md')).split('\n## ')
   const { dependencies } = JSON.parse(await read('package.json'))
-  const names = {
-    React: 'react',
-    'TanStack Query': '@tanstack/react-query',
-    'Next.js': 'next',
-    MSW: 'msw',
-    Jest: 'jest',
-    Vitest: 'vitest',
-    undici: 'undici',
-  }
-  for (const [name, dependency] of Object.entries(names)) {
-    expect(introduction).toMatch(new RegExp(`${name}\\s${Number.parseInt(dependencies[dependency], 10)}[,.]`))
+  for (const name of ['react', '@tanstack/react-query', 'next', 'msw', 'jest', 'vitest', 'undici']) {
+    const title = { '@tanstack/react-query': 'TanStack Query', next: 'Next.js' }[name] ?? name
+    expect(introduction).toMatch(new RegExp(`${title}\\s${Number.parseInt(dependencies[name], 10)}[,.]`, 'i'))
   }
   const [, year, month] = /^1\.(\d{4})(\d\d)/.exec(dependencies.workerd) ?? []
   expect(introduction).toContain(`workerd ${year}-${month}`)
@@ -65,11 +57,8 @@ describe('an app with the recipes', () => {
     timeout: RECIPE_TIMEOUT,
   }, async () => {
     await using overloaded = await startTinyServer((response) => sendError(response, 50300))
-    const { environment } = await createAccount('react')
-    const output = await app.run('vitest/vitest.mjs', ['run', '--exclude', 'dist', '--testTimeout=60000'], {
-      ...environment,
-      OVERLOADED_URL: overloaded.url,
-    })
+    const environment = { ...(await createAccount('react')).environment, OVERLOADED_URL: overloaded.url }
+    const output = await app.run('vitest/vitest.mjs', ['run', '--exclude', 'dist', '--testTimeout=60000'], environment)
     expect(output).toContain('8 passed (8)')
     const count = (path: string) => overloaded.requests.filter(({ url }) => url === path).length
     expect([count('/one/plants'), count('/two/plants')]).toEqual([3, 12])
@@ -77,12 +66,14 @@ describe('an app with the recipes', () => {
 
   test('a Cloudflare Worker adds a plant with an exact id and lists it', { timeout: RECIPE_TIMEOUT }, async () => {
     const { token } = await createAccount('worker')
+    const [entryPoint, outfile] = ['src/worker.ts', 'worker.js'].map((file) => path.join(app.folder, file))
+    const conditions = ['workerd', 'worker', 'browser']
     await build({
-      entryPoints: [path.join(app.folder, 'src/worker.ts')],
-      outfile: path.join(app.folder, 'worker.js'),
+      entryPoints: [String(entryPoint)],
+      outfile: String(outfile),
       bundle: true,
       format: 'esm',
-      conditions: ['workerd', 'worker', 'browser'],
+      conditions,
     })
     const port = await freePort()
     await writeFile(path.join(app.folder, 'config.capnp'), configureWorker(port, service.url, token))
@@ -126,8 +117,8 @@ console.log(await createPlantStoreClient().getPlants())`
 
   test('an id survives JSON', { timeout: RECIPE_TIMEOUT }, async () => {
     const { environment } = await createAccount('ids')
-    const output = await runFile('ids.js', environment)
-    expect(output).toBe('{"id":"9007199254740993","name":"Ficus"}\nundefined undefined -1n\n')
+    const printed = '{"id":"9007199254740993","name":"Ficus"}\nundefined undefined -1n\n'
+    expect(await runFile('ids.js', environment)).toBe(printed)
   })
 
   test('parseId accepts every int64 and nothing else', async () => {

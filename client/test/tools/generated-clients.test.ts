@@ -10,67 +10,31 @@ import { startTestServer, type TestServer } from '../../../test/helpers/server/s
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
+import { compilerOptions } from '../helpers/recipe-app.ts'
 import type { App, Service } from './apps/app.ts'
 
 const tools = fileURLToPath(new URL('.', import.meta.url))
 
-const tsconfig = {
-  compilerOptions: {
-    target: 'es2022',
-    lib: ['es2022', 'dom', 'dom.iterable'],
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    types: [],
-    strict: true,
-    skipLibCheck: true,
-    esModuleInterop: true,
-    noEmit: true,
-  },
-}
-
 /** How a tool generates a client into `generated`: its command, and the configuration that this names. */
-interface Generation {
-  command: string[]
-  configuration?: object
-}
+type Generation = [command: string[], configuration?: object]
 
 /** How each tool generates a client from a document. */
-const generators: [string, (document: string) => Generation][] = [
-  [
-    'openapi-typescript',
-    (document) => ({ command: ['openapi-typescript', document, '-o', 'generated/openapi-typescript.d.ts'] }),
-  ],
-  [
-    'hey-api',
-    (input) => ({
-      command: ['openapi-ts', '-f', 'config.mjs'],
-      configuration: {
-        input,
-        output: './generated/hey-api',
-        plugins: [
-          '@hey-api/client-fetch',
-          '@hey-api/transformers',
-          'zod',
-          { name: '@hey-api/sdk', transformer: true, validator: true },
-        ],
-        logs: { file: false },
-      },
-    }),
-  ],
-  [
-    'orval',
-    (input) => ({
-      command: ['orval', '--config', 'config.mjs'],
-      configuration: {
-        fetch: {
-          input,
-          output: { target: './generated/orval/fetch.ts', client: 'fetch', baseUrl: new URL(input).origin },
-        },
-        zod: { input, output: { target: './generated/orval/zod.ts', client: 'zod' } },
-      },
-    }),
-  ],
-]
+const generators: Record<string, (document: string) => Generation> = {
+  'openapi-typescript': (document) => [['openapi-typescript', document, '-o', 'generated/openapi-typescript.d.ts']],
+  'hey-api': (input) => {
+    const sdk = { name: '@hey-api/sdk', transformer: true, validator: true }
+    const plugins = ['@hey-api/client-fetch', '@hey-api/transformers', 'zod', sdk]
+    return [
+      ['openapi-ts', '-f', 'config.mjs'],
+      { input, output: './generated/hey-api', plugins, logs: { file: false } },
+    ]
+  },
+  orval: (input) => {
+    const fetch = { target: './generated/orval/fetch.ts', client: 'fetch', baseUrl: new URL(input).origin }
+    const zod = { target: './generated/orval/zod.ts', client: 'zod' }
+    return [['orval', '--config', 'config.mjs'], { fetch: { input, output: fetch }, zod: { input, output: zod } }]
+  },
+}
 
 /** What creating a plant with the id 2^53 + 1 gives, and which of the ids from 2^53 to 2^53 + 2 are taken then. */
 const expectedAboveSafeRange: Record<string, { result: unknown; taken: boolean[] }> = {
@@ -80,12 +44,13 @@ const expectedAboveSafeRange: Record<string, { result: unknown; taken: boolean[]
 }
 
 /** Creates an app with the client that a tool generates from the document of a service. */
-async function createProject(name: string, { command, configuration }: Generation, installed: string): Promise<string> {
+async function createProject(name: string, generation: Generation, installed: string): Promise<string> {
   const folder = temporaryFolder(installed)
-  const [program = '', ...parameters] = command
+  const [[program = '', ...parameters], configuration] = generation
   for (const file of ['app.ts', `${name}.ts`]) await cp(path.join(tools, 'apps', file), path.join(folder, file))
   await mkdir(path.join(folder, 'generated'))
-  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify({ ...tsconfig, files: [`${name}.ts`] }))
+  const tsconfig = { compilerOptions: { ...compilerOptions, types: [] }, files: [`${name}.ts`] }
+  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   await writeFile(path.join(folder, 'config.mjs'), `export default ${JSON.stringify(configuration)}`)
   await run(process.execPath, [path.join(installed, 'node_modules/.bin', program), ...parameters], folder)
@@ -94,18 +59,12 @@ async function createProject(name: string, { command, configuration }: Generatio
 
 async function importApp(name: string, folder: string): Promise<(service: Service) => App> {
   const outfile = path.join(folder, 'app.mjs')
-  await build({
-    entryPoints: [path.join(folder, `${name}.ts`)],
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    outfile,
-  })
-  const { createApp } = await import(outfile)
-  return createApp
+  const entryPoints = [path.join(folder, `${name}.ts`)]
+  await build({ entryPoints, bundle: true, format: 'esm', platform: 'node', outfile })
+  return (await import(outfile)).createApp
 }
 
-describe.each(generators)('a client generated by %s', (name, generate) => {
+describe.each(Object.entries(generators))('a client generated by %s', (name, generate) => {
   let server: TestServer
   let folder: string
   let app: App

@@ -12,23 +12,16 @@ import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 const execute = promisify(execFile)
 const tools = fileURLToPath(new URL('.', import.meta.url)).slice(0, -1)
 
-interface Finding {
-  rule: string
-  place: string
-}
-
-const exceptions: Record<'redocly' | 'spectral', Finding[]> = {
-  redocly: [],
-  spectral: [
-    // Wants a URL and an e-mail address too: the project has neither, only its repository.
-    { rule: 'contact-properties', place: 'info.contact' },
-    // OpenAPI 3.1 allows either a URL or an identifier, which needs no host.
-    { rule: 'license-url', place: 'info.license' },
-    // Knows OpenAPI 3.0 only: since 3.1, a scheme of any type may name roles, here the scope that the token needs.
-    { rule: 'oas3-operation-security-defined', place: 'paths./plants.post.security.0.bearer.0' },
-    { rule: 'oas3-operation-security-defined', place: 'paths./plants.get.security.0.bearer.0' },
-  ],
-}
+/** What Spectral finds, by the rule and the place. Redocly finds nothing. */
+const exceptions = [
+  // Wants a URL and an e-mail address too: the project has neither, only its repository.
+  ['contact-properties', 'info.contact'],
+  // OpenAPI 3.1 allows either a URL or an identifier, which needs no host.
+  ['license-url', 'info.license'],
+  // Knows OpenAPI 3.0 only: since 3.1, a scheme of any type may name roles, here the scope that the token needs.
+  ['oas3-operation-security-defined', 'paths./plants.post.security.0.bearer.0'],
+  ['oas3-operation-security-defined', 'paths./plants.get.security.0.bearer.0'],
+]
 
 /** Redocly would look for a newer version of itself, and count its use. */
 const environment = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
@@ -48,28 +41,18 @@ describe('the document of the running service', () => {
   async function lint(program: string, parameters: string[]): Promise<string> {
     const script = path.join(installed, 'node_modules/.bin', program)
     const command = [script, 'lint', 'openapi.json', ...parameters]
+    const options = { cwd: folder, env: environment }
     // A linter that finds something fails.
-    const { stdout } = await execute(process.execPath, command, { cwd: folder, env: environment }).catch(
-      (error) => error,
-    )
-    return stdout
+    return (await execute(process.execPath, command, options).catch((error) => error)).stdout
   }
 
   test('is what Redocly recommends', async () => {
-    const { problems } = JSON.parse(await lint('redocly', ['--format=json']))
-    const findings = problems.map(({ ruleId, location }: { ruleId: string; location: { pointer: string }[] }) => ({
-      rule: ruleId,
-      place: location[0]?.pointer,
-    }))
-    expect(findings).toEqual(exceptions.redocly)
+    expect(JSON.parse(await lint('redocly', ['--format=json'])).problems).toEqual([])
   })
 
   test('is what Spectral recommends', async () => {
     const problems = JSON.parse(await lint('spectral', ['--format=json', '--fail-severity=hint']))
-    const findings = problems.map(({ code, path: place }: { code: string; path: string[] }) => ({
-      rule: code,
-      place: place.join('.'),
-    }))
-    expect(findings).toEqual(exceptions.spectral)
+    const findings = problems.map(({ code, path: place }: { code: string; path: string[] }) => [code, place.join('.')])
+    expect(findings).toEqual(exceptions)
   })
 })

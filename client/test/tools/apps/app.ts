@@ -12,3 +12,9 @@ export interface Service {
   baseUrl: string
   token: string
 }
+
+/** Writes a plant as JSON with an exact id. */
+export function writeExactly(body: unknown): string {
+  const { id, ...plant } = body as { id: number | bigint }
+  return `{"id":${id},${JSON.stringify(plant).slice(1)}`
+}

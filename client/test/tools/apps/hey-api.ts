@@ -1,5 +1,5 @@
-import type { App, Service } from './app'
-import { createPlant, getPlants, type NewPlant } from './generated/hey-api'
+import { type App, type Service, writeExactly } from './app'
+import { createPlant, getPlants } from './generated/hey-api'
 import { createClient } from './generated/hey-api/client'
 
 /** `@hey-api/openapi-ts` with zod and transformers: an id is a `bigint`, which its own serializer writes as text. */
@@ -8,11 +8,8 @@ export function createApp({ baseUrl, token }: Service): App {
 
   return {
     async create({ id, ...plant }) {
-      const { data, error } = await createPlant({
-        client,
-        body: { id: BigInt(id), ...plant },
-        bodySerializer: writeExactly,
-      })
+      const body = { id: BigInt(id), ...plant }
+      const { data, error } = await createPlant({ client, body, bodySerializer: writeExactly })
       return data ?? readError(error)
     },
     async list(limit) {
@@ -25,11 +22,6 @@ export function createApp({ baseUrl, token }: Service): App {
       return [readError(error), data]
     },
   }
-}
-
-function writeExactly(body: unknown): string {
-  const { id, ...plant } = body as NewPlant
-  return `{"id":${id},${JSON.stringify(plant).slice(1)}`
 }
 
 /** Returns the code of the service, or the message of the generated validator. */

@@ -1,5 +1,5 @@
 import createClient from 'openapi-fetch'
-import type { App, Service } from './app'
+import { type App, type Service, writeExactly } from './app'
 import type { components, paths } from './generated/openapi-typescript'
 
 type NewPlant = components['schemas']['NewPlant']
@@ -23,8 +23,4 @@ export function createApp({ baseUrl, token }: Service): App {
       return data ?? error.error
     },
   }
-}
-
-function writeExactly({ id, ...plant }: NewPlant): string {
-  return `{"id":${id},${JSON.stringify(plant).slice(1)}`
 }
