@@ -7,7 +7,8 @@ import { type Consumer, installPackage, readPackage, run } from '../../test/help
 import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 
-const TIMEOUT = 60_000
+/** The set-up builds, packs, installs and compiles, also on a busy machine. */
+const TIMEOUT = 240_000
 const contract = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../../node_modules/typescript', import.meta.url))
 
