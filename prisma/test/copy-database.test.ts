@@ -218,7 +218,7 @@ test('times that were written to SQLite by hand are copied to the millisecond', 
 test.each(ENGINES)('a batch of %s has fewer rows where they are long', async (engine) => {
   const url = newUrl[engine]()
   await createMigrated(url)
-  const database = await openDatabase(url)
+  const database = await openDatabase(url, { patience: 20_000 })
   const megabyte = 'x'.repeat(2 ** 20)
   for (let id = 1; id <= 5; id++) {
     await database.plants.insert([{ account: 'a', id: String(id), name: megabyte.repeat(id === 3 ? 5 : 1), tag: null }])
