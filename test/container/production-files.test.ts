@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { contract } from '@plant-store/contract'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
@@ -55,6 +56,19 @@ test.each([
   const others = ['SQLITE_TMPDIR', 'PGPASSWORD', 'NODE_OPTIONS']
   expect(names.filter((name) => !known.includes(name) && !others.includes(name))).toEqual([])
 })
+
+test.each(['nginx.conf', 'several-machines/nginx.conf', 'container/nginx.conf'])(
+  '%s sends a POST or PATCH again only where the contract says that it may be',
+  (name) => {
+    const locations = [...readGuide(name).matchAll(/location (.*) \{([^}]*non_idempotent[^}]*)\}/g)]
+    expect(locations.map(([, path]) => path)).toEqual(['= /plants'])
+    for (const [operation, { method, path, metadata }] of Object.entries(contract)) {
+      if (path !== '/plants' || !['POST', 'PATCH'].includes(method)) continue
+      expect([operation, metadata.idempotent]).toEqual([operation, true])
+    }
+    expect(readGuide(name).match(/non_idempotent/g)).toHaveLength(1)
+  },
+)
 
 const byDefault = numberIn('../../.env.example', /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)s$/m)
 
