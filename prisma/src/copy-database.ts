@@ -101,7 +101,7 @@ async function open({ url, setting }: CopyAddress, role: CopyRole, signal?: Abor
 }
 
 async function prepareTarget(url: string, signal: AbortSignal | undefined): Promise<void> {
-  // With a listener, a migration runs in a process of its own, so that this process receives signals.
+  // With `onPending`, a migration runs in a process of its own, so that this process receives signals.
   await migrateDatabase(url, undefined, { onPending: () => {}, signal })
   // A server would reject a database that does not keep what is promised: better before the copy than after it.
   const database = await openDatabase(url, { signal })

@@ -32,7 +32,7 @@ export interface CopyOptions {
 /** Migrates the database and prints what was applied. */
 export async function migrate({ settings, output, errors }: Context, signal: AbortSignal): Promise<void> {
   const { applied } = await withProgress(errors, (show) => {
-    // With a listener, a migration runs in a process of its own, so that this process receives the signal.
+    // With `onPending`, a migration runs in a process of its own, so that this process receives the signal.
     const onPending = (names: string[]) => show(`applying ${names.join(', ')}`)
     return migrateDatabase(settings.databaseUrl, undefined, { onPending, signal })
   })

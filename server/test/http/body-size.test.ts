@@ -1,5 +1,6 @@
 /** How large the body of POST /plants may be. */
 import { describe, expect, test } from 'vitest'
+import { engine } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { readSettings } from '../../src/index.ts'
@@ -59,8 +60,11 @@ describe('BODY_LIMIT', () => {
   })
 })
 
-/** The largest BODY_LIMIT; in the quick suite, a part of it. */
-const LARGE = isLong ? '64mb' : '8mb'
+/**
+ * The largest BODY_LIMIT; in the quick suite, a part of it. PostgreSQL gets the part too: it has 2.3 s for a statement, in which
+ * a slow machine does not store 64 MB.
+ */
+const LARGE = isLong && engine === 'sqlite' ? '64mb' : '8mb'
 const { bodyLimit } = readSettings({ BODY_LIMIT: LARGE })
 /** A busy machine may take this long for one body, in milliseconds. */
 const PATIENCE = 240_000

@@ -18,13 +18,15 @@ const other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
 afterAll(async () => expect(await other.end()).toBe(0))
 
 describe.each(Object.entries(contract))('%s', (name, operation: AppRoute) => {
-  /** Sends the request of the operation, changed, for an account of its own. */
+  /** Sends the request of the operation, changed, for an account of its own: another one has the same id, and keeps its plant. */
   async function exchange(change: RequestParts, expected: Partial<Expected>): Promise<void> {
-    const { token, post } = await newAccount()
+    const [other, { token, post }] = [await newAccount(), await newAccount()]
+    await other.post('{"id":1,"name":"Other"}')
     await post(FICUS)
     expect(exchanges, `add a request of ${name} to test/helpers/server/exchanges.ts`).toHaveProperty(name)
     const [parts, response] = exchanges[name as keyof Contract]
     await responds({ url: server.url, token }, request({ ...parts, ...change }), { ...response, ...expected })
+    expect(await other.list()).toEqual([{ name: 'Other' }])
   }
 
   test('responds, and ignores an unknown parameter', async () => {
