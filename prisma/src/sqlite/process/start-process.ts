@@ -92,24 +92,30 @@ export function startProcess() {
   function send(request: Omit<Request, 'id'>, patience: number | undefined): Promise<unknown> {
     if (endedFor) throw endedFor
     if (isLate()) throw lateError()
+    const id = ++lastId
     return new Promise((resolve, reject) => {
-      const operation: Pending = { isLate: false, resolve, reject, timer: undefined }
-      const id = ++lastId
       if (pending.size === 0) keepRunning('ref')
-      pending.set(id, operation)
-      const expire = () => {
-        operation.isLate = pending.has(id)
-        // Operations behind a late one wait for it too. Those before it may wait longer, such as the opening after a restart.
-        if (operation.isLate) for (const [other, { reject }] of pending) if (other >= id) reject(lateError())
-      }
-      const wait = () => {
-        // If this process was busy, not the disk, the outcome has arrived and is read first.
-        if (patience !== undefined) operation.timer = setTimeout(() => setImmediate(expire), patience).unref()
-      }
+      pending.set(id, { isLate: false, resolve, reject, timer: undefined })
       // Time begins once the request is sent, which takes a second for the largest plants. A request that cannot be sent,
       // because the process is ending or was not started, is rejected with its end.
-      if (child?.connected) child.send({ id, ...request }, wait)
+      if (child?.connected) child.send({ id, ...request }, () => startTimer(id, patience))
     })
+  }
+
+  function startTimer(id: number, patience: number | undefined): void {
+    const operation = pending.get(id)
+    if (!operation || patience === undefined) return
+    // If this process was busy, not the disk, the outcome has arrived and is read first.
+    operation.timer = setTimeout(() => setImmediate(giveUp, id), patience).unref()
+  }
+
+  /** Rejects an operation that is late, and those behind it, which wait for it. It stays late until its outcome arrives. */
+  function giveUp(id: number): void {
+    const operation = pending.get(id)
+    if (!operation) return
+    operation.isLate = true
+    // Those before it may wait longer, such as the opening after a restart.
+    for (const [other, { reject }] of pending) if (other >= id) reject(lateError())
   }
 
   /** Kills it, and waits for its end unless its disk does not respond. What waits fails with the reason, if there is one. */
