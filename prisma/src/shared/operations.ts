@@ -1,23 +1,31 @@
 import { randomBytes } from 'node:crypto'
-import type { Database } from '../database.ts'
+import type { Database, Retry } from '../database.ts'
 import { createPlants } from './plants.ts'
-import type { Access } from './sql.ts'
+import type { Access, Sql } from './sql.ts'
 import { createTokens } from './tokens.ts'
 
 const SECRET_BYTES = 32
 
 /** Creates what both engines do alike. */
-export function createOperations(access: Access): Pick<Database, 'plants' | 'tokens' | 'secret' | 'isEmpty'> {
-  const { sql, retry } = access
+export function createOperations(unretried: Access): Pick<Database, 'plants' | 'tokens' | 'secret' | 'isEmpty'> {
+  const access = { ...unretried, sql: withRetry(unretried.sql, unretried.retry) }
   return {
     plants: createPlants(access),
     tokens: createTokens(access),
-    secret: (name) => retry(() => readSecret(access, name)),
+    secret: (name) => readSecret(access, name),
 
     async isEmpty() {
       const selectAny = 'SELECT 1 FROM "Token" UNION ALL SELECT 1 FROM "Plant" LIMIT 1'
-      return (await retry(() => sql.query(selectAny))).length === 0
+      return (await access.sql.query(selectAny)).length === 0
     },
+  }
+}
+
+/** Makes SQL whose statements are retried: every one of {@link createOperations} may run twice. */
+function withRetry(sql: Sql, retry: Retry): Sql {
+  return {
+    query: (statement, ...values) => retry(() => sql.query(statement, ...values)),
+    execute: (statement, ...values) => retry(() => sql.execute(statement, ...values)),
   }
 }
 

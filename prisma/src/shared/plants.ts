@@ -49,10 +49,10 @@ export function maxPageBytes(limit: number): number {
 }
 
 /** Creates the plants of a database. */
-export function createPlants({ sql, statements, retry }: Access): Plants {
+export function createPlants({ sql, statements }: Access): Plants {
   async function selectPiece({ account, after, end, count, maxBytes }: Part): Promise<Piece> {
-    const select = () => sql.query<PieceRow>(statements.selectPiece, account, after, end, count, maxBytes)
-    const [[json, last, more] = [null, 0, false]] = await retry(select)
+    const rows = await sql.query<PieceRow>(statements.selectPiece, account, after, end, count, maxBytes)
+    const [[json, last, more] = [null, 0, false]] = rows
     return { json, last: Number(last), more: Boolean(more) }
   }
 
@@ -61,7 +61,7 @@ export function createPlants({ sql, statements, retry }: Access): Plants {
 
   async function selectStates(lists: readonly KnownList[]): Promise<ListState[]> {
     const json = JSON.stringify(lists.map(({ account, last, lastCreatedAt }) => [account, last, lastCreatedAt]))
-    const rows = await retry(() => sql.query<StateRow>(statements.selectStates, json))
+    const rows = await sql.query<StateRow>(statements.selectStates, json)
     return rows.map(([edits, last, lastCreatedAt, hasKnown, news]) => ({
       edits: Number(edits),
       last: Number(last),
@@ -76,13 +76,13 @@ export function createPlants({ sql, statements, retry }: Access): Plants {
       const rows = plants.map(toStoredPlant)
       const [row] = rows
       // A lone client waits for every microsecond.
-      if (row && rows.length === 1) return retry(() => sql.execute(statements.insertOne, ...row))
-      return retry(() => sql.execute(statements.insertMany, JSON.stringify(rows)))
+      if (row && rows.length === 1) return sql.execute(statements.insertOne, ...row)
+      return sql.execute(statements.insertMany, JSON.stringify(rows))
     },
 
     async compare(plants) {
       const json = JSON.stringify(plants.map(toStoredPlant))
-      const rows = await retry(() => sql.query<[isSame: Flag | null]>(statements.compareStored, json))
+      const rows = await sql.query<[isSame: Flag | null]>(statements.compareStored, json)
       return rows.map(([isSame]) => (isSame === null ? undefined : Boolean(isSame)))
     },
 

@@ -43,7 +43,7 @@ export interface Access {
   readonly sql: Sql
   readonly dialect: Dialect
   readonly statements: PlantStatements
-  /** For what may run twice, even if it has succeeded. */
+  /** Runs again what may run twice, even if it has succeeded. */
   readonly retry: Retry
   /** See `connectOnce`. */
   loadPrisma(): Promise<Prisma>

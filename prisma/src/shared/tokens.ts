@@ -23,7 +23,7 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: Access): Token
   /** Returns the tokens for which a condition with one parameter holds, oldest first. */
   async function select(condition: string, value: SqlValue): Promise<TokenRow[]> {
     const statement = `${selectTokens} WHERE ${condition} ORDER BY ${readTime('"createdAt"')}, "id"`
-    return (await retry(() => sql.query<StoredToken>(statement, value))).map(toTokenRow)
+    return (await sql.query<StoredToken>(statement, value)).map(toTokenRow)
   }
 
   return {
@@ -55,7 +55,7 @@ export function createTokens({ loadPrisma, sql, dialect, retry }: Access): Token
 
     // Once it is stale in the cache, all requests with a busy token look it up.
     find: oncePerTurn(async (hashes) => {
-      const rows = await retry(() => sql.query<StoredToken>(selectByHash, JSON.stringify(hashes)))
+      const rows = await sql.query<StoredToken>(selectByHash, JSON.stringify(hashes))
       const found = new Map(rows.map((row) => [row[0], toTokenRow(row)]))
       return hashes.map((hash) => found.get(hash))
     }),
