@@ -1,9 +1,8 @@
 import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
-import { type Connections, openConnection } from './connection/connections.ts'
+import { beginTransaction, type Connections, openConnection } from './connection/connections.ts'
 import { retryWhileUnavailable } from './connection/errors.ts'
 import { ON_PRIMARY } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
-import { beginTransaction } from './transaction.ts'
 
 const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
 const copyDialect: CopyDialect = {

@@ -8,11 +8,10 @@ import {
   readMigrations,
   rejectPending,
 } from '../shared/migrations.ts'
-import { type Connections, openConnection, QUERY_TIMEOUT } from './connection/connections.ts'
+import { beginTransaction, type Connections, openConnection, QUERY_TIMEOUT } from './connection/connections.ts'
 import { retryWhileUnavailable, sqlState, toDatabaseError } from './connection/errors.ts'
 import { checkSettings, SERVER } from './connection/promises.ts'
 import { describeDatabase, readServerAddress, type ServerAddress } from './connection/server-address.ts'
-import { beginTransaction } from './transaction.ts'
 
 /** The database that every server has, to connect to while the wanted one does not exist. */
 export const MAINTENANCE_DATABASE = 'postgres'

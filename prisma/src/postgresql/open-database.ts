@@ -4,13 +4,12 @@ import { createOperations } from '../shared/operations.ts'
 import { connectOnce, createPrisma, type Prisma, type StatementRunner } from '../shared/prisma-client.ts'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import type { Sql } from '../shared/sql.ts'
-import { type Connections, onPrimary, openConnections } from './connection/connections.ts'
+import { beginTransaction, type Connections, onPrimary, openConnections } from './connection/connections.ts'
 import { retryWhileUnavailable, toDatabaseError, toTemporaryFailure } from './connection/errors.ts'
 import { checkPromises } from './connection/promises.ts'
 import { describeDatabase, readServerAddress } from './connection/server-address.ts'
 import { createReadiness, failSoon, GRACE, type Readiness, SILENCE } from './readiness.ts'
 import { dialect, statements } from './statements.ts'
-import { beginTransaction } from './transaction.ts'
 
 /**
  * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.

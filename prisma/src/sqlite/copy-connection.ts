@@ -1,8 +1,7 @@
 import type { CopyConnection, CopyDialect, CopyRole } from '../shared/copy-tables.ts'
 import { OPEN_PATIENCE } from '../shared/retry.ts'
-import { CONNECTION_SETTINGS, connectGuarded } from './connection/connect.ts'
+import { CONNECTION_SETTINGS, connectGuarded, retryWhileBusy } from './connection/connect.ts'
 import { existingFile } from './connection/errors.ts'
-import { retryWhileBusy } from './connection/retry-while-busy.ts'
 import { dialect, TIME_FORMAT } from './statements.ts'
 
 const copyDialect: CopyDialect = {

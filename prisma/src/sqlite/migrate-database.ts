@@ -10,10 +10,9 @@ import {
   rejectPending,
 } from '../shared/migrations.ts'
 import { OPEN_PATIENCE, type RetryOptions } from '../shared/retry.ts'
-import { withConnection } from './connection/connect.ts'
+import { checkLocks, retryWhileBusy, withConnection } from './connection/connect.ts'
 import { DEFAULT_DATABASE_URL, databaseFile } from './connection/database-file.ts'
 import { existingFile, toDatabaseError } from './connection/errors.ts'
-import { checkLocks, retryWhileBusy } from './connection/retry-while-busy.ts'
 import { MIGRATION_PATIENCE, migrateFile } from './process/file-tasks.ts'
 import { withProcess } from './process/start-process.ts'
 

@@ -2,11 +2,10 @@ import { access, constants, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { REQUEST_PATIENCE } from '../shared/retry.ts'
 import { select } from '../shared/sql.ts'
-import { checkTriggers } from './connection/connect.ts'
+import { checkTriggers, retryWhileBusy } from './connection/connect.ts'
 import type { SqliteConnection } from './connection/driver-adapter.ts'
 import { explainUnavailable, faultOf } from './connection/errors.ts'
 import type { FileGuard } from './connection/file-guard.ts'
-import { retryWhileBusy } from './connection/retry-while-busy.ts'
 
 /** The longest pause between two looks at a lock, in milliseconds: writers that release it only briefly are seen too. */
 const MAX_PAUSE = 5

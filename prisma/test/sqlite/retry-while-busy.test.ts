@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { migrationsFolders, readMigrations } from '../../src/shared/migrations.ts'
-import { retryWhileBusy } from '../../src/sqlite/connection/retry-while-busy.ts'
+import { retryWhileBusy } from '../../src/sqlite/connection/connect.ts'
 import { migrateFile } from '../../src/sqlite/process/file-tasks.ts'
 
 const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })

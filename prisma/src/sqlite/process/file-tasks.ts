@@ -4,9 +4,8 @@ import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseError, errorCode } from '../../database-error.ts'
 import { applyMigrations, type Migration } from '../../shared/migrations.ts'
 import { type Connection, select } from '../../shared/sql.ts'
-import { withConnection } from '../connection/connect.ts'
+import { retryWhileBusy, withConnection } from '../connection/connect.ts'
 import { toDatabaseError } from '../connection/errors.ts'
-import { retryWhileBusy } from '../connection/retry-while-busy.ts'
 
 /** How long a migration waits for another process that uses the same file, in milliseconds. */
 export const MIGRATION_PATIENCE = 60_000
