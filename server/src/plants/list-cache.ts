@@ -73,24 +73,24 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
     return json
   }
 
-  /** Reads the states of lists. Where the news came with the state, `json` is the list; else `entry` is what is still valid. */
+  /**
+   * Reads how lists are now. Where all news of a list came with its state, `json` is the list; where they are too many, or the
+   * cached list is outdated, `entry` is what the list still begins with.
+   */
   const refresh = oncePerTurn(async (accounts) => {
-    const entriesBefore = accounts.map((account) => entries.get(account))
-    const known = accounts.map((account, index) => {
-      const { last, lastCreatedAt } = entriesBefore[index] ?? NOTHING
-      return { account, last, lastCreatedAt }
-    })
-    const states = await readStates(known)
-    return accounts.map((account, index) => {
-      const [state, entry] = [states[index] as ListState, entriesBefore[index]]
-      if (entry && !(state.hasKnown && state.edits === entry.edits)) {
+    const known = accounts.map((account) => ({ account, entry: entries.get(account) ?? NOTHING }))
+    const states = await readStates(
+      known.map(({ account, entry: { last, lastCreatedAt } }) => ({ account, last, lastCreatedAt })),
+    )
+    return known.map(({ account, entry }, index) => {
+      const state = states[index] as ListState
+      if (isOutdated(entry, state)) {
         // Another turn may have stored a newer one.
         if (entries.get(account) === entry) remove(account)
         return { state, entry: NOTHING, json: undefined }
       }
       const { news } = state
-      const json = news === undefined ? undefined : extend(account, entry ?? NOTHING, state, news)
-      return { state, entry: entry ?? NOTHING, json }
+      return { state, entry, json: news === undefined ? undefined : extend(account, entry, state, news) }
     })
   })
 
@@ -115,6 +115,11 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
       return json ?? limitRead(() => read(account, state, entry))
     },
   }
+}
+
+/** Whether a plant of a cached list was changed or deleted, or its last one is not stored any more. */
+function isOutdated(entry: Entry, { hasKnown, edits }: ListState): boolean {
+  return entry !== NOTHING && !(hasKnown && edits === entry.edits)
 }
 
 function sizeOf({ json }: Entry): number {
