@@ -7,8 +7,8 @@ import { startAdminServer } from './http/listen/admin-server.ts'
 import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, type InheritedSockets, listen, stop, stopAccepting } from './http/listen/ports.ts'
+import type { Metrics } from './metrics.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
-import type { Metrics } from './telemetry/metrics/metrics.ts'
 
 /** A server that handles requests. */
 export interface RunningServer {
@@ -97,7 +97,7 @@ export async function startServer(
     http = createHttpServer(createApp(dependencies, settings, logger), limited, dependencies.loadShedding.release)
     if (admin) {
       // The metrics are loaded only if there is a private port to read them from.
-      const { createMetrics } = await import('./telemetry/metrics/metrics.ts')
+      const { createMetrics } = await import('./metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
       metrics = createMetrics({ dependencies, settings: limited, isReady, openConnections: http.openConnections })
     }
