@@ -1,5 +1,6 @@
 // A process that uses SQLite for the process that started it, see `startProcess`.
 
+import { flushCompileCache } from 'node:module'
 import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import { type SqlValue, select } from '../../shared/sql.ts'
 import {
@@ -33,6 +34,8 @@ const operations = {
    */
   async open(file: string, known?: readonly OpenedFile[]): Promise<readonly OpenedFile[]> {
     opened = openFile(file, known)
+    // This process ends by a signal, without keeping what was compiled.
+    flushCompileCache()
     return (await opened).guard.files
   },
   execute: (sql: string, ...values: SqlValue[]) => write((connection) => connection.sql.execute(sql, ...values)),
