@@ -123,7 +123,8 @@ function readPieces(
   select: (part: Part) => Promise<Piece>,
 ): AsyncIterableIterator<string, undefined> {
   let known: Piece | undefined = first
-  let opening = '['
+  let bracket = '['
+  let comma = ''
   let ended = false
 
   function read(): Promise<Piece> {
@@ -154,11 +155,12 @@ function readPieces(
     async next() {
       if (ended) return { value: undefined, done: true }
       const { json, more } = await readNext()
-      const separator = json === null && opening === ',' ? '' : opening
-      opening = json === '' ? '' : ','
+      // The closing bracket belongs to the last piece, so that a list of one piece can be sent with its length.
+      const value = bracket + (json ? comma + json : '') + (more ? '' : ']')
+      bracket = ''
+      if (json) comma = ','
       ended = !more
-      // The bracket belongs to the last piece, so that a list of one piece can be sent with its length.
-      return { value: separator + (json ?? '') + (more ? '' : ']'), done: false }
+      return { value, done: false }
     },
   }
 }
