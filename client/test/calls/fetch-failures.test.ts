@@ -30,24 +30,17 @@ describe('a bug of the fetch function is a UsageError with its cause, and not re
     ['JSON that does not parse', () => JSON.parse('<'), /JSON/],
     ['an invalid status', () => new Response('', { status: 99 }), /range/],
     ['a relative URL', async () => await fetch('/plants'), /URL/],
-    ['an invalid URL', () => new URL('plants'), /Invalid URL/],
-    ['an invalid method', async (url) => await fetch(url, { method: 'no way' }), /method/],
     ['a GET with a body', async (url) => await fetch(url, { body: 'x' }), /body/],
     ['an invalid signal', async (url) => await fetch(url, { signal: {} as AbortSignal }), /signal/],
     ['a body that was read', async () => await readTwice(Response.json([])), /Body/],
     ['a bigint in JSON', () => JSON.stringify(1n), /BigInt/],
     ['a circle in JSON', () => JSON.stringify(circle), /circular/],
-    ['a sum of nothing', () => ([] as number[]).reduce((sum, value) => sum + value), /empty array/],
     ['a class without new', () => Reflect.apply(class {} as never, undefined, []), /without 'new'/],
     ['an argument that Node.js rejects', () => Buffer.from(undefined as never), /first argument/],
     ['an assertion of Node.js', () => assert.equal(1, 2), /strictly equal/],
-    ['an assertion of Chai', () => expect.fail('no leaf'), /no leaf/],
     ['an EvalError', () => Promise.reject(new EvalError('no code from strings')), /strings/],
     ['an invalid header name', async (url) => await fetch(url, { headers: { 'a b': '1' } }), /header name/],
-    ['an invalid header value', async (url) => await fetch(url, { headers: { a: '1\n2' } }), /header value/],
     ['no response', () => undefined, /undefined/],
-    ['null', async () => null, /null/],
-    ['an empty object', () => ({}), /undefined/],
     ['parsed JSON', async () => [{ name: 'Ficus' }], /undefined/],
     ['a response of Axios', async () => ({ status: 200, data: [], headers: new Headers() }), /text is not a function/],
     ['a response of undici.request', async () => ({ statusCode: 200, headers: {}, body: [] }), /get is not a function/],
@@ -63,19 +56,11 @@ describe('a bug of the fetch function is a UsageError with its cause, and not re
 
   // The same bugs in the words of Firefox, Safari and Deno.
   test.each([
-    ...['can\'t access property "name", agent is undefined', 'response is undefined', 'agent is null'],
-    "undefined is not an object (evaluating 'agent.name')",
-    "response.headers.get is not a function. (In 'response.headers.get('x')', it is undefined)",
-    "Failed to execute 'fetch' on 'Window': Illegal invocation",
-    ...["Failed to execute 'text' on 'Response': body stream already read", 'Body already used'],
-    'Response.text: Body has already been consumed.',
-    ...["BigInt value can't be serialized in JSON", 'JSON.stringify cannot serialize BigInt.'],
+    ...['response is undefined', 'agent is null', "undefined is not an object (evaluating 'agent.name')"],
+    ...["Failed to execute 'fetch' on 'Window': Illegal invocation", 'Body already used'],
     ...['JSON.stringify cannot serialize cyclic structures.', 'reduce of empty array with no initial value'],
-    ...["class constructors must be invoked with 'new'", 'Cannot call a class constructor Agent without |new|'],
-    ...['undefined is not a constructor', 'agents is not async iterable'],
-    ...['Headers.append: a b is an invalid header name.', 'Invalid header name: "a b"'],
+    ...['undefined is not a constructor', 'agents is not async iterable', 'Invalid header name: "a b"'],
     'Window.fetch: no way is not a valid HTTP method.',
-    'RequestInit: Expected signal ("AbortSignal {}") to be an instance of AbortSignal.',
   ])('TypeError: %s', async (message) => {
     const { error, calls } = await failWith(() => Promise.reject(new TypeError(message)))
     expect([error?.kind, calls]).toEqual(['usage', 1])
@@ -87,28 +72,21 @@ describe('a network failure is a ConnectionError, and retried', () => {
 
   test.each<[string, unknown]>([
     ['Node.js', new TypeError('fetch failed', { cause: code('ECONNREFUSED') })],
-    ['Node.js', new TypeError('fetch failed', { cause: new AggregateError([code('ETIMEDOUT')], '') })],
     ['Node.js, in the body', new TypeError('terminated', { cause: new Error('other side closed') })],
     ['Bun', Object.assign(new Error('Unable to connect. Is the computer able to'), { code: 'ConnectionRefused' })],
-    ['Bun', Object.assign(new Error('The socket connection was closed unexpectedly.'), { code: 'ECONNRESET' })],
     ['Cloudflare Workers', new Error('Network connection lost.')],
-    ['node-fetch', Object.assign(new Error('request to http://x/ failed, reason: connect'), { name: 'FetchError' })],
-    ['Axios', Object.assign(new Error('Network Error'), { name: 'AxiosError' })],
     ['MSW', new TypeError('Failed to fetch', { cause: Response.error() })],
     ['a named class', Object.assign(new TypeError('x is not a function'), { name: 'OfflineError' })],
     ['a system error', code('ECONNRESET')],
     ['a time limit', new DOMException('The operation was aborted due to timeout', 'TimeoutError')],
     ['text', 'offline'],
-    ['nothing', undefined],
     ...[
-      // Chrome, Firefox, React Native, and a proxy.
-      ...['Failed to fetch', 'Failed to fetch (plants.example.com)', 'network error'],
-      ...['NetworkError when attempting to fetch resource.', 'Error in body stream', 'Network request failed'],
+      // Chrome, Firefox, and a proxy.
+      ...['Failed to fetch', 'NetworkError when attempting to fetch resource.'],
       ...['Origin http://x is not an allowed origin.', 'Host x is not a known host.'],
-      // Safari, also in German and French.
-      ...['Load failed', 'The network connection was lost.', 'A data connection is not currently allowed.'],
-      ...['cannot parse response', 'A server with the specified hostname could not be found.'],
-      ...['Es besteht anscheinend keine Verbindung zum Internet.', 'La connexion réseau a été perdue.'],
+      // Safari, also in German.
+      ...['Load failed', 'cannot parse response', 'A data connection is not currently allowed.'],
+      'Es besteht anscheinend keine Verbindung zum Internet.',
       // Deno.
       'error sending request for url (http://x/): client error (Connect): tcp connect error',
       'error reading a body from connection',
@@ -122,10 +100,7 @@ describe('a network failure is a ConnectionError, and retried', () => {
   test.each([
     new TypeError('fetch failed', { cause: code('DEPTH_ZERO_SELF_SIGNED_CERT') }),
     new TypeError('fetch failed', { cause: new Error('certificate is not yet valid') }),
-    new TypeError('fetch failed', { cause: new Error('unable to verify the first certificate') }),
-    new TypeError('fetch failed', { cause: code('ERR_TLS_CERT_ALTNAME_INVALID') }),
     new TypeError('The certificate for this server is invalid.'),
-    new TypeError('error sending request for url (https://x/): client error (Connect): invalid peer certificate'),
   ])('but not retried if a certificate is not trusted: %s', async (thrown) => {
     const { error, calls } = await failWith(() => Promise.reject(thrown))
     expect([error?.kind, error?.retryable, calls]).toEqual(['connection', false, 1])
