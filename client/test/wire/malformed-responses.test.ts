@@ -2,13 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import {
-  ConnectionError,
-  createPlantStoreClient,
-  errorCodes,
-  MalformedResponseError,
-  PlantStoreError,
-} from '../../src/index.ts'
+import { ConnectionError, errorCodes, MalformedResponseError, PlantStoreError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
@@ -34,14 +28,11 @@ describe('a malformed response is a typed error that says what arrived', () => {
   test.each<[reason: string, status: number, title: string, Handler]>([
     ['text/html instead of JSON', 502, 'a proxy’s page', respond(502, 'text/html', '<h1>Bad Gateway</h1>')],
     ['text/html; charset=utf-8 instead', 200, 'a login page', respond(200, 'text/html; charset=utf-8', '<form>')],
-    ['no content type instead of JSON', 200, 'text without a type', respond(200, undefined, 'hello')],
     ['no content type instead of JSON', 204, 'no content', respond(204, undefined, '')],
     ['truncated or malformed JSON', 200, 'a truncated list', json(200, '[{"name":"Fi')],
     ['truncated or malformed JSON', 400, 'a truncated error', json(400, '{"error":400')],
-    ['truncated or malformed JSON', 200, 'an empty body', json(200, '')],
     ['JSON of an unexpected shape', 200, 'an object instead of a list', json(200, '{"name":"Ficus"}')],
-    ['JSON of an unexpected shape', 200, 'null', json(200, 'null')],
-    ['JSON of an unexpected shape', 500, 'another error format', json(500, '{"detail":"no"}')],
+    ['JSON of an unexpected shape', 500, 'an error without a message', json(500, '{"error":50000}')],
     ['JSON of an unexpected shape', 400, 'an error code that is text', json(400, '{"error":"4","message":""}')],
     ['JSON of an unexpected shape', 400, 'a list with an error status', json(400, '[]')],
   ])('%s, status %d: %s', async (reason, status, _, handler) => {
@@ -50,9 +41,12 @@ describe('a malformed response is a typed error that says what arrived', () => {
     expect(error.message).toContain(`with ${reason}`)
   })
 
-  test('the start of a page is in the error, without the token', async () => {
+  test('the head and the start of a page are in the error, without the token', async () => {
     const page = `<h1>Bad\n Gateway</h1> ${TOKEN} ${'x'.repeat(300)}`
-    const error = await failureOn(respond(502, 'text/html', page))
+    const headers = { 'x-request-id': 'abc', 'retry-after': '3', 'x-served-by': 'proxy' }
+    const error = await failureOn(respond(502, 'text/html', page, headers))
+    expect(error).toMatchObject({ status: 502, requestId: 'abc', retryAfterMs: 3000 })
+    expect(error.headers.get('X-Served-By')).toBe('proxy')
     expect(error.text).toBe(page.replace('\n', '').replace(TOKEN, '[token]').slice(0, 200))
     expect(error.detail).toBe(`responded 502 with text/html instead of JSON: ${error.text}`)
     const cut = await failureOn(respond(502, 'text/plain', `${'x'.repeat(195)}${TOKEN}`))
@@ -65,13 +59,6 @@ describe('a malformed response is a typed error that says what arrived', () => {
   test('a list instead of an object', async () => {
     await using server = await startTinyServer((response) => sendJson(response, 200, []))
     await failureOf(server.createClient().createPlant({ id: 1, name: 'Ficus' }), MalformedResponseError)
-  })
-
-  test('the error has the status, headers, request id and Retry-After', async () => {
-    const headers = { 'x-request-id': 'abc', 'retry-after': '3', 'x-served-by': 'proxy' }
-    const error = await failureOn(respond(503, 'text/html', '', headers))
-    expect(error).toMatchObject({ status: 503, requestId: 'abc', retryAfterMs: 3000 })
-    expect(error.headers.get('X-Served-By')).toBe('proxy')
   })
 })
 
@@ -118,32 +105,26 @@ describe('the token is never exposed', () => {
     }
   })
 
-  test('if the server sends it back in a broken response: only the cause, which is the runtime’s error, may have it', async () => {
-    await using server = await startTinyServer((r) => r.socket?.end(`HTTP/1.1 ${tokenOf(r)}\r\n\r\n`))
-    const error = await failureOf(server.createClient({ token: TOKEN, retries: 0 }).getPlants(), ConnectionError)
+  const fetch = (_: string, init: unknown) => Promise.reject(new Error(`no response to ${JSON.stringify(init)}`))
+  const next = ({ rejected }: { rejected: boolean }) => (rejected ? expect.fail(`no successor of ${TOKEN}`) : TOKEN)
+  const breakHead: Handler = (r) => r.socket?.end(`HTTP/1.1 ${tokenOf(r)}\r\n\r\n`)
+  const reject: Handler = (r) => sendError(r, errorCodes.tokenEnded)
+  test.each<[title: string, Handler, options: object, detail: string]>([
+    // The cause, which is the runtime’s error, may have it.
+    ['the server sends it back in a broken response', breakHead, { token: TOKEN }, 'connection failed: '],
+    ['the error of a fetch function shows the request', reject, { token: TOKEN, fetch }, '"Bearer [token]"'],
+    ['the function of the next token shows the rejected one', reject, { token: next }, ': no successor of [token]'],
+  ])('if %s', async (_, handler, options, detail) => {
+    await using server = await startTinyServer(handler)
+    const error = await failureOf(server.createClient({ ...options, retries: 0 }).getPlants(), PlantStoreError)
+    expect(error.detail).toContain(detail)
     expect(textsOf(error)).not.toContain(TOKEN)
-  })
-
-  test('if the error of a fetch function shows the request', async () => {
-    const fetch = (_: string, init: unknown) => Promise.reject(new Error(`no response to ${JSON.stringify(init)}`))
-    const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: TOKEN, fetch, retries: 0 })
-    const error = await failureOf(client.getPlants(), ConnectionError)
-    expect(error.message).toContain('"authorization":"Bearer [token]"')
-    expect(textsOf(error)).not.toContain(TOKEN)
-  })
-
-  test('if the function of the next token shows the rejected one', async () => {
-    const token = ({ rejected }: { rejected: boolean }) => (rejected ? expect.fail(`no successor of ${TOKEN}`) : TOKEN)
-    await using server = await startTinyServer((r) => sendError(r, errorCodes.tokenEnded))
-    const error = await failureOf(server.createClient({ token, retries: 0 }).getPlants(), PlantStoreError)
-    expect(error.detail).toBe('token: the function failed: no successor of [token]')
   })
 
   test.each([
     ['upper case', encodeURIComponent],
     ['lower case', (text: string) => encodeURIComponent(text).toLowerCase()],
     ['a part', (text: string) => text.replace('/', '%2f')],
-    ['nothing', (text: string) => text],
   ])('in the target of a redirect, with escapes in %s', async (_, write) => {
     const token = 'pst_a/b+c=d'
     const error = await failureOn(redirect(`/in?t=${write(token)}&n=%2fa`), token)
