@@ -50,5 +50,7 @@ export function explain(error: unknown): string {
 client.createPlant({ name: 'Ficus' })
 // @ts-expect-error: an id is not text
 client.createPlant({ id: '1', name: 'Ficus' })
+// @ts-expect-error: createPlant is not paged
+client.iterate.createPlant({ id: 1, name: 'Ficus' })
 // @ts-expect-error: no such option
 sdk.createPlantStoreClient({ baseURL: 'https://example.com' })
