@@ -21,8 +21,7 @@ test('an id is any int64, a safe integer or a bigint, and is parsed to the same 
   )
 })
 
-const beyond = [1n, 2n, 1000n, 2n ** 63n].flatMap((distance) => [INT64_MAX + distance, INT64_MIN - distance])
-const ids = [...beyond, 1.5, 2 ** 53, Number.NaN, 1 / 0, '1', '', true, null, [5], {}, undefined]
+const ids = [INT64_MAX + 1n, INT64_MIN - 1n, 1.5, 2 ** 53, Number.NaN, 1 / 0, '1', true, null, [5], {}, undefined]
 const texts = ['\0', 'a\0b', '\ud800', 'a\udc00b', '\udc00\ud800', `${'ж'.repeat(2 ** 25)}\ud800`]
 test.each<[message: string, plants: unknown[]]>([
   [NOT_INT64, ids.map((id) => ({ id, name: 'Ficus' }))],
