@@ -22,12 +22,12 @@ const putBeds = {
   responses: { 200: Beds, 201: Beds, 401: ErrorSchema, 503: ErrorSchema },
 }
 const others = { ...putBeds, path: '/more-beds', metadata: { scope: 'write', idempotent: false } }
-const grown = {
-  putBeds,
+const unsafe = {
   addBeds: { ...others, method: 'POST' },
   changeBeds: { ...others, method: 'PATCH' },
   removeBeds: { ...others, method: 'DELETE', responses: { 200: Beds, 404: ErrorSchema } },
 }
+const grown = { putBeds, ...unsafe }
 
 const options = { baseUrl: 'http://beds.test', token: 'pst_test' }
 let sdk: Sdk
@@ -59,35 +59,32 @@ test('a header parameter overrides the header of the options, which apply withou
 })
 
 describe('an operation that is not safe to repeat is sent again only if it certainly was not processed', () => {
-  /** Calls an operation that is safe to repeat, and those that are not; returns the attempts of each. */
+  /** Calls the operations that are not safe to repeat, and returns the attempts of each. */
   async function attemptsOf(own: object): Promise<number[]> {
     const { raw } = sdk.createClient({ ...options, retries: 1, ...own })
-    const calls = Object.keys(grown).map((name) => raw[name]?.({ ids: [] }).catch((error: unknown) => error))
+    const calls = Object.keys(unsafe).map((name) => raw[name]?.({ ids: [] }).catch((error: unknown) => error))
     return (await Promise.all(calls)).map((error) => (error as { attempts: number }).attempts)
   }
-  const after = (code: number): [string, Handler, 2] => [`a ${code}`, (response) => sendError(response, code), 2]
-  test.each<[title: string, Handler, repeatable: number, other: number, options?: object]>([
-    [...after(40800), 2],
-    [...after(42900), 2],
+  const after = (code: number): [string, Handler] => [`a ${code}`, (response) => sendError(response, code)]
+  test.each<[title: string, Handler, attempts: number, options?: object]>([
+    ...[40800, 42900].map((code): [string, Handler, number] => [...after(code), 2]),
     // A token that is rejected is asked for once more.
     [...after(40102), 2, { token: () => 'pst_test', retries: 0 }],
-    ...[50000, 50200, 50300, 50400].map((code): [string, Handler, number, number] => [...after(code), 1]),
-    ['a connection that breaks before the response', (response) => response.destroy(), 2, 1],
-    ['a connection that breaks in the response', breakOff, 2, 1],
-    ['no response in time', () => undefined, 2, 1, { timeout: 1000 }],
-    ['a malformed response', (response) => response.writeHead(201).end('<html>'), 1, 1],
-  ])('after $0 a PUT is sent $2 times, the others $3 times', async (_, handler, repeatable, other, own) => {
+    ...[50000, 50300].map((code): [string, Handler, number] => [...after(code), 1]),
+    ['a connection that breaks before the response', (response) => response.destroy(), 1],
+    ['a connection that breaks in the response', breakOff, 1],
+    ['no response in time', () => undefined, 1, { timeout: 1000 }],
+  ])('after $0 it is sent $2 times', async (_, handler, attempts, own) => {
     await using server = await startTinyServer(handler)
-    expect(await attemptsOf({ baseUrl: server.url, ...own })).toEqual([repeatable, other, other, other])
-    expect(server.requests.filter(({ url }) => url === '/more-beds')).toHaveLength(3 * other)
+    expect(await attemptsOf({ baseUrl: server.url, ...own })).toEqual([attempts, attempts, attempts])
+    expect(server.requests).toHaveLength(3 * attempts)
   })
 
-  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])('after %s nothing was sent: all are retried', async (code) => {
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])('after %s nothing was sent: it is retried', async (code) => {
     // No test may depend on a name server, so this is the error of Node.js as it is.
     const cause = Object.assign(new Error(code), { code })
-    expect(await attemptsOf({ fetch: () => Promise.reject(new TypeError('fetch failed', { cause })) })).toEqual([
-      2, 2, 2, 2,
-    ])
+    const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }))
+    expect(await attemptsOf({ fetch })).toEqual([2, 2, 2])
   })
 
   test('an error for tests says the same about a retry as the client', async () => {

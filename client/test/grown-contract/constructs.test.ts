@@ -67,7 +67,6 @@ const values: [value: z.ZodType, request: string, response: string, json: string
   ...[z.string(), z.string().min(1).regex(/^F/).startsWith('F').trim()].map(same('string', '"Ficus"')),
   ...[z.string().brand('A'), NotB].map(same('string', '"a"')),
   ...[z.email()].map(same('string', '"ada@example.com"')),
-  ...[z.uuid(), z.guid()].map(same('string', '"6f2d5a0e-3f0b-4c57-8f5e-0d7a6d1f2b3c"')),
   ...[z.iso.datetime()].map(same('string', '"2026-11-22T12:30:00Z"')),
   ...[z.url()].map(same('string', '"https://example.com"')),
   ...[z.base64(), z.base64url(), z.nanoid().or(z.hex())].map(same('string', '"ab12"')),
@@ -113,13 +112,10 @@ function same(type: string, json: string) {
 const parameters: [place: string, value: z.ZodType, type: string, given: unknown, sent: string | undefined][] = [
   ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
   ['query', z.email().optional(), 'string | undefined', undefined, undefined],
-  ['query', z.enum(['a', 'b']), "'a' | 'b'", 'b', '?value=b'],
   ['query', z.enum(['2', '3']).default('2'), "'2' | '3' | undefined", '3', '?value=3'],
   ['query', Int64TextSchema, 'number | bigint', 2n ** 53n + 1n, '?value=9007199254740993'],
   ['query', z.url().transform((url) => new URL(url)), 'string', 'http://a.b/', '?value=http%3A%2F%2Fa.b%2F'],
-  ['query', z.stringbool(), 'boolean', false, '?value=false'],
   ['query', z.stringbool().default(false), 'boolean | undefined', true, '?value=true'],
-  ['query', Page, 'number', 3, '?value=3'],
   ['query', Page.default(3), 'number | undefined', 4, '?value=4'],
   ['query', Digits.transform(Number).pipe(z.number().max(9)), 'number', 5, '?value=5'],
   ['query', Hex, 'string', 'ff', '?value=ff'],
@@ -130,7 +126,6 @@ const parameters: [place: string, value: z.ZodType, type: string, given: unknown
   ['query', Letters, 'readonly Letter[] | undefined', ['a'], '?value=a'],
   ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
   ['pathParams', Letter, 'Letter', 'b', '/b'],
-  ['pathParams', Page, 'number', 3, '/3'],
   ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
   ['headers', z.string(), 'string', 'a b', 'a b'],
   ['headers', z.string().optional(), 'string | undefined', undefined, undefined],
@@ -336,27 +331,14 @@ describe('rejected', () => {
     ['contains itself, which is not supported; use a flat list whose items have the id of their parent', Tree],
     ['z.lazy() is not supported; use the schema itself', z.lazy(() => z.string()), z.json()],
     ['() is not supported; use .default()', z.string().catch('F'), z.string().prefault('a')],
-    ['z.template_literal() is not supported; use z.string().regex()', z.templateLiteral(['bed ', z.int()])],
-    ['z.file() is not supported; use z.base64(), since bodies are JSON', z.file()],
     [unsupported, z.nonoptional(z.string().optional()), z.symbol(), z.promise(z.string())],
+    ['() is not supported; ', z.map(z.string(), z.string()), z.set(z.string()), z.tuple([z.string()]), z.never()],
     ['the example "1" is not of the type integer, or has a part', z.int().meta({ examples: ['1'] })],
-    ['the example ["1"] is not of the type array', z.array(Int64Schema).meta({ examples: [['1']] })],
     ['the example {"a":1} is not of the type object', z.object({ a: z.string() }).meta({ examples: [{ a: 1 }] })],
     ['the example {} is not of the type object', z.object({ a: z.string() }).meta({ examples: [{}] })],
-    ['the example "z" is not of the type string', z.enum(['a']).meta({ examples: ['z'] })],
-    [
-      'the example 3 is not one of the values or types',
-      z
-        .string()
-        .nullable()
-        .meta({ examples: [3] }),
-    ],
-    ['the example 1.5 is not of the type integer', Int64Schema.meta({ examples: [1, 1.5] })],
+    ['the example 3 is not one of the values or types', z.union([z.string(), z.null()]).meta({ examples: [3] })],
     ['the example null is not of the type string', z.string().meta({ examples: [null] })],
     ['the example [] is not of the type object', z.object({}).meta({ examples: [[]] })],
-    ['z.never() is not supported; omit the field', z.never()],
-    ['z.tuple() is not supported; use an object', z.tuple([z.string()], z.int())],
-    ['z.intersection() is not supported', z.intersection(z.object({}), z.object({ a: z.string() }))],
     ['an object with other fields than', z.looseObject({}), z.object({}).catchall(z.int())],
     ['the names of a record are', z.looseRecord(z.string(), z.int()), z.record(z.int(), z.string())],
     ['the names of a record are', z.record(Letter, z.int()), z.partialRecord(z.enum(['a']), z.int())],
@@ -375,8 +357,6 @@ describe('rejected', () => {
     ['is optional; make the whole union optional', z.union([z.string().optional(), z.int()])],
     ['z.date() is not supported; use z.iso.datetime()', z.date(), z.date().nullable().optional()],
     ['use another schema with .refine(), or z.base64() for bytes', z.instanceof(Date), z.instanceof(Uint8Array)],
-    ['z.map() is not supported; use z.record()', z.map(z.string(), z.string())],
-    ['z.set() is not supported; use z.array()', z.set(z.string())],
     ['z.undefined() is not supported; use .optional()', z.undefined(), z.union([z.string(), z.undefined()])],
     [apart, z.union([Int64Schema, z.number()]), z.union([z.literal(1), Int64Schema])],
     [apart, z.union([z.array(z.string()), z.array(Int64Schema)]), z.union([z.object({ a: z.int() }), z.object({})])],
@@ -447,6 +427,8 @@ describe('rejected', () => {
   const header = (name: string) => ({ headers: { [name]: z.string() } })
   const response = (status: number, schema: unknown) => ({ responses: { ...responses, [status]: schema } })
   const paged = { metadata: { scope: 'read', paged: true } }
+  const idempotent = { metadata: { scope: 'write', idempotent: true } }
+  const removing = { ...response(404, ErrorSchema), method: 'DELETE' }
   const method = 'is not supported; use GET, POST, PUT, PATCH, DELETE'
   const metadata = 'metadata: must be an object with scope, tag, paged and idempotent only'
   const segments = 'must consist of segments that are text or :name; use query parameters'
@@ -483,11 +465,9 @@ describe('rejected', () => {
     ['metadata.idempotent: must be true or false', { metadata: { scope: 'read', idempotent: 'false' } }],
     ['is missing, and a POST is not idempotent by itself', { method: 'POST', body: c.noBody() }],
     ['is missing, and a PATCH is not idempotent by itself', { method: 'PATCH', body: c.noBody() }],
-    ...[404, 410, 412].map((status): [string, ...object[]] => [
-      `must be false, since a DELETE whose response was lost gets the ${status}`,
-      { ...response(status, ErrorSchema), method: 'DELETE' },
-      { ...response(status, ErrorSchema), method: 'DELETE', metadata: { scope: 'write', idempotent: true } },
-    ]),
+    ['must be false, since a DELETE whose response was lost gets the 404', removing],
+    ['must be false, since a DELETE whose response was lost gets the 404', { ...removing, ...idempotent }],
+    ['since a DELETE whose response was lost gets the 410', { ...removing, ...response(410, ErrorSchema) }],
     ['since a PUT whose response was lost gets the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
     ['metadata.tag: must have a name and a description only', { metadata: { scope: 'read', tag: 'beds' } }],
   ])('in an operation: %s', (reason, ...changes) => {
