@@ -61,21 +61,18 @@ describe('hooks', () => {
     await failureOf(client.withOptions({ hooks: named('c') }).getPlants({}, { hooks: [named('d')] }), PlantStoreError)
     const names = ['a', 'b', 'c', 'd']
     expect(order).toEqual(NAMES.flatMap((hook) => names.map((name) => `${name} ${hook}`)))
-    order.length = 0
-    await client.getPlants()
-    expect(order).toEqual(['a request', 'b request', 'a response', 'b response'])
   })
 
-  test.each([
-    ['throws', () => expect.fail('no trace')],
-    ['rejects', () => Promise.reject(new Error('no trace'))],
-  ])('with a request hook that %s, nothing is sent', async (_, request) => {
-    const store = createFakePlantStore()
-    const error = await failureOf(createPlantStoreClient({ ...store, hooks: { request } }).getPlants(), UsageError)
-    expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' } })
-    expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: the function failed: no trace')
-    expect(store.requests).toHaveLength(0)
-  })
+  test.each([() => expect.fail('no trace'), () => Promise.reject(new Error('no trace'))])(
+    'with a request hook that fails, nothing is sent',
+    async (request) => {
+      const store = createFakePlantStore()
+      const error = await failureOf(createPlantStoreClient({ ...store, hooks: { request } }).getPlants(), UsageError)
+      expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' } })
+      expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: the function failed: no trace')
+      expect(store.requests).toHaveLength(0)
+    },
+  )
 
   test.each([
     ['throw', () => expect.fail('no metrics')],
@@ -114,17 +111,12 @@ describe('logging', () => {
 
   test.each<[object, string | undefined, unknown[]]>([
     [{}, undefined, [[], [], []]],
-    [{}, '', [[], [], []]],
-    [{}, 'off', [[], [], []]],
-    [{}, 'warn', [[], [], warn]],
-    [{}, 'info', [[], info, warn]],
     [{}, 'debug', [debug, info, warn]],
     [{ logger: true }, undefined, [[], [], warn]],
     [{ logger: true }, 'info', [[], info, warn]],
     [{ logger: true, logLevel: 'debug' }, undefined, [debug, info, warn]],
     [{ logger: true, logLevel: 'off' }, 'debug', [[], [], []]],
     [{ logLevel: 'info' }, undefined, [[], info, warn]],
-    [{ logLevel: 'warn' }, 'debug', [[], [], warn]],
     [{}, 'verbose', [[], [], ['PLANT_STORE_LOG: logLevel: must be one of off, warn, info, debug']]],
   ])('with %o and PLANT_STORE_LOG=%s', async (options, variable, lines) => {
     expect(await linesOf(options, variable)).toEqual(lines)
