@@ -287,9 +287,13 @@ test.each(texts)('%j is in the SDK', (parts, operation) => {
   for (const part of parts) expect(text.replace(/\s+\*?\s*/g, ' ')).toContain(part)
 })
 
-test.each(['', '.', '..'])('the path parameter "%s", which would be another path, is not sent', async (value) => {
-  const index = parameters.findIndex(([place]) => place === 'pathParams')
-  await expect(client[`send${index}`]?.({ value })).rejects.toThrow('value: must not be empty, "." or ".."')
+test.each([
+  // Each would be another path.
+  ...['', '.', '..'].map((value) => ['pathParams', value, 'must not be empty, "." or ".."']),
+  ...['a\nb', ' a'].map((value) => ['headers', value, 'must be visible ASCII text']),
+])('in %s the value %j is not sent, and %s', async (place, value, reason) => {
+  const index = parameters.findIndex((row) => row[0] === place && row[2] === 'string')
+  await expect(client[`send${index}`]?.({ value })).rejects.toThrow(`value: ${reason}`)
 })
 
 test.each<[types: string, value: unknown, reason: string]>([
@@ -301,6 +305,10 @@ test.each<[types: string, value: unknown, reason: string]>([
   ['string | null', 5, 'value: must be a string or null'],
   ['string | null', '\0', 'value: must not contain U+0000 or a lone surrogate'],
   ['readonly number[] | null', ['x'], 'value[0]: must be an integer'],
+  ['readonly string[]', { length: 0 }, 'value: must be an array'],
+  ['number', Number.NaN, 'value: must be a number'],
+  ['boolean', 'yes', 'value: must be a boolean'],
+  ['{ [name: string]', { 'a b': { id: 0.5 } }, 'value.a b.id: must be a bigint or a safe integer'],
   ["'a' | 1 | true", 'b', 'value: must be a or 1 or true or null'],
 ])('%s: %j is rejected with what is wrong in it', async (types, value, reason) => {
   const index = values.findIndex(([, request]) => request.startsWith(types))

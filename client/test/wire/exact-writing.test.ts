@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type NewPlant, UsageError } from '../../src/index.ts'
-import * as write from '../../src/wire/write.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendJson, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 
@@ -56,20 +55,4 @@ test.each(Object.entries(bodies))('%s: a body is not sent, and the error names t
     expect([body, message, attempts]).toEqual([body, `POST ${server.url}/plants: ${detail}`, 0])
   }
   expect(server.requests).toHaveLength(before)
-})
-
-test.each<[value: unknown, reason: string, write: (value: unknown, field: string) => unknown]>([
-  [Number.NaN, ': must be a number', write.number],
-  [1.5, ': must be an integer', write.integer],
-  ['yes', ': must be a boolean', write.boolean],
-  ['c', ': must be a or b', write.oneOf('a', 'b')],
-  ['a\nb', ': must be visible ASCII text', write.headerText],
-  [' a', ': must be visible ASCII text', write.headerText],
-  ['a', ': must be an array', write.each(write.text)],
-  [['a', 'b'], '[1]: must be a', write.each(write.oneOf('a'))],
-  [{ length: 0 }, ': must be an array', write.list(write.text)],
-  [[{ born: '1' }], '[0].born: must be an integer', write.list(write.object({ born: write.integer }))],
-  [{ 'a b': 0.5 }, '.a b: must be a bigint or a safe integer', write.record(write.int64)],
-])('the value %o of a field that is something else is rejected: field%s', (value, reason, writer) => {
-  expect(() => writer(value, 'field')).toThrow(`field${reason}`)
 })
