@@ -325,7 +325,6 @@ describe('rejected', () => {
   const Tree = Branch.meta({ id: 'Tree' })
   const [one, another] = ['a', 'b'].map((name) => z.object({ [name]: z.string() }).meta({ id: 'Row' }))
   const big = 2n ** 53n + 1n
-  const unsupported = '() is not supported; use another schema'
   const apart = 'the alternatives of a union must differ in their JSON type'
   const bigint = 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema'
   const takenNames = ['PlantStoreError', 'DeclaredError', 'RawPage', 'Attempt', 'Promise', 'Operations', 'Result']
@@ -335,11 +334,9 @@ describe('rejected', () => {
 
   test.each<[reason: string, ...schemas: z.core.$ZodType[]]>([
     ['z.unknown() is not supported; describe the value, whose integers could be rounded', z.unknown()],
-    ['z.any() is not supported', z.any(), z.array(z.any()), z.record(z.string(), z.any())],
     ['contains itself, which is not supported; use a flat list whose items have the id of their parent', Tree],
-    ['z.lazy() is not supported; use the schema itself', z.lazy(() => z.string()), z.json()],
-    ['() is not supported; use .default()', z.string().catch('F'), z.string().prefault('a')],
-    [unsupported, z.nonoptional(z.string().optional()), z.symbol(), z.promise(z.string())],
+    ['() is not supported; use another schema', z.nonoptional(z.string().optional()), z.symbol()],
+    ['() is not supported; ', z.array(z.any()), z.lazy(() => z.string()), z.json(), z.string().catch('F')],
     ['() is not supported; ', z.map(z.string(), z.string()), z.set(z.string()), z.tuple([z.string()]), z.never()],
     ['the example "1" is not of the type integer, or has a part', z.int().meta({ examples: ['1'] })],
     ['the example {"a":1} is not of the type object', z.object({ a: z.string() }).meta({ examples: [{ a: 1 }] })],
@@ -348,8 +345,12 @@ describe('rejected', () => {
     ['the example null is not of the type string', z.string().meta({ examples: [null] })],
     ['the example [] is not of the type object', z.object({}).meta({ examples: [[]] })],
     ['an object with other fields than', z.looseObject({}), z.object({}).catchall(z.int())],
-    ['the names of a record are', z.looseRecord(z.string(), z.int()), z.record(z.int(), z.string())],
-    ['the names of a record are', z.record(Letter, z.int()), z.partialRecord(z.enum(['a']), z.int())],
+    [
+      'the names of a record are',
+      z.looseRecord(z.string(), z.int()),
+      z.record(z.int(), z.string()),
+      z.record(Letter, z.int()),
+    ],
     [anyName, ...['__proto__', 'constructor', '*', '[]'].map((name) => z.object({ [name]: z.string() }))],
     ['another schema has the id Row; use one schema, or rename one', z.object({ one, another })],
     ['another schema has the id Error', z.object({}).meta({ id: 'Error' })],
@@ -365,12 +366,9 @@ describe('rejected', () => {
     ['is optional; make the whole union optional', z.union([z.string().optional(), z.int()])],
     ['z.date() is not supported; use z.iso.datetime()', z.date(), z.date().nullable().optional()],
     ['use another schema with .refine(), or z.base64() for bytes', z.instanceof(Date), z.instanceof(Uint8Array)],
-    ['z.undefined() is not supported; use .optional()', z.undefined(), z.union([z.string(), z.undefined()])],
     [apart, z.union([Int64Schema, z.number()]), z.union([z.literal(1), Int64Schema])],
     [apart, z.union([z.array(z.string()), z.array(Int64Schema)]), z.union([z.object({ a: z.int() }), z.object({})])],
     [apart, z.union([HasLetter, z.object({ a: z.literal('b'), c: z.int() })])],
-    [apart, z.union([z.object({ kind: z.literal('a').optional() }), z.object({ kind: z.literal('b').optional() })])],
-    [apart, z.union([...Kinds])],
     ['throws on {} (Duplicate discriminator', z.discriminatedUnion('a', [HasLetter, HasLetter])],
     [apart, z.union([z.record(z.string(), z.string()), z.object({ kind: z.literal('b') })])],
     ['the metadata "type" is not supported; name it "x-type"', z.number().meta({ type: 'integer', format: 'int64' })],
@@ -417,11 +415,9 @@ describe('rejected', () => {
     ['pathParams', text, z.string(), z.string().brand('Tag'), z.string().transform(Number)],
     ['parameter', 'throws on "a" (Cannot convert a to a BigInt)', z.string().transform(BigInt)],
     ['parameter', 'throws on "a" (Encountered Promise', Slow],
-    ['query', 'throws on "0" (Encountered Promise', Slow.pipe(Page)],
     ['parameter', 'rejects a single item; use z.preprocess(', z.array(z.string())],
     ['query', `[]: ${notText}`, listOf(z.number())],
     ['headers', 'rejects a single item', listOf(z.string())],
-    ['pathParams', 'rejects a single item', listOf(z.string())],
     ['pathParams', 'is optional; make it required, or add an operation', TextSchema.optional()],
     ['headers', 'a header cannot have the value', ...['🌱', ' a', 'a\t', 'a\nb', 'ü'].map((value) => z.enum([value]))],
   ])('in a %s: %s', (place, reason, ...schemas) => {
@@ -492,7 +488,6 @@ describe('rejected', () => {
   test.each<[reason: string, contract: Record<string, unknown>]>([
     ['The contract: has no operation; add one', {}],
     ['safe: the SDK uses this name; rename the operation', { safe: getBed }],
-    ['withOptions: the SDK uses this name', { withOptions: getBed }],
     ['get-bed: must be a name such as getPlant; rename the operation', { 'get-bed': getBed }],
     ['ApiError: the SDK or JavaScript uses this name', { api: getBed }],
     ['GetBedError: two types have this name', { getBed: { ...getBed, ...response(200, GetBedError) } }],
