@@ -2,7 +2,7 @@
 export interface App {
   /** Creates a plant with an id of the type that the client has for it; returns the body of the response. */
   create(plant: { id: number; name: string; tag?: string }): Promise<unknown>
-  list(limit?: number): Promise<unknown>
+  list(): Promise<unknown>
   /** Creates a plant as well as the tool can with an id beyond the range of `number`. */
   createExactly(id: bigint, name: string): Promise<unknown>
 }

@@ -11,8 +11,8 @@ export function createApp({ token }: Service): App {
       const { status, data } = await createPlant(CreatePlantBody.parse(plant), options)
       return status === 200 ? CreatePlantResponse.parse(data) : data.error
     },
-    async list(limit) {
-      const { status, data } = await getPlants(GetPlantsQueryParams.parse({ limit }), options)
+    async list() {
+      const { status, data } = await getPlants(GetPlantsQueryParams.parse({ limit: 2 }), options)
       return status === 200 ? GetPlantsResponse.parse(data) : data.error
     },
     async createExactly(id, name) {
