@@ -248,24 +248,14 @@ describe('who sends a call', () => {
     const { create, fetch, tokens } = recorder()
     const client = create()
     await createPlantStoreClient({ baseUrl: 'http://localhost', fetch }).getPlants()
-    await client.getPlants()
     await client.getPlants({}, { token: () => 'pst_call' })
     await client.getPlants({}, { token: false })
     await client.withOptions({ token: false }).getPlants({}, { hooks: { request: () => {} } })
     await client.withOptions({ token: false }).getPlants({}, { token: 'pst_call' })
+    // `withOptions` does not change it.
+    await client.getPlants()
     const [environment, test, call] = ['environment', 'test', 'call'].map((name) => `Bearer pst_${name}`)
-    expect(tokens()).toEqual([environment, test, call, undefined, undefined, call])
-  })
-
-  test('may be a function, which runs once per call', async () => {
-    const { create, tokens } = recorder()
-    const token = vi.fn(async () => `pst_${token.mock.calls.length}`)
-    const client = create({ token })
-    expect(token).not.toHaveBeenCalled()
-    await client.getPlants()
-    await client.getPlants()
-    expect(tokens()).toEqual(['Bearer pst_1', 'Bearer pst_2'])
-    expect(token).toHaveBeenCalledWith({ rejected: false })
+    expect(tokens()).toEqual([environment, call, undefined, undefined, call, test])
   })
 
   test.each([
@@ -309,7 +299,9 @@ describe('headers', () => {
     ['pairs', Object.entries(call)],
   ])('as %s: of the call override the client’s, and both the SDK’s; null removes one', async (_, headers) => {
     const { create, sent } = recorder()
-    await create({ headers: client }).getPlants({}, { headers })
+    await create({ headers: client })
+      .withOptions({ headers: { 'x-both': 'other' } })
+      .getPlants({}, { headers })
     const authorization = 'Bearer pst_test'
     expect(sent[0]?.headers).toEqual({ 'x-client': 'client', 'x-both': 'call', accept: 'text/plain', authorization })
   })
@@ -340,17 +332,6 @@ test('fetch of a call overrides that of the client, and what is not a function f
   for (const fetch of [null, {}, 'fetch']) {
     expect(await callRejectionOf({ fetch })).toMatch(/^fetch: the function failed: .*is not a function/)
   }
-})
-
-test('withOptions creates a client with other options and does not change the first', async () => {
-  const { create, sent } = recorder()
-  const first = create({ headers: { 'x-a': '1' } })
-  const second = first.withOptions({ token: 'pst_second', headers: { 'x-b': '2' } })
-  for (const { getPlants } of [first, second]) await getPlants()
-  const own = { authorization: 'Bearer pst_second', 'x-b': '2' }
-  const { headers } = sent[0] ?? {}
-  expect(headers).toMatchObject({ authorization: 'Bearer pst_test', 'x-a': '1' })
-  expect(sent.map((request) => request.headers)).toEqual([headers, { ...headers, ...own }])
 })
 
 test('hooks of a class may have other fields', async () => {

@@ -137,9 +137,3 @@ const starts = ['<a>; rel=', '<', '<a>; rel="', '<a>;', '<a>; rel', '; rel=', 'n
 test.each(starts)('a long Link header of %j is read in time', (part) => {
   for (const filler of [' ', part]) expect(nextLink(part + filler.repeat(300_000))).toBeUndefined()
 })
-
-test('raw has a cursor of a list alone', async () => {
-  const { client } = storeWith(1)
-  expect(await client.raw.getPlants()).toHaveProperty('nextCursor', undefined)
-  expect(await client.raw.createPlant({ id: 9, name: 'Ficus' })).not.toHaveProperty('nextCursor')
-})
