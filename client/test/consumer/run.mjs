@@ -1,5 +1,5 @@
 // An app that runs the same on every runtime. It prints what it observes.
-import { ApiError, createPlantStoreClient, UsageError } from '@plant-store/client'
+import { ApiError, createPlantStoreClient } from '@plant-store/client'
 import { createFakePlantStore } from '@plant-store/client/testing'
 
 export async function run(baseUrl, token) {
@@ -9,7 +9,6 @@ export async function run(baseUrl, token) {
     seen.push(await client.createPlant({ id, name: `plant ${id} 🌱`, tag: 'é' }))
   }
   for await (const { name } of client.iterate.getPlants({ limit: 3 })) seen.push(name)
-  seen.push(await client.safe.createPlant({ id: 2 ** 53, name: '' }).then(({ error }) => error instanceof UsageError))
   const taken = await client.createPlant({ id: 3, name: 'another' }).catch((error) => error)
   seen.push(taken instanceof ApiError, taken.status, taken.code, typeof taken.requestId)
   seen.push((await client.safe.getPlants({}, { signal: AbortSignal.abort('left') })).error.kind)
