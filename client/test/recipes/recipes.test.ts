@@ -12,15 +12,6 @@ import { startTestServer, type TestServer } from '../../../test/helpers/server/s
 import { createRecipeApp, RECIPE_TIMEOUT, type RecipeApp } from '../helpers/recipe-app.ts'
 import { sendError, startTinyServer } from '../helpers/tiny-server.ts'
 
-const sections = [
-  'React with TanStack Query',
-  'Cloudflare Workers',
-  'Mock Service Worker',
-  'Vitest',
-  'A proxy',
-  'Ids as text',
-]
-
 test('the page names the versions that its tests install', async () => {
   const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
   const [introduction = ''] = (await read('../../docs/recipes.md')).split('\n## ')
@@ -38,7 +29,8 @@ describe('an app with the recipes', () => {
   let service: TestServer
   beforeAll(async () => {
     service = await startTestServer()
-    app = await createRecipeApp(sections)
+    const runtimes = ['Cloudflare Workers', 'Mock Service Worker', 'Vitest', 'A proxy']
+    app = await createRecipeApp(['React with TanStack Query', ...runtimes, 'Ids as text'])
     await app.add('react.test.tsx')
     await app.run('typescript/bin/tsc', ['--noEmit', 'false', '--outDir', 'dist'])
   }, RECIPE_TIMEOUT)
@@ -66,15 +58,8 @@ describe('an app with the recipes', () => {
 
   test('a Cloudflare Worker adds a plant with an exact id and lists it', { timeout: RECIPE_TIMEOUT }, async () => {
     const { token } = await createAccount('worker')
-    const [entryPoint, outfile] = ['src/worker.ts', 'worker.js'].map((file) => path.join(app.folder, file))
-    const conditions = ['workerd', 'worker', 'browser']
-    await build({
-      entryPoints: [String(entryPoint)],
-      outfile: String(outfile),
-      bundle: true,
-      format: 'esm',
-      conditions,
-    })
+    const files = { entryPoints: [path.join(app.folder, 'src/worker.ts')], outfile: path.join(app.folder, 'worker.js') }
+    await build({ ...files, bundle: true, format: 'esm', conditions: ['workerd', 'worker', 'browser'] })
     const port = await freePort()
     await writeFile(path.join(app.folder, 'config.capnp'), configureWorker(port, service.url, token))
     await using _ = await app.start('workerd/bin/workerd', ['serve', 'config.capnp'], port)

@@ -166,7 +166,8 @@ describe.each(Object.entries(starts))('%s', (_, start) => {
       const [own, other] = [await newAccount(), await newAccount()]
       await own.createPlant(FICUS)
       await other.createPlant(ALOE)
-      const { status, headers } = await call(own)
+      const { status, headers, requestId } = await call(own)
+      expect(requestId).toBe(headers.get('x-request-id'))
       expect(headers.get('content-type')).toBe(status === 204 ? null : 'application/json; charset=utf-8')
       expect(await other.getPlants()).toEqual([{ name: 'Aloe' }])
     })
