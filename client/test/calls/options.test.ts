@@ -1,4 +1,4 @@
-/** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored. */
+/** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored or rounded. */
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type * as sdk from '../../src/index.ts'
@@ -154,6 +154,32 @@ describe('other arguments of a call', () => {
     const { getPlants, iterate } = create()
     for (const call of [getPlants(query as never), iterate.getPlants(query as never).next()]) {
       expect((await failureOf(call, UsageError)).detail).toBe(detail)
+    }
+    expect(sent).toEqual([])
+  })
+
+  const ids = [2 ** 53, -(2 ** 53), 1.5, Number.NaN, '1', null]
+  const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
+  const notTexts = [1, null, ['a']]
+  const bodies: Record<string, unknown[]> = {
+    'id: must be a bigint or a safe integer': ids.map((id) => ({ id, name: '' })),
+    'id: must be between -2^63 and 2^63 - 1 (int64)': [2n ** 63n, -(2n ** 63n) - 1n].map((id) => ({ id, name: '' })),
+    'id: is required': [{ name: 'Ficus' }, { id: undefined, name: 'Ficus' }],
+    'name: is required': [{ id: 1 }],
+    'name: must not contain U+0000 or a lone surrogate': unsafeTexts.map((name) => ({ id: 1, name })),
+    'tag: must not contain U+0000 or a lone surrogate': unsafeTexts.map((tag) => ({ id: 1, name: '', tag })),
+    'name: must be a string': notTexts.map((name) => ({ id: 1, name })),
+    'tag: must be a string': notTexts.map((tag) => ({ id: 1, name: '', tag })),
+    'tags: is not one of id, name, tag': [{ id: 1, name: 'Ficus', tags: 'fig' }],
+    'toJSON: is not one of id, name, tag': [{ id: 1, name: 'Ficus', toJSON() {} }],
+    'body: must be an object of id, name, tag, not Map': [new Map()],
+    'body: must be an object': [undefined, null, 'Ficus', []],
+  }
+  test.each(Object.entries(bodies))('%s: a body is not sent, and the error names the URL', async (detail, values) => {
+    const { create, sent } = recorder()
+    for (const body of values) {
+      const { message, attempts } = await failureOf(create().createPlant(body as sdk.NewPlant), UsageError)
+      expect([body, message, attempts]).toEqual([body, `POST http://localhost/plants: ${detail}`, 0])
     }
     expect(sent).toEqual([])
   })
