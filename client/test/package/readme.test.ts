@@ -1,9 +1,10 @@
-/** Every snippet of the README compiles, runs as written, and prints what follows `// ->`. */
+/** Every snippet of the README compiles, runs as written, and prints what follows `// ->`; and the example runs. */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../test/helpers/database/sqlite.ts'
 import { run } from '../../../test/helpers/packed-package.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -69,6 +70,20 @@ describe('the README of the client', () => {
     const output = await run(process.execPath, ['--conditions=@plant-store/source', 'runner.mjs'], folder, settings)
     const withTitles = (texts: unknown[]) => snippets.map(({ title }, index) => [title, texts[index]])
     expect(withTitles(JSON.parse(output))).toEqual(withTitles(expected))
+  })
+
+  test('has an example, which adds 302 plants twice and lists them unchanged, with every id exact', async () => {
+    const { token } = await server.createToken({ account: 'example' })
+    const settings = { PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
+    for (const _ of [1, 2]) {
+      const command = ['--conditions=@plant-store/source', 'src/main.ts']
+      const output = await run(process.execPath, command, path.join(client, 'example'), settings)
+      expect(output).toBe('302 plants added, 302 listed, identical\n')
+    }
+    const sql = `SELECT "id" FROM "Plant" WHERE "account" = 'example'`
+    const ids = query(fileURLToPath(server.databaseUrl), sql).map((row) => (row as { id: string }).id)
+    expect(ids).toHaveLength(302)
+    for (const id of ['9007199254740992', '9007199254740993', '9223372036854775807']) expect(ids).toContain(id)
   })
 
   test('names every operation, option, error class and kind', async () => {
