@@ -35,14 +35,6 @@ test('faults of the fake are the errors that they imitate', async () => {
   expect(await failure({ delay: 60_000 }, { signal: controller.signal })).toMatchObject({ reason: 'left' })
 })
 
-test('a path is a base URL if there is a page', async () => {
-  const { fetch } = createFakePlantStore({ baseUrl: 'http://localhost/api' })
-  const create = () => createPlantStoreClient({ baseUrl: '/api', token: false, fetch })
-  if (isJsdom)
-    expect((await create().safe.getPlants()).error).toMatchObject({ url: 'http://localhost/api/plants', status: 401 })
-  else expect(create).toThrow(UsageError)
-})
-
 test('a real request is sent, or the error names what is missing', async () => {
   const { SERVICE_URL, SERVICE_TOKEN, EXPECTED_FAILURE } = process.env
   const client = createPlantStoreClient({ baseUrl: SERVICE_URL, token: SERVICE_TOKEN })
