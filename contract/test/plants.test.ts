@@ -22,7 +22,7 @@ test('an id is any int64, a safe integer or a bigint, and is parsed to the same 
 })
 
 const ids = [INT64_MAX + 1n, INT64_MIN - 1n, 1.5, 2 ** 53, Number.NaN, 1 / 0, '1', true, null, [5], {}, undefined]
-const texts = ['\0', 'a\0b', '\ud800', 'a\udc00b', '\udc00\ud800', `${'ж'.repeat(2 ** 25)}\ud800`]
+const texts = ['\0', 'a\0b', '\ud800', 'a\udc00b', '\udc00\ud800', `${'ж'.repeat(2 ** 24)}\ud800`]
 test.each<[message: string, plants: unknown[]]>([
   [NOT_INT64, ids.map((id) => ({ id, name: 'Ficus' }))],
   [NOT_TEXT, texts.flatMap((text) => [{ id: 1, name: text }, { id: 1, name: '', tag: text }])], // biome-ignore format: one line
@@ -34,7 +34,7 @@ test.each<[message: string, plants: unknown[]]>([
 })
 
 test('long text is accepted, unknown fields are ignored, and a Plant has no id', () => {
-  const name = 'ж'.repeat(2 ** 25)
+  const name = 'ж'.repeat(2 ** 24)
   expect(NewPlantSchema.parse({ id: 1, name, height: 3 })).toEqual({ id: 1n, name })
   expect(PlantSchema.parse({ id: 1, name: 'Ficus' })).toEqual({ name: 'Ficus' })
   expect(PlantSchema.safeParse(null).error?.issues[0]?.message).toBe('must be an object')
