@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { ConnectionError, errorCodes, MalformedResponseError, PlantStoreError } from '../../src/index.ts'
+import { errorCodes, MalformedResponseError, PlantStoreError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
@@ -151,16 +151,13 @@ describe('the token is never exposed', () => {
     expect(shown.join('\n')).not.toContain('authorization:')
   })
 
-  const words = ['t', 'failed', 'connect', 'ECONNREFUSED', 'redirect', 'responded', 'which_is_not_followed']
-  test.each(words)('and the words of the SDK are never replaced by the token %j', async (token) => {
-    await using server = await startTinyServer(redirect(`/${token}`))
-    const client = server.createClient({ token, retries: 0 })
-    const { message } = await failureOf(client.getPlants(), MalformedResponseError)
-    const location = token.length < 8 ? token : '[token]'
-    expect(message).toContain(`responded 302 with a redirect to /${location}, which is not followed`)
-    await server[Symbol.asyncDispose]()
-    const { detail } = await failureOf(client.getPlants(), ConnectionError)
-    const reason = token === 'ECONNREFUSED' ? '[token]' : 'ECONNREFUSED'
-    expect(detail).toContain(`connection failed: connect ${reason} 127.0.0.1:`)
-  })
+  test.each(['t', 'redirect', 'responded'])(
+    'and the words of the SDK are never replaced by the token %j',
+    async (token) => {
+      await using server = await startTinyServer(redirect(`/${token}`))
+      const { message } = await failureOf(server.createClient({ token }).getPlants(), MalformedResponseError)
+      const location = token.length < 8 ? token : '[token]'
+      expect(message).toContain(`responded 302 with a redirect to /${location}, which is not followed`)
+    },
+  )
 })
