@@ -67,12 +67,9 @@ describe('createApiError', () => {
     expect(created.headers.get('Retry-After')).toBe('2')
   })
 
-  test('may have another text', () => {
+  test('belongs to the first operation that declares the status, and may have another text', () => {
     const error = createApiError({ name: 'invalidBody', message: 'name: is required' })
     expect(error.message).toBe('POST http://plant-store.test/plants: responded 400 (40002): name: is required')
-  })
-
-  test('belongs to the first operation that declares the status', () => {
     expect(createApiError({ name: 'idTaken' })).toMatchObject({ method: 'POST', kind: 'api', retryable: false })
     expect(createApiError({ name: 'unavailable' })).toMatchObject({ kind: 'api', status: 503, retryable: true })
     expect(createApiError({ name: 'methodNotAllowed' })).toMatchObject({ kind: 'undeclared', status: 405 })

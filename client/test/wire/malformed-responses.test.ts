@@ -87,7 +87,6 @@ describe('the token is never exposed', () => {
     ['a page', (token) => respond(500, 'text/html', token)],
     ['a content type', (token) => respond(500, `text/${token}`, '')],
     ['a redirect', (token) => redirect(`/?a=${token}`)],
-    ['a redirect, encoded', (token) => redirect(encodeURIComponent(token))],
     ['malformed JSON', (token) => respond(200, 'application/json', `["${token}`)],
     ['a request id', (token) => (r) => sendError(r, errorCodes.internal, { 'x-request-id': token })],
     ['another header', (token) => (r) => sendError(r, errorCodes.internal, { 'x-debug': token })],
