@@ -143,11 +143,6 @@ function operationWith(place: string, value: z.ZodType, path = '/beds'): object 
   return { ...getBed, path: `${path}/:value`, pathParams: z.object(shape) }
 }
 
-/** Applies the options of a router to the operation. */
-function routed(options: object): object {
-  return Object(c.router({ getBed } as never, options)).getBed
-}
-
 const Size = TextSchema.default('2').meta({ deprecated: true, examples: ['3'], title: 'Size' })
 const range = z.object({ limit: Page.optional(), cursor: TextSchema.optional() })
 const list = { query: range, responses: { 200: z.array(Thing) } }
@@ -167,9 +162,6 @@ const operations: [operation: object, ...texts: string[]][] = [
   [{ ...post, body: z.object({ id: Int64Schema.default(3n) }) }, '@default 3'],
   [{ metadata: { scope: 'read', idempotent: false } }, 'canRetry: wasNotProcessed', 'may have been processed: check'],
   [{ ...list, metadata: { scope: 'read', paged: true } }, 'paged: true'],
-  [routed({ pathPrefix: '/v1' }), '/v1/'],
-  [routed({ baseHeaders: { 'x-bed': z.string() } }), "'x-bed': string"],
-  [routed({ commonResponses: { 500: ErrorSchema } }), 'DeclaredError<500>'],
 ]
 
 const contract = Object.fromEntries([
@@ -180,7 +172,7 @@ const contract = Object.fromEntries([
   ...parameters.map(([place, value], index) => [`send${index}`, operationWith(place, value, `/parameter${index}`)]),
   ...operations.map(([operation], index) => [
     `operation${index}`,
-    { ...getBed, ...operation, path: `/operation${index}${(operation as typeof getBed).path ?? ''}` },
+    { ...getBed, ...operation, path: `/operation${index}` },
   ]),
 ])
 
