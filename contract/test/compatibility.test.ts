@@ -51,7 +51,6 @@ test.each<[sentence: string, now: Record<string, unknown>, released?: Record<str
   ['createBed: the status 413 is gone', { 'post.responses.413': undefined }],
   ['getBeds: the header Link of the response 200 may be absent now', { 'get.responses.200.headers.Link': undefined }],
   ['error 40003: no longer means idTaken', { 'Error.properties.error.x-codes.idTaken': 40005 }],
-  ['error 40003: no longer means idTaken', { 'Error.properties.error.x-codes.idTaken': undefined }],
   ['createBed: body.id has the format int32 instead of int64', { 'NewBed.properties.id.format': 'int32' }],
   ['createBed: body.name has the pattern ^F instead of undefined', { 'NewBed.properties.name': { ...text, pattern: '^F' } }, { 'NewBed.properties.name': text }], // biome-ignore format: one line
   ['createBed: body.name has the minLength 1 instead of undefined', { 'NewBed.properties.name.minLength': 1 }],
