@@ -76,13 +76,23 @@ describe('hooks', () => {
     ['throw', () => expect.fail('no metrics')],
     ['reject', () => Promise.reject(new Error('no metrics'))],
     ['never settle', () => new Promise(() => {})],
-  ])('and loggers that only observe and %s change nothing, nor do those that are undefined', async (_, observe) => {
+  ])('and loggers that only observe and %s change nothing, nor do those that are undefined', async (_, run) => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
     const { events, hooks } = recordingHooks()
-    const all = [undefined, { response: observe, error: observe }, hooks]
+    const observe = vi.fn(run)
+    // Hooks of a class may have other fields.
+    class Metrics {
+      readonly observe = observe
+      response = () => this.observe()
+      error() {
+        return this.observe()
+      }
+    }
     const logger = { debug: observe, info: observe, warn: observe }
-    await createPlantStoreClient({ ...store, hooks: all, logger, logLevel: 'debug' }).getPlants()
+    const options = { ...store, hooks: [undefined, new Metrics(), hooks], logger, logLevel: 'debug' } as const
+    await createPlantStoreClient(options).getPlants()
+    expect(observe).toHaveBeenCalledTimes(3 + 5)
     expect(events.map(([name]) => name)).toEqual(['request', 'response', 'error', 'request', 'response'])
   })
 })

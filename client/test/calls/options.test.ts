@@ -337,15 +337,3 @@ test('fetch of a call overrides that of the client, and what is not a function f
     expect(await callRejectionOf({ fetch })).toMatch(/^fetch: the function failed: .*is not a function/)
   }
 })
-
-test('hooks of a class may have other fields', async () => {
-  class Metrics implements sdk.Hooks {
-    readonly statuses: number[] = []
-    response(_: sdk.Attempt, { status }: { status: number }) {
-      this.statuses.push(status)
-    }
-  }
-  const hooks = new Metrics()
-  await recorder().create({ hooks }).getPlants()
-  expect(hooks.statuses).toEqual([200])
-})
