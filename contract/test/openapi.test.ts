@@ -45,6 +45,9 @@ test('the document has the specified version, paths, operations, scopes, bodies 
 })
 
 test('every error response is an Error, with the number and an example of each of its errors', () => {
+  const errors = Object.values(errorCatalogue)
+  expect(new Set(errors.map(({ code }) => code)).size).toBe(errors.length)
+  for (const { reason } of errors) expect(reason, 'it is a full sentence').toMatch(/^[A-Z].{20,}\.$/s)
   for (const [, { responses }] of operations) {
     for (const status of Object.keys(responses).filter((each) => Number(each) >= 400)) {
       const names = Object.keys(errorCatalogue).filter((name) => String(statusOf(name as ErrorName)) === status)
