@@ -13,7 +13,7 @@ const contract = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../../node_modules/typescript', import.meta.url))
 
 const types = `
-import type { ErrorBody, Plant } from '@plant-store/contract'
+import type { ErrorBody, ErrorCode, Plant, ValidNewPlant } from '@plant-store/contract'
 import { contract } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { initClient } from '@ts-rest/core'
@@ -29,6 +29,9 @@ createOpenApiDocument().paths satisfies object | undefined
 
 // @ts-expect-error: an id is not text
 client.createPlant({ body: { id: '1', name: 'Ficus' } })
+// @ts-expect-error: 40099 is not in the error catalogue
+40099 satisfies ErrorCode
+;({}) as ValidNewPlant['id'] satisfies bigint
 `
 
 let consumer: Consumer
