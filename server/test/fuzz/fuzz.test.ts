@@ -40,7 +40,15 @@ const kind = <const Kind extends string>(name: Kind) => fc.constant(name)
 const steps = {
   createPlant: [
     { weight: 25, arbitrary: fc.tuple(kind('create'), plants, spellings) },
-    { weight: 10, arbitrary: fc.tuple(kind('again'), fc.nat(), spellings, fc.boolean()) },
+    {
+      weight: 10,
+      arbitrary: fc.tuple(
+        kind('again'),
+        fc.nat(),
+        spellings,
+        fc.constantFrom({}, { name: 'another' }, { tag: 'another' }),
+      ),
+    },
     { weight: 30, arbitrary: fc.tuple(kind('body'), plants, spellings, members, bytes) },
   ],
   getPlants: [
@@ -175,9 +183,9 @@ async function useAccount(server: TestServer, account: string, sequence: Step[])
     else if (each[0] === 'create') await create(writeBody(each[1], each[2]), each[2].chunk)
     else if (each[0] === 'body') await create(mutate(writeBody(each[1], each[2], each[3]), each[4]))
     else if (each[0] === 'again') {
-      const [, index, spelling, isOther] = each
+      const [, index, spelling, change] = each
       const known: ModelPlant = stored[index % stored.length] ?? { id: 1n, name: '' }
-      await create(writeBody(isOther ? { ...known, name: 'another' } : known, spelling))
+      await create(writeBody({ ...known, ...change }, spelling))
     } else {
       const [, plant, spelling, change] = each
       const body = plant ? writeBody(plant, { ...spelling, id: 9 }) : Buffer.alloc(0)

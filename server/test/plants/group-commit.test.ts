@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
-import { batchCommitted, type Event, requestRejected, writesRejected } from '../../src/telemetry/events.ts'
+import { batchCommitted, type Event, writesRejected } from '../../src/telemetry/events.ts'
 
 type Options = Partial<GroupCommitOptions<string, string>>
 
@@ -42,26 +42,19 @@ test('items added in one turn share a commit, and each gets its own result', asy
   expect(sizes).toEqual([3])
 })
 
-test('items added during a commit share the next one, and a later item starts again', async () => {
+test('items added during a commit share the next one', async () => {
   const finish: (() => void)[] = []
-  const { add, waiting } = create({
+  const { add } = create({
     commit: (items) => new Promise((resolve) => finish.push(() => resolve(items))),
   })
   const first = add('a')
   await expect.poll(() => finish.length).toBe(1)
   const others = Promise.all([add('b'), add('c')])
-  expect(waiting()).toBe(2)
   finish[0]?.()
   expect(await first).toBe('a')
   await expect.poll(() => finish.length).toBe(2)
-  expect(waiting()).toBe(0)
   finish[1]?.()
   expect(await others).toEqual(['b', 'c'])
-
-  const last = add('d')
-  await expect.poll(() => finish.length).toBe(3)
-  finish[2]?.()
-  expect(await last).toBe('d')
 })
 
 test('after a long commit, an item that follows its result joins those that wait', async () => {
@@ -93,40 +86,14 @@ test('after a long commit, an item that follows its result joins those that wait
   expect(batches).toEqual([['a'], ['b', 'c']])
 })
 
-test.each<[string, Options, string[], string[][]]>([
-  ['items', { maxBatchItems: 2 }, ['a', 'b', 'c', 'd', 'e'], [['a', 'b'], ['c', 'd'], ['e']]],
-  ['bytes', { maxBatchBytes: 4 }, ['aa', 'bb', 'c', 'dddd', 'e'], [['aa', 'bb'], ['c'], ['dddd'], ['e']]],
-  ['bytes, but for one larger item', { maxBatchBytes: 4 }, ['aaaaa', 'bb', 'c'], [['aaaaa'], ['bb', 'c']]],
-])('a batch is limited in %s', async (_, options, items, expected) => {
+test.each<[string, Options, string[][]]>([
+  ['items', { maxBatchItems: 2 }, [['a', 'b'], ['c', 'd'], ['e']]],
+  ['bytes, but for one larger item', { maxBatchBytes: 4 }, [['aa', 'bb'], ['c'], ['ddddd'], ['e']]],
+])('a batch is limited in %s', async (_, options, expected) => {
   const { addAll, batches } = create(options)
+  const items = expected.flat()
   expect(await addAll(items)).toEqual(items.map((item) => item.toUpperCase()))
   expect(batches).toEqual(expected)
-})
-
-test.each<[string, Options, string[], string]>([
-  ['items', { maxWaitingItems: 2 }, ['a', 'b'], 'c'],
-  ['bytes', { maxWaitingBytes: 4 }, ['aa', 'bb'], 'c'],
-  ['bytes, but one larger item may wait', { maxWaitingBytes: 4 }, ['aaaaa'], 'b'],
-  ['items, but one may always wait', { maxWaitingItems: 0 }, ['a'], 'b'],
-])('the items that wait are limited in %s', async (_, options, items, extra) => {
-  const rejections = collect(requestRejected)
-  const { add, addAll, waiting, batches } = create(options)
-  const added = addAll(items)
-  expect(waiting()).toBe(items.length)
-  expect(() => add(extra)).toThrow(
-    expect.objectContaining({
-      reason: 'unavailable',
-      message: expect.stringContaining('writes are waiting'),
-      headers: { 'Retry-After': '1' },
-    }),
-  )
-  expect(rejections).toEqual(['write-queue'])
-  await added
-  expect(waiting()).toBe(0)
-
-  await Promise.all([added, addAll(items)])
-  expect(batches).toEqual([items, items])
-  expect(rejections).toHaveLength(1)
 })
 
 test('a commit that fails rejects its own items and no others', async () => {

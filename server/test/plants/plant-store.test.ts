@@ -1,6 +1,7 @@
 import type { PlantRow, Plants } from '@plant-store/prisma'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
+import { requestRejected } from '../../src/telemetry/events.ts'
 
 const MEBIBYTE = 2 ** 20
 
@@ -40,7 +41,7 @@ async function* piecesOf(...texts: string[]): AsyncGenerator<string, undefined> 
   yield* texts
 }
 
-const plant = (id: number, name = 'Ficus', tag?: string) => ({ id: BigInt(id), name, ...(tag && { tag }) })
+const plant = (id: number, name = 'Ficus') => ({ id: BigInt(id), name })
 
 test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
   const plants = createPlants()
@@ -61,19 +62,6 @@ test('a plant that is deleted before it can be compared is stored again, three t
   expect(await create()).toEqual([{ status: 'rejected', reason }, stored])
 })
 
-test('an id is taken where its account has it with another name or tag, also in one batch', async () => {
-  const plants = createPlants()
-  const store = createPlantStore(plants)
-  const create = (name: string, tag?: string, account = 'alice') =>
-    store.create(account, plant(1, name, tag)).catch(({ reason }) => reason)
-  const created = [create('Ficus', 'fig'), create('Ficus', 'fig'), create('Hedera', 'fig'), create('Ficus')]
-  expect(await Promise.all([...created, create('Hedera', undefined, 'bob')])).toStrictEqual([
-    ...[{ name: 'Ficus', tag: 'fig' }, { name: 'Ficus', tag: 'fig' }, 'idTaken', 'idTaken'],
-    { name: 'Hedera' },
-  ])
-  expect(plants.batches).toHaveLength(1)
-})
-
 const filter: object = { tags: ['fig'] }
 
 test.each([{ limit: 1 }, { after: 1 }, filter])('a part of a list, %o, is not cached', async (range) => {
@@ -84,29 +72,21 @@ test.each([{ limit: 1 }, { after: 1 }, filter])('a part of a list, %o, is not ca
   expect(await store.list('alice', {})).toMatchObject({ next: undefined })
 })
 
-test('a page of one piece is returned as bytes, a longer one in pieces', async () => {
-  const page = (...texts: string[]) =>
-    createPlantStore({
-      ...createPlants(),
-      list: async () => ({ pieces: piecesOf(...texts), last: 7, more: false }),
-    }).list('alice', { limit: 2 })
-  expect(await page('[{"name":"a"}]')).toEqual({ json: Buffer.from('[{"name":"a"}]'), next: undefined })
-
-  const pieces = (await page('[{"name":"a"}', ',{"name":"b"}]')).json
-  if (Buffer.isBuffer(pieces)) throw new Error('the page was returned as bytes')
-  expect(await pieces.next()).toMatchObject({ value: '[{"name":"a"}' })
-  expect(await pieces.next()).toMatchObject({ value: ',{"name":"b"}]' })
-  expect(await pieces.next()).toMatchObject({ done: true })
-})
-
 test.each([
   ['10,000 plants', 10_000, 'Ficus'],
   ['64 MiB of them', 64, 'x'.repeat(MEBIBYTE - 100)],
-])('at most %s wait', async (_what, count, name) => {
+  ['one larger plant', 1, 'x'.repeat(65 * MEBIBYTE)],
+])('at most %s wait, and others are shed', async (_what, count, name) => {
   const store = createPlantStore(createPlants())
+  const shed = vi.fn()
+  requestRejected.subscribe(shed)
+  onTestFinished(() => requestRejected.unsubscribe(shed))
   const created = Array.from({ length: count }, (_, id) => store.create('alice', plant(id, name)))
   expect(store.waitingWrites()).toBe(count)
-  await expect(store.create('alice', plant(count, ''))).rejects.toMatchObject({ reason: 'unavailable' })
+  const message = expect.stringContaining('writes are waiting')
+  const rejection = { reason: 'unavailable', message, headers: { 'Retry-After': '1' } }
+  await expect(store.create('alice', plant(count, ''))).rejects.toMatchObject(rejection)
+  expect(shed).toHaveBeenCalledExactlyOnceWith('write-queue', expect.anything())
   await Promise.all(created)
   expect(store.waitingWrites()).toBe(0)
   expect(await store.create('alice', plant(count, ''))).toEqual({ name: '' })
