@@ -1,10 +1,9 @@
 /** Who is blamed for a list that finds no memory: the database that is slow, or clients that do not read. */
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { maxPageBytes } from '@plant-store/prisma'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
-import { BYTES_PER_CHARACTER, createResponseMemory } from '../../src/http/response/response-memory.ts'
+import { createResponseMemory } from '../../src/http/response/response-memory.ts'
 
 const MEBIBYTE = 2 ** 20
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -66,13 +65,4 @@ test('reads that wait for room continue when another ends, without a timer', asy
   const page = memory.readFirst(1_000, async () => 'page')
   release()
   expect(await page).toBe('page')
-})
-
-test.each([
-  ['a page, the text of short plants', 20, BYTES_PER_CHARACTER * maxPageBytes(20)],
-  ['the longest page, at most a piece', 1_000, BYTES_PER_CHARACTER * maxPageBytes(1_000)],
-  ['a whole list, what could be cached and a piece', undefined, BYTES_PER_CHARACTER * 2 * MEBIBYTE],
-])('room is reserved for %s', async (_what, limit, bytes) => {
-  const { memory, used } = create(64)
-  expect(await memory.readFirst(limit, async () => used())).toBe(bytes)
 })
