@@ -52,7 +52,6 @@ const invalidResponses: Record<string, Respond> = {
   500: (_request, response) => response.writeHead(500).end('{"keys":[]}'),
   HTML: (_request, response) => response.end('<html></html>'),
   'JSON that is not a key set': (_request, response) => response.end('{"keys":{}}'),
-  'JSON without keys': (_request, response) => response.end('{}'),
   'a key set with what is not a key': (_request, response) => response.end('{"keys":[null]}'),
   'half of a key set': (_request, response) =>
     response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),

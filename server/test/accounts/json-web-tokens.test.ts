@@ -7,7 +7,6 @@ import {
   AUDIENCE,
   createKey,
   ISSUER,
-  type ProviderKey,
   resultOf,
   signToken,
   startTokenIssuer,
@@ -16,7 +15,11 @@ import {
 
 const INVALID = 'Bearer realm="plant-store", error="invalid_token"'
 
+const keys = await Promise.all(['RS256', 'PS256', 'ES256', 'EdDSA'].map((algorithm) => createKey(algorithm, algorithm)))
+const short = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const issuer = await startTokenIssuer(await createKey('first'))
+issuer.keyServer.keys.push(...keys.map(({ jwk }) => jwk), { ...(await exportJWK(short.publicKey)), kid: 'short' })
+/** Its issuer has one key. */
 const limited = await startTokenIssuer(issuer.key, { rateLimit: { requests: 3, seconds: 3_600 } })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -29,17 +32,21 @@ function signWithType(typ: unknown): Promise<string> {
   return new SignJWT(validClaims()).setProtectedHeader(header).sign(issuer.key.privateKey)
 }
 
+test('a token with an algorithm that is not allowed gets a 401 without a fetch of the keys', async () => {
+  expect(await statusOf(limited, await signToken(await createKey('first', 'RS512')))).toBe(401)
+  expect(limited.keyServer.fetches).toBe(0)
+})
+
 describe('a token of the issuer', () => {
-  test.each(['RS256', 'PS256', 'ES256', 'EdDSA'])('signed with %s is accepted', async (algorithm) => {
-    const { key, server } = await startTokenIssuer(await createKey(algorithm, algorithm))
-    const token = await signToken(key)
-    expect((await server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
-    expect(await (await server.call('/plants', { token })).json()).toEqual([{ name: 'Ficus' }])
+  test.each(keys)('signed with $jwk.kid is accepted', async (key) => {
+    const token = await signToken(key, { sub: key.jwk.kid })
+    expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
+    expect(await (await issuer.server.call('/plants', { token })).json()).toEqual([{ name: 'Ficus' }])
   })
 
   test('is accepted without a key id if the issuer has one key, and with several audiences', async () => {
-    const token = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(issuer.key.privateKey)
-    expect(await statusOf(issuer, token)).toBe(200)
+    const token = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(limited.key.privateKey)
+    expect(await statusOf(limited, token)).toBe(200)
     expect(await statusOf(issuer, await signToken(issuer.key, { aud: [AUDIENCE, 'https://other.test'] }))).toBe(200)
   })
 
@@ -70,7 +77,6 @@ describe('the scopes of a token', () => {
     ['write', 403, 200],
     ['openid  write profile read', 200, 200],
     ['READ reads', 403, 403],
-    ['', 403, 403],
     [undefined, 403, 403],
     [['read', 'write'], 403, 403],
   ])('%j: GET gets a %d and POST a %d', async (scope, get, post) => {
@@ -110,8 +116,7 @@ describe('a token gets a 401', () => {
   })
 
   test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>([
-    ['of another issuer', { iss: 'https://login.example.org/' }],
-    ['of an issuer without the final slash', { iss: ISSUER.slice(0, -1) }],
+    ['of another issuer, if only by a slash', { iss: ISSUER.slice(0, -1) }],
     ['without an issuer', { iss: undefined }],
     ['for another audience', { aud: 'https://other.example.com' }],
     ['without an audience', { aud: undefined }],
@@ -129,15 +134,18 @@ describe('a token gets a 401', () => {
     ['with the algorithm none and a signature', () => withPart(0, { alg: 'none', kid: 'first' })],
     ['whose claims were changed', () => withPart(1, { ...validClaims(), sub: 'eve' })],
     ['signed by another key of the same id', async () => signToken(await createKey('first'))],
-    ['signed with HS256 and the public key', () => signWithPublicKey()],
-    ['with its own key in its header', () => signWithOwnKey()],
+    ['signed with HS256 and the public key', signWithPublicKey],
+    ['with its own key in its header', signWithOwnKey],
+    ['signed with a published RSA key of 1024 bits', signWithShortKey],
     // RFC 8725 section 3.11: they are for other purposes.
-    ...['logout+jwt', 'secevent+jwt', 'dpop+jwt', 'application/logout+jwt', '', 7].map(
-      (typ): [string, () => Promise<string>] => [`of the type ${JSON.stringify(typ)}`, () => signWithType(typ)],
-    ),
-    ...['a.b', 'a.b.c', '..', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map(
-      (token): [string, () => string] => [`malformed: ${token}`, () => token],
-    ),
+    ...['logout+jwt', 'application/logout+jwt', '', 7].map((typ): [string, () => Promise<string>] => [
+      `of the type ${JSON.stringify(typ)}`,
+      () => signWithType(typ),
+    ]),
+    ...['a.b', 'a.b.c', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map((token): [string, () => string] => [
+      `malformed: ${token}`,
+      () => token,
+    ]),
   ])('%s', async (_title, claims) =>
     expectRejected(await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))),
   )
@@ -153,24 +161,11 @@ describe('a token gets a 401', () => {
     return new SignJWT(validClaims()).setProtectedHeader(header).sign(privateKey)
   }
 
-  test('signed with a published key by an algorithm that is not allowed, without a fetch of the keys', async () => {
-    const other = await createKey('rs512', 'RS512')
-    expect(await fetchesOfRejected(other, await signToken(other))).toBe(0)
-  })
-
-  test('signed with a published RSA key of 1024 bits', async () => {
-    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
-    const short = { ...(await createKey('short', 'RS256')), jwk: { ...(await exportJWK(publicKey)), kid: 'short' } }
-    const unsigned = (await signToken({ ...short, jwk: { ...short.jwk, alg: 'RS256' } })).replace(/\.[^.]*$/, '')
-    const signature = sign('sha256', Buffer.from(unsigned), privateKey).toString('base64url')
-    expect(await fetchesOfRejected(short, `${unsigned}.${signature}`)).toBe(1)
-  })
-
-  /** Expects a token to be rejected by a server whose issuer publishes a key, and returns how often that was fetched. */
-  async function fetchesOfRejected(key: ProviderKey, token: string): Promise<number> {
-    const { keyServer, server } = await startTokenIssuer(key)
-    expect(await resultOf(await server.call('/plants', { token }))).toEqual({ status: 401, error: 40102 })
-    return keyServer.fetches
+  async function signWithShortKey(): Promise<string> {
+    const { privateKey } = await createKey('short', 'RS256')
+    const token = await signToken({ privateKey, jwk: { alg: 'RS256', kid: 'short' } })
+    const unsigned = token.slice(0, token.lastIndexOf('.'))
+    return `${unsigned}.${sign('sha256', Buffer.from(unsigned), short.privateKey).toString('base64url')}`
   }
 })
 
