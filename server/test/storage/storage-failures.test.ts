@@ -4,21 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  appendFileSync,
-  closeSync,
-  copyFileSync,
-  existsSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-  unlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
@@ -47,10 +33,10 @@ if (whyNotImmutable) console.log(`A read-only file is not tested, since none can
 test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async () => {
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
-  writeFileSync(path.join(folder, 'filler'), Buffer.alloc(spaceLeft(folder) / 2))
+  fs.writeFileSync(path.join(folder, 'filler'), Buffer.alloc(spaceLeft(folder) / 2))
   await survive(path.join(folder, 'plants.db'), {
     cause: () => fillUp(folder),
-    fix: () => unlinkSync(path.join(folder, 'rest')),
+    fix: () => fs.unlinkSync(path.join(folder, 'rest')),
     notReady: /^503 The database's disk is full: /,
   })
 })
@@ -58,7 +44,7 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async 
 test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until it is writable', async () => {
   const file = path.join(temporaryFolder(), 'plants.db')
   const files = [file, `${file}-wal`]
-  const fix = () => setImmutable(files.filter(existsSync), false)
+  const fix = () => setImmutable(files.filter(fs.existsSync), false)
   onTestFinished(fix)
   await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database('s disk)? / })
 })
@@ -66,8 +52,8 @@ test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until
 test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until it is back', async (suffix) => {
   const file = path.join(temporaryFolder(), 'plants.db')
   await survive(file, {
-    cause: () => renameSync(file + suffix, `${file}-elsewhere`),
-    fix: () => renameSync(`${file}-elsewhere`, file + suffix),
+    cause: () => fs.renameSync(file + suffix, `${file}-elsewhere`),
+    fix: () => fs.renameSync(`${file}-elsewhere`, file + suffix),
     notReady: /^503 The database file was moved, deleted or replaced: /,
   })
 })
@@ -80,7 +66,7 @@ test('while the database is unavailable, one failure a second is logged', async 
   // A second must not end because the machine is busy.
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
   onTestFinished(() => clock.mockRestore())
-  renameSync(file, `${file}-elsewhere`)
+  fs.renameSync(file, `${file}-elsewhere`)
   const reject = () => createPlant(server.url, server.token, 1)
   for (let request = 0; request < 3; request++) expectRejected(await reject())
   expect(lines).toEqual([expect.stringContaining('is not the file that was opened')])
@@ -122,7 +108,7 @@ test('a database that another program writes to continuously stays ready', async
 })
 
 test.each([
-  ['is truncated', (file: string) => truncateSync(file, statSync(file).size / 2)],
+  ['is truncated', (file: string) => fs.truncateSync(file, fs.statSync(file).size / 2)],
   ['has other content in its second half', scribble],
 ])('once a list meets a database that %s, requests get 503 until a restart on a sound file', async (_, damage) => {
   const { file, url } = temporaryDatabase()
@@ -134,24 +120,24 @@ test.each([
      INSERT INTO Plant (account, id, name) SELECT 'alice', x, hex(randomblob(1000)) FROM c;
      PRAGMA wal_checkpoint(TRUNCATE)`,
   )
-  copyFileSync(file, sound)
+  fs.copyFileSync(file, sound)
   damage(file)
   expect(await readPages(server)).toBe(503)
   expectRejected(await createPlant(server.url, server.token, 5_000))
   expect(await readiness(server)).toBe('503 The database is damaged: stop the server and put a backup in its place.')
   await server.close()
 
-  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true })
-  renameSync(sound, file)
+  for (const suffix of ['-wal', '-shm']) fs.rmSync(file + suffix, { force: true })
+  fs.renameSync(sound, file)
   await using again = await startTestServer({ databaseUrl: url })
   expect((await createPlant(again.url, again.token, 5_000)).status).toBe(200)
 })
 
 /** Writes over the second half of a file. */
 function scribble(file: string): void {
-  const { size } = statSync(file)
-  truncateSync(file, size / 2)
-  appendFileSync(file, randomBytes(size / 2))
+  const { size } = fs.statSync(file)
+  fs.truncateSync(file, size / 2)
+  fs.appendFileSync(file, randomBytes(size / 2))
 }
 
 /** Reads page after page, and returns the status of the last response. */
@@ -215,7 +201,7 @@ function expectRejected({ status, retryAfter, body }: PlantResponse): void {
 }
 
 function spaceLeft(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder)
+  const { bavail, bsize } = fs.statfsSync(folder)
   return bavail * bsize
 }
 
@@ -226,10 +212,10 @@ function setImmutable(files: string[], immutable: boolean): void {
 
 function tryImmutable(): void {
   const file = path.join(temporaryFolder(), 'file')
-  const descriptor = openSync(file, 'w')
+  const descriptor = fs.openSync(file, 'w')
   setImmutable([file], true)
-  const rejection = whyImpossible(() => writeSync(descriptor, 'x'))
+  const rejection = whyImpossible(() => fs.writeSync(descriptor, 'x'))
   setImmutable([file], false)
-  closeSync(descriptor)
+  fs.closeSync(descriptor)
   if (!rejection) throw new Error('this file system lets a process write to an open immutable file')
 }
