@@ -5,7 +5,13 @@ import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { MAX_DEPTH } from '../../src/http/request/lossless-json.ts'
-import { type Connection, openConnection, type WireResponse } from '../helpers/wire/connection.ts'
+import {
+  type Connection,
+  exchange as exchangeBytes,
+  openConnection,
+  readResponses,
+  type WireResponse,
+} from '../helpers/wire/connection.ts'
 import { listPlants } from '../helpers/wire/requests.ts'
 import { expectWellFormed } from '../helpers/wire/wire.ts'
 import {
@@ -25,9 +31,7 @@ const RUNS = isNightly ? 300 : isLong ? 100 : 5
 const ACCOUNTS = 8
 const STEPS = 40
 const BODY_LIMIT = 16_384
-/** Much longer than any response takes, in milliseconds. */
-const RESPONSE_TIMEOUT = 20_000
-/** A request without a response by then may be incomplete, so the client ends its side; in milliseconds. */
+/** A request may be incomplete, so the client ends its side of the connection after a time, in milliseconds. */
 const PATIENCE = 100
 const INT64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
 const ERROR_CODES: ReadonlySet<unknown> = new Set(Object.values(errorCatalogue).map(({ code }) => code))
@@ -102,10 +106,10 @@ async function useAccount(server: TestServer, account: string, sequence: Step[])
 
   /** Sends a well-formed request, and expects the JSON of a plant or a list, no content, or the number of an error. */
   async function exchange(wire: string, expected: string | number): Promise<WireResponse> {
-    if (!connection || connection.ended) connection = await openConnection(server.url)
-    connection.socket.write(wire, 'latin1')
-    const response = await connection.read({ timeout: RESPONSE_TIMEOUT })
-    if (response === undefined || response === 'waiting') throw mismatch(response ?? 'closed', wire, expected)
+    if (!connection || connection.socket.closed) connection = await openConnection(server.url)
+    const response = await connection.send(wire).catch((error) => {
+      throw mismatch(error.message, wire, expected)
+    })
     expectWellFormed(response)
     const body = response.body === '' ? undefined : JSON.parse(response.body)
     if ((body?.error ?? JSON.stringify(body) ?? '') !== expected) throw mismatch(response, wire, expected)
@@ -159,21 +163,8 @@ async function useAccount(server: TestServer, account: string, sequence: Step[])
 
   /** Sends bytes on a connection of their own and reads all responses until the server closes it. */
   async function sendAndEnd(wire: string): Promise<WireResponse[]> {
-    const current = await openConnection(server.url)
-    const toHead = /^\s*HEAD /.test(wire)
-    const responses: WireResponse[] = []
-    current.socket.write(wire, 'latin1')
-    for (let ended = false; ; ended = true) {
-      const response = await current.read({ toHead, timeout: ended ? RESPONSE_TIMEOUT : PATIENCE })
-      if (response === undefined) break
-      if (response === 'waiting' && ended) throw mismatch(response, wire)
-      if (response !== 'waiting') {
-        expectWellFormed(response)
-        responses.push(response)
-      }
-      if (!ended) current.socket.end()
-    }
-    current.socket.destroy()
+    const responses = readResponses(await exchangeBytes(server.url, wire, PATIENCE), /^\s*HEAD /.test(wire))
+    for (const response of responses) expectWellFormed(response)
     return responses
   }
 

@@ -15,14 +15,6 @@ export interface WireResponse {
   bodyless: boolean
 }
 
-/** What else is known about a response. */
-export interface ReadOptions {
-  /** Whether the request was HEAD. */
-  toHead?: boolean
-  /** Whether the connection is closed, which ends a body without a length. */
-  closed?: boolean
-}
-
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 const END_OF_LINE = Buffer.from('\r\n')
 
@@ -30,11 +22,13 @@ const END_OF_LINE = Buffer.from('\r\n')
  * Reads the first whole response in the bytes of a connection, with the number of bytes it takes; undefined while
  * some of it is missing.
  *
+ * @param closed whether the connection is closed, which ends a body without a length
  * @throws Error if the bytes are not a response.
  */
 function readResponse(
   bytes: Buffer,
-  { toHead = false, closed = false }: ReadOptions = {},
+  closed: boolean,
+  toHead = false,
 ): { response: WireResponse; length: number } | undefined {
   const end = bytes.indexOf(END_OF_HEAD)
   if (end < 0) return undefined
@@ -50,14 +44,14 @@ function readResponse(
 }
 
 /**
- * Reads all responses that came over a connection.
+ * Reads all responses that came over a connection until it was closed.
  *
  * @throws Error if anything is left over.
  */
 export function readResponses(text: string, toHead = false): WireResponse[] {
   const responses: WireResponse[] = []
   for (let rest = Buffer.from(text, 'latin1'); rest.length > 0; ) {
-    const read = readResponse(rest, { toHead })
+    const read = readResponse(rest, true, toHead)
     if (!read) throw new Error(`not a whole response: ${rest.toString('latin1', 0, 200)}`)
     responses.push(read.response)
     rest = rest.subarray(read.length)
@@ -71,17 +65,14 @@ function splitHeader(line: string): [string, string] {
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)]
 }
 
-/** A body, and how many bytes it takes on the wire. */
-type Body = readonly [body: Buffer, length: number]
-
-/** Reads a body; undefined while some of it is missing. */
-function readBody(bytes: Buffer, headers: ReadonlyMap<string, string>, closed: boolean): Body | undefined {
+/** Reads a body, and how many bytes it takes on the wire; undefined while some of it is missing. */
+function readBody(bytes: Buffer, headers: ReadonlyMap<string, string>, closed: boolean): [Buffer, number] | undefined {
   if (headers.get('transfer-encoding') === 'chunked') return readChunks(bytes)
   const length = Number(headers.get('content-length') ?? (closed ? bytes.length : Number.POSITIVE_INFINITY))
   return bytes.length < length ? undefined : [bytes.subarray(0, length), length]
 }
 
-function readChunks(bytes: Buffer): Body | undefined {
+function readChunks(bytes: Buffer): [Buffer, number] | undefined {
   const chunks: Buffer[] = []
   for (let at = 0; ; ) {
     const endOfLine = bytes.indexOf(END_OF_LINE, at)
@@ -98,10 +89,7 @@ function readChunks(bytes: Buffer): Body | undefined {
 }
 
 /** Opens a connection; it is closed after the test. An error shows as its close. */
-export async function openSocket(
-  url: string,
-  options: { localAddress?: string; allowHalfOpen?: boolean } = {},
-): Promise<Socket> {
+export async function openSocket(url: string, options: { localAddress?: string } = {}): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect({ port: Number(port), host: hostname, noDelay: true, ...options })
   socket.on('error', () => {})
@@ -123,9 +111,10 @@ export async function readAll(socket: Socket): Promise<string> {
 /**
  * Sends one request or several, and reads everything until the server closes the connection.
  *
+ * @param patience after how many milliseconds to end this side of the connection (default: never)
  * @throws Error if it stays open for ten seconds without more
  */
-export async function exchange(url: string, wire: string): Promise<string> {
+export async function exchange(url: string, wire: string, patience?: number): Promise<string> {
   const socket = await openSocket(url)
   let isOpen = false
   socket.setTimeout(10_000, () => {
@@ -133,7 +122,9 @@ export async function exchange(url: string, wire: string): Promise<string> {
     socket.destroy()
   })
   socket.write(wire, 'latin1')
+  const timer = patience && setTimeout(() => socket.end(), patience)
   const text = await readAll(socket)
+  clearTimeout(timer)
   if (isOpen) throw new Error(`the server does not close the connection, after ${text.slice(0, 1_000)}`)
   recordExchange(wire, text)
   return text
@@ -149,82 +140,46 @@ function recordExchange(wire: string, text: string): void {
 /** A connection whose responses are read one by one. For many requests, it costs a tenth of `fetch`. */
 export interface Connection {
   socket: Socket
-  /** Whether nothing more will come. */
-  readonly ended: boolean
   /**
-   * Waits for the next response that is final; `waiting` if none has come after so many milliseconds (default: no
-   * limit), undefined if the connection ended before it was whole.
-   */
-  read(options?: { toHead?: boolean; timeout?: number }): Promise<WireResponse | undefined | 'waiting'>
-  /**
-   * Sends a request and waits for its response, for so many milliseconds.
+   * Sends a request and waits for its response.
    *
-   * @throws Error if the connection ends before the response is whole.
+   * @throws Error if the connection ends, or is silent for a minute, before the response is whole.
    */
   send(wire: string): Promise<WireResponse & { milliseconds: number }>
 }
 
-/** Opens a connection to read responses from; it is closed after the test. */
+/** Opens a connection to send requests on; it is closed after the test. */
 export async function openConnection(url: string): Promise<Connection> {
-  const socket = await openSocket(url, { allowHalfOpen: true })
+  const socket = await openSocket(url)
   let received: Buffer = Buffer.alloc(0)
-  let ended = false
-  let wake = () => {}
-  const end = () => {
-    ended = true
-    wake()
-  }
+  let check = () => {}
   socket
+    .setTimeout(60_000, () => socket.destroy())
     .on('data', (chunk) => {
       received = Buffer.concat([received, chunk])
-      wake()
+      check()
     })
-    .on('end', () => {
-      end()
-      socket.end()
-    })
-    .on('close', end)
+    .on('close', () => check())
 
-  function takeResponse(toHead: boolean): WireResponse | undefined {
-    for (;;) {
-      const read = readResponse(received, { toHead, closed: ended })
-      if (!read) return undefined
-      received = received.subarray(read.length)
-      if (read.response.status >= 200) return read.response
-    }
-  }
-
-  const read: Connection['read'] = ({ toHead = false, timeout } = {}) =>
-    new Promise((resolve, reject) => {
-      const timer = timeout === undefined ? undefined : setTimeout(finish, timeout, 'waiting')
-      function finish(result: WireResponse | undefined | 'waiting') {
-        clearTimeout(timer)
-        wake = () => {}
-        resolve(result)
+  const read = () =>
+    new Promise<WireResponse>((resolve, reject) => {
+      check = () => {
+        const next = readResponse(received, socket.closed)
+        if (!next && !socket.closed) return
+        check = () => {}
+        if (!next) return reject(new Error('the connection ended before the response'))
+        received = received.subarray(next.length)
+        resolve(next.response)
       }
-      wake = () => {
-        try {
-          const response = takeResponse(toHead)
-          if (response || ended) finish(response)
-        } catch (error) {
-          reject(error)
-        }
-      }
-      wake()
+      check()
     })
 
   return {
     socket,
-    get ended() {
-      return ended
-    },
-    read,
     async send(wire) {
       const begin = performance.now()
       if (!socket.destroyed) socket.write(wire, 'latin1')
-      const response = await read()
-      if (response === undefined || response === 'waiting') throw new Error('the connection ended before the response')
-      return { ...response, milliseconds: performance.now() - begin }
+      return { ...(await read()), milliseconds: performance.now() - begin }
     },
   }
 }
