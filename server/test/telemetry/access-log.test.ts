@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
@@ -10,7 +10,7 @@ import type { Settings } from '../../src/index.ts'
 import { logRequests } from '../../src/telemetry/log/log-requests.ts'
 import { createKey, ISSUER, signToken, startKeyServer } from '../helpers/accounts/token-issuer.ts'
 import { addLongList } from '../helpers/storage/long-list.ts'
-import { createFileLog, type LogLine } from '../helpers/telemetry/log-lines.ts'
+import { createFileLog, type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
 import { exchange, openConnection, openSocket } from '../helpers/wire/connection.ts'
 import { get, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
 
@@ -96,29 +96,14 @@ test.each<[what: string, wire: string, expected: LogLine, at?: TestServer]>([
 })
 
 describe('a response that is not complete', () => {
-  /** Starts a server with a list that is sent in many pieces. */
-  async function startFull(): Promise<TestServer> {
-    const full = await start({})
+  let full: TestServer
+  beforeAll(async () => {
+    full = await start({})
+    // It is sent in many pieces.
     await addLongList(full.databaseUrl, 'alice', 40)
-    return full
-  }
-
-  const unfinished = { 'Content-Length': '100', Expect: '100-continue' }
-  test.each<[what: string, id: string, wire: string, end: (server: TestServer, socket: Socket) => unknown]>([
-    ['a client disconnects while it is reading', 'reading', get(), (_, socket) => socket.destroy()],
-    ['a client disconnects while it is sending', 'sending', post(body, unfinished), (_, socket) => socket.destroy()],
-    ['the shutdown aborts it', 'aborted', post(body, unfinished), (full) => full.close()],
-  ])('has the status 499 if %s', async (_what, id, wire, end) => {
-    const full = await startFull()
-    const socket = await openSocket(full.url)
-    socket.write(withToken(wire, full.token).replace('\r\n', `\r\nX-Request-Id: ${id}\r\n`))
-    await once(socket, 'data')
-    await end(full, socket)
-    expect(await find(id)).toMatchObject({ ...ofAlice, status: 499, clientAddress: '127.0.0.1' })
   })
 
   test('has the status of the failure if the server failed, and the error is logged with the same id', async () => {
-    const full = await startFull()
     const headers = { authorization: `Bearer ${full.token}`, 'x-request-id': 'broken' }
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       openRequest(`${full.url}/plants`, { headers }, resolve).on('error', reject).end()
@@ -126,27 +111,42 @@ describe('a response that is not complete', () => {
     await once(response, 'readable')
     await runSql(full.databaseUrl, 'ALTER TABLE "Plant" RENAME TO "Gone"')
     await expect(response.toArray()).rejects.toThrow('aborted')
+    await runSql(full.databaseUrl, 'ALTER TABLE "Gone" RENAME TO "Plant"')
     expect(await find('broken')).toMatchObject({ status: 500, account: 'alice' })
-    const errors = log
-      .lines()
-      .map((line) => JSON.parse(line))
-      .filter(({ level }) => level === 'error')
+    const errors = readLines(`${log.lines().join('\n')}\n`).filter(({ level }) => level === 'error')
     expect(errors).toMatchObject([{ requestId: 'broken', err: expect.anything() }])
+  })
+
+  const unfinished = { 'Content-Length': '100', Expect: '100-continue' }
+  test.each<[what: string, id: string, wire: string, end: (socket: Socket) => unknown]>([
+    ['a client disconnects while it is reading', 'reading', get(), (socket) => socket.destroy()],
+    ['a client disconnects while it is sending', 'sending', post(body, unfinished), (socket) => socket.destroy()],
+    ['the shutdown aborts it', 'aborted', post(body, unfinished), () => full.close()],
+  ])('has the status 499 if %s', async (_what, id, wire, end) => {
+    const socket = await openSocket(full.url)
+    socket.write(withToken(wire, full.token).replace('\r\n', `\r\nX-Request-Id: ${id}\r\n`))
+    await once(socket, 'data')
+    await end(socket)
+    expect(await find(id)).toMatchObject({ ...ofAlice, status: 499, clientAddress: '127.0.0.1' })
   })
 })
 
-const NOT_ADDRESSES = ['', 'not an address', 'pst_0123456789', '"}\u0085', 'dead.beef.cafe:face', '1.2.3', '1.2.3.4.5']
+const NOT_ADDRESSES = [
+  '',
+  'pst_0123456789',
+  '"}\u0085',
+  'dead.beef.cafe:face',
+  '1.2.3',
+  '192.0.2.1:http',
+  '[2001:db8::1',
+]
 test('an address is written as a proxy reports it, without its port, or else that of the connection', async () => {
   const cases: Record<string, string> = {
     '192.0.2.7:4711': '192.0.2.7',
     '[2001:db8::1]:4711': '2001:db8::1',
-    '[2001:db8::1]': '2001:db8::1',
-    '2001:db8::1': '2001:db8::1',
     'fe80::1%eth0': 'fe80::1',
   }
-  for (const text of [...NOT_ADDRESSES, '192.0.2.1:http', '[2001:db8::1', '192.0.2.1 x', 'x'.repeat(14_000)]) {
-    cases[text] = '127.0.0.1'
-  }
+  for (const text of [...NOT_ADDRESSES, '192.0.2.1 x', 'x'.repeat(14_000)]) cases[text] = '127.0.0.1'
   for (const [index, [reported, written]] of Object.entries(cases).entries()) {
     const headers = { ...withId(`id${index}`), 'X-Forwarded-For': reported }
     await exchange(server.url, withToken(get('/plants', headers), server.token))

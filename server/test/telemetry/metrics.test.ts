@@ -96,15 +96,35 @@ test('the metrics show the build, the limits and what of them is in use; a clien
   expect(await readMetric(server, requests('POST', '/plants', '', 'client_disconnected', 'https'))).toBe(1)
 })
 
+const counting = await startTestServer({ adminPort: 0, trustProxy: 1, rateLimit: { requests: 4, seconds: 60 } })
+
+test('every counter of a fresh server is there and 0, with every value of its labels', async () => {
+  const reasons = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable', 'internal']
+  const expected = [
+    'plant_store_busy_retries_total',
+    ...Object.values(contract).flatMap(({ method, path, responses }) => [
+      `http_server_active_requests{http_request_method="${method}",url_scheme="http"}`,
+      ...Object.keys(responses)
+        .map(Number)
+        .map((status) => requests(method, path, status, status >= 500 ? status : '')),
+    ]),
+    ...rejections.map((reason) => `plant_store_rejected_total{reason="${reason}"}`),
+    ...reasons.map((reason) => `plant_store_writes_rejected_total{reason="${reason}"}`),
+    ...[40101, 40102, 40103].map((code) => `plant_store_authentication_failures_total{code="${code}"}`),
+  ]
+  const zeros = Object.fromEntries(expected.map((name) => [name, 0]))
+  expect(Object.fromEntries(await readMetrics(counting))).toMatchObject(zeros)
+})
+
 test('the metrics count requests by method, route and status, batches, rejections and waiting writes', async () => {
-  await using server = await startTestServer({ adminPort: 0, rateLimit: { requests: 4, seconds: 60 } })
-  await server.post('{"id": 1, "name": "Ficus"}')
-  await server.call('/plants')
-  await server.call('/plants?limit=0')
-  await server.call('/plants/../secret?token=x')
-  await server.call('/plants', { method: 'PROPFIND' })
-  for (const token of [server.token, server.token, null, 'pst_unknown']) await server.call('/plants', { token })
-  const metrics = await readMetrics(server)
+  const { post, call, token: own } = counting
+  await post('{"id": 1, "name": "Ficus"}')
+  await call('/plants')
+  await call('/plants?limit=0')
+  await call('/plants/../secret?token=x')
+  await call('/plants', { method: 'PROPFIND' })
+  for (const token of [own, own, null, 'pst_unknown']) await call('/plants', { token })
+  const metrics = await readMetrics(counting)
   expect(Object.fromEntries(metrics)).toMatchObject({
     [requests('POST', '/plants', 200)]: 1,
     [requests('GET', '/plants', 200)]: 2,
@@ -122,27 +142,8 @@ test('the metrics count requests by method, route and status, batches, rejection
   expect([...metrics.keys()].join('\n')).not.toContain('secret')
 })
 
-test('every counter of a fresh server is there and 0, with every value of its labels', async () => {
-  await using server = await startTestServer({ adminPort: 0 })
-  const reasons = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable', 'internal']
-  const expected = [
-    'plant_store_busy_retries_total',
-    ...Object.values(contract).flatMap(({ method, path, responses }) => [
-      `http_server_active_requests{http_request_method="${method}",url_scheme="http"}`,
-      ...Object.keys(responses)
-        .map(Number)
-        .map((status) => requests(method, path, status, status >= 500 ? status : '')),
-    ]),
-    ...rejections.map((reason) => `plant_store_rejected_total{reason="${reason}"}`),
-    ...reasons.map((reason) => `plant_store_writes_rejected_total{reason="${reason}"}`),
-    ...[40101, 40102, 40103].map((code) => `plant_store_authentication_failures_total{code="${code}"}`),
-  ]
-  const zeros = Object.fromEntries(expected.map((name) => [name, 0]))
-  expect(Object.fromEntries(await readMetrics(server))).toMatchObject(zeros)
-})
-
 test('a flood of odd methods, paths, tokens and addresses adds no series beyond the first of each kind', async () => {
-  await using server = await startTestServer({ adminPort: 0, trustProxy: 1 })
+  const { call, createToken } = counting
   // Node.js rejects methods that it does not know, and `fetch` some that it does.
   const served = ['HEAD', 'OPTIONS', ...Object.values(contract).map(({ method }) => method)]
   const methods = METHODS.filter((method) => !['CONNECT', 'TRACE', ...served].includes(method))
@@ -150,16 +151,17 @@ test('a flood of odd methods, paths, tokens and addresses adds no series beyond 
   const flood = async (from: number) => {
     for (let index = from; index < from + half; index++) {
       const headers = { 'x-forwarded-for': `192.0.2.${index}` }
-      await server.call(`/plants/${index}?q=${index}`, { headers })
-      await server.call(`/${index}`, { method: `ODD${index}`, headers })
-      await server.call('/plants', { method: methods[index] ?? '', headers })
-      await server.call('/plants', { token: `pst_${index}`, headers })
-      const { token } = await server.createToken({ account: `account ${index}` })
-      await server.call('/plants', { token, headers })
+      await call(`/plants/${index}?q=${index}`, { headers })
+      await call(`/${index}`, { method: `ODD${index}`, headers })
+      await call('/plants', { method: methods[index] ?? '', headers })
+      await call('/plants', { token: `pst_${index}`, headers })
+      const { token } = await createToken({ account: `account ${index}` })
+      await call('/plants', { token, headers })
     }
   }
   // Those of Node.js also depend on the garbage that it has collected.
-  const names = async () => [...(await readMetrics(server)).keys()].filter((name) => /^(http|plant_store)_/.test(name))
+  const names = async () =>
+    [...(await readMetrics(counting)).keys()].filter((name) => /^(http|plant_store)_/.test(name))
   await flood(0)
   const before = await names()
   await flood(half)
@@ -169,20 +171,16 @@ test('a flood of odd methods, paths, tokens and addresses adds no series beyond 
   expect(before.length - 17 * declared.length).toBeLessThan(200)
 })
 
-test('a backup by another process is in the metrics, also after a restart', async () => {
-  const { url } = temporaryDatabase()
+test('a backup by another process is in the metrics, also of a server that starts later', async () => {
   const name = 'plant_store_last_backup_timestamp_seconds'
   const before = Date.now() / 1_000
-  {
-    await using server = await startTestServer({ adminPort: 0, databaseUrl: url })
-    expect(await readMetric(server, name)).toBe(0)
-    const copy = path.join(temporaryFolder(), 'copy.db')
-    const { exitCode, stderr } = await runInProcess(['backup', copy], { DATABASE_URL: url })
-    expect(stderr).not.toContain('metrics')
-    expect(exitCode).toBe(0)
-    await expect.poll(() => readMetric(server, name)).toBeGreaterThan(before - 1)
-  }
-  await using again = await startTestServer({ adminPort: 0, databaseUrl: url })
+  expect(await readMetric(server, name)).toBe(0)
+  const { databaseUrl } = server
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  const { exitCode, stderr } = await runInProcess(['backup', copy], { DATABASE_URL: databaseUrl })
+  expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('metrics')])
+  await expect.poll(() => readMetric(server, name)).toBeGreaterThan(before - 1)
+  await using again = await startTestServer({ adminPort: 0, databaseUrl })
   expect(await readMetric(again, name)).toBeGreaterThan(before - 1)
 })
 
