@@ -21,14 +21,18 @@ const MEBIBYTE = 2 ** 20
 const IN_FLIGHT = 'plant_store_requests_in_flight'
 const BODY_MEMORY = 'plant_store_request_body_memory_bytes'
 
+const shutdown = { adminPort: 0, shutdownTimeout: 100 }
+const limited = await startTestServer({ maxRequestsInFlight: 20, maxConnections: 90, ...shutdown })
+const memory = { bodyLimit: MEBIBYTE, maxBodyMemory: 16 * MEBIBYTE }
+const server = await startTestServer({ stallTimeout: 2_000, ...memory, ...shutdown })
+
 describe('clients that do not read', () => {
   test('a response that waits in its socket is not in flight', async () => {
-    await using server = await startTestServer({ maxRequestsInFlight: 2, adminPort: 0, shutdownTimeout: 100 })
     // The first request reads the file.
-    await (await server.call('/docs/swagger-ui-bundle.js')).arrayBuffer()
-    for (let index = 0; index < 10; index++) await openUnread(server, GET_BUNDLE)
-    for (let request = 0; request < 10; request++) expect((await server.call('/plants')).status).toBe(200)
-    expect(await readMetric(server, IN_FLIGHT)).toBe(0)
+    await (await limited.call('/docs/swagger-ui-bundle.js')).arrayBuffer()
+    for (let index = 0; index < 30; index++) await openUnread(limited, GET_BUNDLE)
+    expect((await limited.call('/plants')).status).toBe(200)
+    expect(await readMetric(limited, IN_FLIGHT)).toBe(0)
   })
 
   test('clients that read a static file, a cached list or one of many pieces a few bytes at a time are disconnected', async () => {
@@ -52,7 +56,6 @@ describe('clients that do not read', () => {
   })
 
   test('a client that reads slowly but steadily gets all of a response', async () => {
-    await using server = await startTestServer({ stallTimeout: 2_000 })
     const socket = await openUnread(server, get('/docs/swagger-ui-bundle.js', NO_TOKEN))
     let received = ''
     for (let piece: Buffer | null; !socket.readableEnded; await sleep(5)) {
@@ -64,8 +67,7 @@ describe('clients that do not read', () => {
   })
 
   test('unread lists of one account leave room for those of another', async () => {
-    const limits = { maxResponseMemory: 32 * MEBIBYTE, shutdownTimeout: 100 }
-    await using server = await startTestServer({ adminPort: 0, ...limits })
+    await using server = await startTestServer({ maxResponseMemory: 32 * MEBIBYTE, ...shutdown })
     const longList = await createLongList(server, 'alice')
     const sockets = await Promise.all(Array.from({ length: 10 }, () => openUnread(server, longList)))
     await until(async () => {
@@ -95,8 +97,6 @@ test('HEAD of a long list, and CONNECT behind one, end; shutdown does not wait f
 })
 
 test('bodies beyond their memory get a 503, but not those of another account, until others are aborted', async () => {
-  const limits = { bodyLimit: MEBIBYTE, maxBodyMemory: 16 * MEBIBYTE, shutdownTimeout: 100 }
-  await using server = await startTestServer({ adminPort: 0, ...limits })
   const upload = `${postHead({ 'Content-Length': String(MEBIBYTE) })}{"id":`
   const chunked = postHead({ 'Transfer-Encoding': 'chunked' }) + '4\r\n    \r\n'.repeat(10_000)
   const wires = [chunked, ...Array<string>(8).fill(upload)]
@@ -112,7 +112,6 @@ test('bodies beyond their memory get a 503, but not those of another account, un
 })
 
 test('a body in chunks of one byte is read in many turns of the event loop, which others have meanwhile', async () => {
-  await using server = await startTestServer()
   const socket = await openSocket(server.url)
   // 2.4 MB, of which Node.js hands over 64 kB at a time.
   socket.write(withToken(postHead({ 'Transfer-Encoding': 'chunked' }), server.token) + '1\r\n \r\n'.repeat(400_000))
@@ -129,7 +128,6 @@ test('a body in chunks of one byte is read in many turns of the event loop, whic
 
 describe('shares', () => {
   test('one address cannot take the whole queue of pipelined requests', async () => {
-    await using server = await startTestServer()
     // More than may wait on all connections.
     for (let index = 0; index < 60; index++) {
       await openUnread(server, GET_BUNDLE.repeat(2) + get('/nothing', OPEN).repeat(98), '127.0.0.2')
@@ -141,33 +139,31 @@ describe('shares', () => {
   })
 
   test('one account cannot take all requests in flight; one that ends or disconnects makes room', async () => {
-    await using server = await startTestServer({ maxRequestsInFlight: 20, shutdownTimeout: 100 })
     const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
-    const isFull = async () => (await server.call('/plants')).status === 503
-    while (!(await isFull())) uploads.push(await beginUpload(server, uploads.length))
+    const isFull = async () => (await limited.call('/plants')).status === 503
+    while (!(await isFull())) uploads.push(await beginUpload(limited, uploads.length))
     expect(uploads).toHaveLength(18)
-    await rejects(server, get(), 50300, { headers: { 'Retry-After': /^[123]$/ } })
-    const { token } = await server.createToken({ account: 'bob' })
-    await accepts({ ...server, token }, get())
+    await rejects(limited, get(), 50300, { headers: { 'Retry-After': /^[123]$/ } })
+    const { token } = await limited.createToken({ account: 'bob' })
+    await accepts({ ...limited, token }, get())
     // A request without a token is counted by address, and in flight only until it is rejected.
-    await rejects(server, get('/plants', NO_TOKEN), 40101)
+    await rejects(limited, get('/plants', NO_TOKEN), 40101)
 
     expect(await uploads[0]?.finish()).toBe(200)
     await until(async () => !(await isFull()))
-    const next = await beginUpload(server, 99)
+    const next = await beginUpload(limited, 99)
     expect(await isFull()).toBe(true)
     next.socket.destroy()
     await until(async () => !(await isFull()))
   })
 
   test('one address cannot take all connections', async () => {
-    await using server = await startTestServer({ maxConnections: 20, shutdownTimeout: 100 })
     const sockets: Socket[] = []
-    for (let index = 0; index < 30; index++) sockets.push(await openSocket(server.url, { localAddress: '127.0.0.2' }))
-    await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 11)
-    expect((await server.call('/plants')).status).toBe(200)
+    for (let index = 0; index < 100; index++) sockets.push(await openSocket(limited.url, { localAddress: '127.0.0.2' }))
+    await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 20)
+    expect((await limited.call('/plants')).status).toBe(200)
     // Those that are open go on.
-    sockets[0]?.write(withToken(get(), server.token))
+    sockets[0]?.write(withToken(get(), limited.token))
     expect(await readStatus(sockets[0] as Socket)).toBe(200)
   })
 })
