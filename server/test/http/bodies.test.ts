@@ -28,16 +28,12 @@ describe('a body that is not JSON gets a 400 (40001)', () => {
     ),
     ['nothing, with a Content-Length', post(''), /JSON value.*ends/],
     ['a second value', post(`${PLANT} {}`), /end .*at character 25\.$/],
-    ['whitespace', post(' \r\n\t ')],
     ['no chunks', postHead({ Connection: 'close', 'Transfer-Encoding': 'chunked' }).concat('0\r\n\r\n')],
     ['neither a body nor a length', postHead({ Connection: 'close' })],
     ['a duplicate key', post('{"id":1,"\\u0069d":2,"name":"Ficus"}')],
-    ['a duplicate key in an unknown field', post('{"id":1,"name":"Ficus","other":{"a":1,"a":2}}')],
     ['a duplicate __proto__', post('{"__proto__":1,"id":1,"name":"Ficus","__proto__":2}')],
-    ['a duplicate key without characters', post('{"id":1,"name":"Ficus","":1,"":2}')],
     ['a long duplicate key', post(`{"${LONG_KEY}":1,"${LONG_KEY}":1}`)],
     ['50 000 arrays', post(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)],
-    ['20 000 objects', post(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`)],
     ['20 000 arrays in an unknown field', post(`{"id":1,"name":"Ficus","other":${'['.repeat(20_000)}`)],
     ['a key without a colon', post('{"secret" "x"}'), /^(?!.*secret).*colon at character 11\.$/],
     ['an invalid escape', post('["\\x"]'), /invalid escape .* at character 2\.$/],
@@ -45,12 +41,9 @@ describe('a body that is not JSON gets a 400 (40001)', () => {
     ['objects nested too deeply', post(`${'{"a":'.repeat(101)}1${'}'.repeat(101)}`), /nested/],
     ['a string without an end', post(`{"id":1,"name":"${'\\"'.repeat(500_000)}`)],
     ['an overlong NUL', postBytes(0xc0, 0x80), /UTF-8/],
-    ['a surrogate', postBytes(0xed, 0xa0, 0x80), /UTF-8/],
     ['latin1', postBytes(0xfc), /UTF-8/],
-    ['two byte order marks', post(`\ufeff\ufeff${PLANT}`)],
     // Others respond 415. But without a declaration, nothing distinguishes UTF-16 from malformed JSON.
-    ['UTF-16 that is not declared', post(Buffer.from(PLANT, 'utf16le'))],
-    ['UTF-16 with a byte order mark', post(Buffer.from(`\ufeff${PLANT}`, 'utf16le'))],
+    ['UTF-16', post(Buffer.from(`\ufeff${PLANT}`, 'utf16le'))],
   ])('%s', (_what, wire, message = /./) => rejects(server, wire, 40001, { message }))
 })
 
@@ -68,24 +61,18 @@ describe('JSON that is not a NewPlant gets a 400 (40002) that names the field', 
   ]
   test.each<[string, string, RegExp]>([
     ...['null', '5', '"x"', '[]', `[${PLANT}]`].map((body): [string, string, RegExp] => [body, body, /^The body /]),
-    ['40 000 objects', `[${OBJECTS}]`, /^The body /],
-    ...[
-      '{"name":"Ficus"}',
-      '{"__proto__":{"id":6002,"name":"Ficus"}}',
-      ...ids.map((id) => `{"id":${id},"name":""}`),
-    ].map((body): [string, string, RegExp] => [body, body, /^id: /]),
-    ['an id of 90 000 nines', `{"id":${'9'.repeat(90_000)},"name":"Ficus"}`, /^id: /],
-    ['an id of 90 000 zeros', `{"id":1${'0'.repeat(90_000)},"name":"Ficus"}`, /^id: /],
+    ...['{"__proto__":{"id":6002,"name":"Ficus"}}', ...ids.map((id) => `{"id":${id},"name":""}`)].map(
+      (body): [string, string, RegExp] => [body, body, /^id: /],
+    ),
     ['an id of an exponent of 90 000 digits', `{"id":1e${'9'.repeat(90_000)},"name":"Ficus"}`, /^id: /],
     ['an id of 1 MB', `{"id":${'1'.repeat(1_000_000)},"name":"Ficus"}`, /^id: /],
-    ['no name', '{"id":1}', /^name: is required/],
     ...['null', '5', '"\\u0000"', '"\\ud800"', '"\\udc00\\ud800"', '"a\\ud83db"'].flatMap(
       (text): [string, string, RegExp][] => [
         [`"name":${text}`, `{"id":1,"name":${text}}`, /^name: /],
         [`"tag":${text}`, `{"id":1,"name":"Ficus","tag":${text}}`, /^tag: /],
       ],
     ),
-    ['several mistakes', '{"name":5,"tag":null}', /^(?=.{0,499}$).*id: .*; name: .*; tag: /],
+    ['several mistakes', '{"tag":null}', /^(?=.{0,499}$).*id: .*; name: is required; tag: /],
     ['40 000 invalid values', `{"id":[${OBJECTS}],"name":{},"tag":[]}`, /^id: .*; name: .*; tag: /],
   ])('%s', (_what, body, message) => rejects(server, post(body), 40002, { message }))
 })

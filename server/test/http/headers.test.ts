@@ -29,29 +29,28 @@ describe('every response is private, inert and without CORS headers', () => {
 })
 
 describe('the media type', () => {
-  const charsets = ['utf-16', 'utf-16le', 'utf-32', 'utf-7', 'latin1', 'iso-8859-1', 'bogus', '']
   const rejected = [
-    ...['', 'json', 'text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'],
-    ...['application/jsonp', 'application/problem+json', 'application/json;;;', 'application/json, application/json'],
-    ...charsets.map((charset) => `application/json; charset=${charset}`),
-    `application/json${' '.repeat(10_000)}x`,
+    ...['', 'json', 'text/plain', 'application/jsonp', 'application/problem+json', 'application/json;;;'],
+    ...['application/json, application/json', `application/json${' '.repeat(10_000)}x`],
+    ...['utf-16', 'latin1', ''].map((charset) => `application/json; charset=${charset}`),
   ].map((type): [string, string] => [type.slice(0, 50), type])
   test.each<[string, string | null]>([['a missing type', null], ...rejected])('%s gets a 415 with Accept', (_, type) =>
     rejects(server, post(PLANT, { 'Content-Type': type }), 41500, { headers: { Accept: 'application/json' } }),
   )
 
-  test.each([
-    ...['APPLICATION/JSON', 'application/json;', 'application/json ; charset=utf-8'],
-    ...['utf-8', 'UTF-8', '"utf-8"', '"UTF-8"'].map((charset) => `application/json;charset=${charset}`),
-  ])('%s is JSON, and allows a byte order mark', async (type) => {
-    for (const mark of ['', '\ufeff']) {
-      await accepts(server, post(mark + PLANT, { 'Content-Type': type }), { body: '{"name":"ü"}' })
-    }
-  })
+  const accepted = ['APPLICATION/JSON', 'application/json;', 'application/json ; charset=utf-8']
+  test.each([...accepted, 'application/json;charset="UTF-8"'])(
+    '%s is JSON, and allows a byte order mark',
+    async (type) => {
+      for (const mark of ['', '\ufeff']) {
+        await accepts(server, post(mark + PLANT, { 'Content-Type': type }), { body: '{"name":"ü"}' })
+      }
+    },
+  )
 })
 
 describe('the content coding', () => {
-  test.each(['gzip', 'br', 'zstd', 'deflate', 'gzip, gzip', 'tea'])('%s gets a 415 with Accept-Encoding', (coding) =>
+  test.each(['gzip', 'zstd', 'gzip, gzip', 'tea'])('%s gets a 415 with Accept-Encoding', (coding) =>
     rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),
   )
 
@@ -64,7 +63,6 @@ describe('what is ignored', () => {
   test.each([
     ...types.map((type) => ['Accept', type]),
     ['If-None-Match', '*'],
-    ['If-Modified-Since', 'Fri, 01 Jan 2100 00:00:00 GMT'],
     ['Range', 'bytes=0-0'],
     ['Accept-Encoding', 'gzip, br, zstd, deflate'],
   ])('%s: %s', (name = '', value = '') =>
@@ -126,7 +124,7 @@ describe('with CORS_ORIGINS', () => {
     expect(headers).not.toHaveProperty('access-control-allow-credentials')
   })
 
-  test.each(['https://evil.example', 'null', 'https://app.example.com.evil.example', 'http://app.example.com'])(
+  test.each(['https://evil.example', 'null', `${ORIGIN}.evil.example`, 'http://app.example.com'])(
     'the origin %s gets no CORS headers',
     async (origin) => {
       const { headers } = await allowing.call('/plants', { method: 'OPTIONS', headers: { origin, ...asked } })

