@@ -19,7 +19,6 @@ const UNWRITABLE: [string, code: string, open: () => number][] = [
   ['a full disk', 'ENOSPC', () => openSync('/dev/full', 'w')],
   // What Node.js opens where a standard output was closed.
   ['a closed descriptor', 'EBADF', () => openSync('/dev/null', 'r+')],
-  ['a read-only descriptor', 'EBADF', () => openSync('/dev/null', 'r')],
   ['a closed pipe', 'EPIPE', openClosedPipe],
 ]
 
@@ -44,9 +43,9 @@ describe.skipIf(!existsSync('/dev/full')).each(UNWRITABLE)('%s as standard outpu
   })
 
   test('is an error of commands that only print, unless the reader has gone', async () => {
+    const failed = { exitCode: 1, stderr: message('cannot be written') }
+    const expected = code === 'EPIPE' ? { exitCode: 0, stderr: '' } : failed
     for (const args of [['token', 'list'], ['token', '--help'], ['--version']]) {
-      const expected =
-        code === 'EPIPE' ? { exitCode: 0, stderr: '' } : { exitCode: 1, stderr: message('cannot be written') }
       expect(await runUnread(...args), args.join(' ')).toMatchObject(expected)
     }
   })

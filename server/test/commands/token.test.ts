@@ -51,18 +51,15 @@ describe('create', () => {
       expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       label: 'for the greenhouse',
     })
-    const other = JSON.parse(await create('--json'))
-    expect(other).toMatchObject({ scopes: ['read', 'write'], expiresAt: null, label: null })
-    const [listed] = await list('--account', 'alice')
+    const other = JSON.parse(await create('--json', '--expires', '999999d'))
+    expect(other).toMatchObject({ scopes: ['read', 'write'], expiresAt: expect.stringMatching(/^4/), label: null })
+    const json = await run('list', '--json', '--account', 'alice')
+    const [listed] = JSON.parse(json.stdout)
     expect(listed).toMatchObject({ ...created, state: 'active', revokedAt: null })
     expect(Math.round((Date.parse(listed.expiresAt) - Date.parse(listed.createdAt)) / DAY)).toBe(90)
     const { stdout: table } = await run('list')
     expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n.* for the greenhouse\n/)
-    await create('--expires', '999999d')
-    const all = await list()
-    const { createdAt, expiresAt } = all.find((each: typeof created) => each.expiresAt > '4')
-    expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / DAY)).toBe(999_999)
-    for (const secret of [token, other.token]) expect(table + JSON.stringify(all)).not.toContain(secret)
+    for (const secret of [token, other.token]) expect(table + json.stdout).not.toContain(secret)
     expect(await list('--account', 'bob')).toEqual([])
   })
 })
@@ -70,12 +67,9 @@ describe('create', () => {
 const INVALID: [what: string, args: string[], message: RegExp][] = [
   ['create without an account', ['create'], /with --account$/m],
   ['an invalid scope', ['create', '--account', 'a', '--scope', 'admin'], /--scope must be read or write, /],
-  ['no scope', ['create', '--account', 'a', '--scope', ''], /--scope must be /],
   ['an invalid time', ['create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
-  ['a time too long', ['create', '--account', 'a', '--expires', '1000000d'], /--expires must be .* 999999d/],
   ['an empty account', ['create', '--account', ''], /--account must be 1 to 200 visible characters/],
   ['no age', ['prune', '--older-than', '0'], /--older-than must be .* between 1ms and 36500d/],
-  ['an invalid age', ['prune', '--older-than', 'soon'], /--older-than must be .* between 1ms and 36500d/],
   ['an age too long', ['prune', '--older-than', '36501d'], /--older-than must be .* between 1ms and 36500d/],
   ['a mistyped command', ['crate'], /Did you mean create\?/],
   ['a mistyped option', ['create', '--acount', 'a'], /unknown option '--acount'\n\(Did you mean --account\?\)/],
@@ -94,14 +88,13 @@ test('what is invalid is rejected with exit code 2 and says what to do', async (
 describe('list', () => {
   test('marks tokens that expired or were revoked, and --active leaves them out', async () => {
     await store({ a: { expired: -90 }, b: { revoked: 1, expired: -90 }, c: { expired: 1 } })
-    const stored = { a: 'active', b: 'revoked', c: 'expired' }
-    const states = async (...options: string[]) =>
-      Object.fromEntries((await list(...options)).map(({ id, state }: Record<string, string>) => [id, state]))
-    expect(await states()).toEqual(stored)
+    const states = { a: 'active', b: 'revoked', c: 'expired' }
+    expect(Object.fromEntries((await list()).map(({ id, state }: Record<string, string>) => [id, state]))).toEqual(
+      states,
+    )
     const [, ...rows] = (await run('list')).stdout.trimEnd().split('\n')
-    expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(stored)
-    expect(Object.values(await states('--active'))).toEqual(['active'])
-    expect((await run('list', '--active')).stdout.trimEnd().split('\n')).toHaveLength(2)
+    expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(states)
+    expect(await list('--active')).toMatchObject([{ id: 'a' }])
   })
 
   test('escapes what a terminal would act on or not show, and --json still has it exactly', async () => {
@@ -138,40 +131,35 @@ test('revoke logs it once, keeps the first time, and fails for an unknown id', a
   expect(await run('revoke', id)).toEqual({ exitCode: 0, stdout, stderr: '' })
 })
 
-describe('prune', () => {
+test('prune deletes what expired or was revoked over 30 days ago, and logs each for audits', async () => {
   const ids = async () => (await list()).map(({ id }: { id: string }) => id)
-
-  test('deletes what expired or was revoked over 30 days ago, and logs each for audits', async () => {
-    await store({
-      'a-forever': {},
-      'b-valid': { expired: -1 },
-      'c-expired-lately': { expired: 29 },
-      'd-revoked-lately': { revoked: 29 },
-      'e-expired': { expired: 31 },
-      'f-revoked': { revoked: 31, expired: -90 },
-      'g-both': { revoked: 40, expired: 35 },
-    })
-    const preview = await run('prune', '--dry-run')
-    expect(preview).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(preview.stdout).toMatch(
-      /^ID .*\ne-expired .*\nf-revoked .*\ng-both .*\n\n3 tokens that .* would be deleted\n$/,
-    )
-    expect(await ids()).toHaveLength(7)
-
-    const { exitCode, stdout, stderr } = await run('prune')
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^deleted 3 tokens that expired or were revoked bef/)])
-    expect(readLines(stderr)).toMatchObject(
-      ['e-expired', 'f-revoked', 'g-both'].map((tokenId) => ({ event: 'token pruned', tokenId, account: 'alice' })),
-    )
-    expect(stderr).not.toContain('hash of')
-    expect(await ids()).toEqual(['a-forever', 'b-valid', 'c-expired-lately', 'd-revoked-lately'])
-    expect((await run('prune')).stdout).toMatch(/^deleted 0 tokens that /)
+  await store({
+    'a-forever': {},
+    'b-valid': { expired: -1 },
+    'c-expired-lately': { expired: 29 },
+    'd-revoked-lately': { revoked: 29 },
+    'e-expired': { expired: 31 },
+    'f-revoked': { revoked: 31, expired: -90 },
+    'g-both': { revoked: 40, expired: 35 },
   })
+  const preview = await run('prune', '--dry-run')
+  expect(preview).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(preview.stdout).toMatch(
+    /^ID .*\ne-expired .*\nf-revoked .*\ng-both .*\n\n3 tokens that .* would be deleted\n$/,
+  )
+  expect(await ids()).toHaveLength(7)
 
-  test('--older-than sets how long ago, and more tokens than a statement deletes are all deleted', async () => {
-    await store(Object.fromEntries(Array.from({ length: 1_201 }, (_, index) => [`id${index}`, { expired: 2 }])))
-    expect((await run('prune', '--older-than', '3d')).stdout).toMatch(/^deleted 0 tokens /)
-    expect((await run('prune', '--older-than', '36h')).stdout).toMatch(/^deleted 1201 tokens /)
-    expect(await ids()).toEqual([])
-  })
+  const { exitCode, stdout, stderr } = await run('prune')
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^deleted 3 tokens that expired or were revoked bef/)])
+  expect(readLines(stderr)).toMatchObject(
+    ['e-expired', 'f-revoked', 'g-both'].map((tokenId) => ({ event: 'token pruned', tokenId, account: 'alice' })),
+  )
+  expect(stderr).not.toContain('hash of')
+  expect(await ids()).toEqual(['a-forever', 'b-valid', 'c-expired-lately', 'd-revoked-lately'])
+
+  // More than a statement deletes.
+  await store(Object.fromEntries(Array.from({ length: 1_201 }, (_, index) => [`id${index}`, { expired: 2 }])))
+  expect((await run('prune', '--older-than', '3d')).stdout).toMatch(/^deleted 2 tokens /)
+  expect((await run('prune', '--older-than', '36h')).stdout).toMatch(/^deleted 1201 tokens /)
+  expect(await ids()).toEqual(['a-forever', 'b-valid'])
 })
