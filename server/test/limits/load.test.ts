@@ -41,9 +41,6 @@ test('at four times the load limit, accepted requests get a response within a se
       client.socket.destroy()
     }),
   )
-  console.log(
-    `overload: ${accepted.length} accepted, ${describeTimes(accepted)}; ${shed.length} shed, ${describeTimes(shed)}`,
-  )
   expect(shed.length).toBeGreaterThan(0)
   // Times mean something only if no other tests run at the same time. On a slow machine, those of the first turn take longer.
   if (isLong) expect(Math.max(percentile(accepted, 0.9), percentile(shed, 0.99))).toBeLessThan(1_000)
@@ -77,7 +74,6 @@ test.runIf(isLong)(
       }
       await sleep(30)
     }
-    console.log(`10,000 slow connections: valid requests, ${describeTimes(times)}`)
     expect(percentile(times, 0.99)).toBeLessThan(1_000)
     client.socket.destroy()
     expect(await server.end()).toBe(0)
@@ -160,9 +156,6 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   const statuses = behaved.flatMap((client) => client.statuses)
   const times = behaved.flatMap((client) => client.times)
   const served = statuses.filter((status) => status === 200).length / statuses.length
-  console.log(
-    `soak: ${statuses.length} requests, ${(served * 100).toFixed(2)} % got a 200, ${describeTimes(times)}, resident at most ${Math.round(resident / MEBIBYTE)} MB`,
-  )
   expect(served).toBeGreaterThanOrEqual(0.99)
   expect(resident).toBeLessThan(MAX_RESIDENT)
   if (isLong) expect(percentile(times, 0.99)).toBeLessThan(1_000)
@@ -214,8 +207,4 @@ async function namesOf({ url }: ServerProcess, token: string): Promise<string[]>
 /** Returns the value below which a share of the values lies. */
 function percentile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN
-}
-
-function describeTimes(times: readonly number[]): string {
-  return `median ${percentile(times, 0.5).toFixed(0)} ms, p99 ${percentile(times, 0.99).toFixed(0)} ms`
 }

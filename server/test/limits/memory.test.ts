@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { readMetrics } from '../helpers/telemetry/read-metric.ts'
+import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openConnection } from '../helpers/wire/connection.ts'
 import { createPlant, listPlants } from '../helpers/wire/requests.ts'
 
@@ -14,7 +14,7 @@ const MIN_REQUESTS = 120_000
 test('memory has no trend', { timeout: 15 * MINUTE }, async () => {
   const { server, token } = await startWithToken(temporaryFolder(), 'memory', { ADMIN_PORT: '0' })
   const begin = performance.now()
-  const samples: { heap: number; resident: number }[] = []
+  const samples: Record<'heap' | 'resident', number>[] = []
   let requests = 0
   const isDone = () => performance.now() > begin + MIN_DURATION && requests > MIN_REQUESTS
   const work = async (worker: number) => {
@@ -39,23 +39,17 @@ test('memory has no trend', { timeout: 15 * MINUTE }, async () => {
   }
   const workers = Promise.all(Array.from({ length: 16 }, (_, worker) => work(worker)))
   for (; !isDone(); await sleep(1_000)) {
-    const metrics = await readMetrics(server)
-    const mebibytes = (name: string) => (metrics.get(name) ?? Number.NaN) / 2 ** 20
-    const [heap, resident] = ['nodejs_heap_size_used_bytes', 'process_resident_memory_bytes'].map(mebibytes)
-    samples.push({ heap: heap ?? 0, resident: resident ?? 0 })
+    const heap = await readMetric(server, 'nodejs_heap_size_used_bytes')
+    samples.push({ heap, resident: await readMetric(server, 'process_resident_memory_bytes') })
   }
   await workers
   await server.end()
 
+  const fifth = (number: number, name: 'heap' | 'resident') =>
+    samples.slice((number * samples.length) / 5, ((number + 1) * samples.length) / 5).map((sample) => sample[name])
   // The smallest heap in a fifth of the time is what garbage collection cannot free.
-  const fifths = [0, 1, 2, 3, 4].map((number) =>
-    samples.slice((number * samples.length) / 5, ((number + 1) * samples.length) / 5),
-  )
-  const heap = fifths.map((part) => Math.min(...part.map((sample) => sample.heap)))
-  const resident = fifths.map((part) => Math.max(...part.map((sample) => sample.resident)))
-  console.log(
-    `memory: ${requests} requests; MiB per fifth: heap ${heap.map(Math.round)}, resident ${resident.map(Math.round)}`,
-  )
-  expect(heap[4]).toBeLessThan((heap[1] ?? 0) * 1.1 + 2)
-  expect(resident[4]).toBeLessThan((resident[1] ?? 0) * 1.15)
+  const [earlyHeap, heap] = [1, 4].map((number) => Math.min(...fifth(number, 'heap')))
+  expect(heap).toBeLessThan(Number(earlyHeap) * 1.1 + 2 * 2 ** 20)
+  const [earlyResident, resident] = [1, 4].map((number) => Math.max(...fifth(number, 'resident')))
+  expect(resident).toBeLessThan(Number(earlyResident) * 1.15)
 })

@@ -8,8 +8,6 @@ import { startLogged } from '../helpers/telemetry/start-logged.ts'
 import { exchange } from '../helpers/wire/connection.ts'
 import { get, post, request } from '../helpers/wire/requests.ts'
 
-// Each test starts processes, which takes long on a busy machine.
-
 test('tokens, cursors and plants are in no line of the log', async () => {
   const key = await createKey('first')
   const { jwtJwksUrl } = (await startKeyServer(key)).settings
@@ -29,10 +27,7 @@ test('tokens, cursors and plants are in no line of the log', async () => {
 
   const tokens = [token, generateToken(), await signToken(key), await signToken(key, { aud: 'others' })]
   for (const each of tokens) {
-    for (const wire of placesOf(each)) {
-      const text = await exchange(server.url, wire)
-      expect(text).toMatch(/^HTTP\/1\.1 \d{3} /)
-    }
+    for (const wire of placesOf(each)) expect(await exchange(server.url, wire)).toMatch(/^HTTP\/1\.1 \d{3} /)
   }
   await end()
 
@@ -52,20 +47,15 @@ function placesOf(token: string): string[] {
   return [
     get('/plants', credentials),
     post(body, credentials),
-    post(body, { ...credentials, 'Content-Type': token }),
     post(`{"${token}":1,"id":"${token}"`, credentials),
     get('/plants', { Authorization: `Basic ${token}` }),
-    get('/plants', { Authorization: token }),
     get(`/plants?access_token=${token}`),
     get(`/plants?limit=${token}&cursor=${token}`, credentials),
     get(`/plants/${token}`),
-    get(`/${token}/plants?x=1`, credentials),
     get(`/%70lants/${token}%zz`, credentials),
     get('/plants', { ...credentials, 'X-Request-Id': token }),
-    get('/plants', { ...credentials, 'X-Request-Id': `x${token}` }),
     get('/plants', { ...credentials, 'X-Forwarded-For': token }),
     get('/plants', { ...credentials, 'X-Forwarded-Host': token, 'X-Forwarded-Proto': token }),
-    get('/plants', { ...credentials, Host: token }),
     get('/plants', { ...credentials, Cookie: `token=${token}`, 'User-Agent': token, Referer: `/?${token}` }),
     get('/plants', { ...credentials, traceparent: token, tracestate: `a=${token}`, baggage: `token=${token}` }),
     get('/plants', { ...credentials, Expect: token }),
