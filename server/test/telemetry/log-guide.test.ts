@@ -2,12 +2,14 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { codeBlock, codeBlocks, isInstalled, readGuide, shell } from '../../../test/helpers/production/guide.ts'
+import { startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
-import { startLogged } from '../helpers/telemetry/start-logged.ts'
 import { exchange } from '../helpers/wire/connection.ts'
 
 const guide = readGuide('log.md')
@@ -15,20 +17,22 @@ const examples: LogLine[] = codeBlocks(guide, 'json').map((text) => JSON.parse(t
 
 /** Lets a server write the lines that the guide shows, with the command of a release instead of that of a checkout. */
 async function writeAll(): Promise<LogLine[]> {
-  const settings = { ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' }
-  const { server, databaseUrl, creation, create, call, end } = await startLogged(settings)
-  expect((await create(1)).status).toBe(200)
+  const DATABASE_URL = await newDatabase()
+  const settings = { NODE_ENV: 'production', ACCESS_LOG: 'on', RATE_LIMIT: '2/10m' }
+  const server = await startServerProcess({ DATABASE_URL, ...settings })
+  const created = await runInProcess(['token', 'create', '--account', 'alice'], { DATABASE_URL })
+  const statusOf = async (id: number) => (await createPlant(server.url, created.stdout.trim(), id)).status
+  expect(await statusOf(1)).toBe(200)
   await exchange(server.url, 'no request\r\n\r\n')
-  await runSql(databaseUrl, 'ALTER TABLE "Plant" RENAME TO "Gone"')
-  expect((await create(2)).status).toBe(500)
-  expect((await create(3)).status).toBe(429)
+  await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
+  expect([await statusOf(2), await statusOf(3)]).toEqual([500, 429])
   await until(async () => {
-    await Promise.all(Array.from({ length: 30 }, () => call('/plants', { headers: { authorization: 'none' } })))
+    await Promise.all(Array.from({ length: 30 }, () => fetch(`${server.url}/plants`)))
     return server.output().includes('requests omitted')
   })
-  await end()
+  expect(await server.end()).toBe(0)
   const command = ' with "plant-store token create --account me"'
-  return readLines(creation + server.output()).map((line) => ({
+  return readLines(created.stderr + server.output()).map((line) => ({
     ...line,
     msg: String(line['msg']).replace(/(?<=create a token), in the same folder, with .*/, command),
   }))
@@ -70,13 +74,18 @@ test('its commands say who called what, everything about one request, and who fa
     console.log('The log is not asked: jq is not installed.')
     skip()
   }
-  const { server, call, end } = await startLogged({ ACCESS_LOG: 'on' })
-  const id = '0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d'
-  await call('/plants', { headers: { 'x-request-id': id } })
-  await call('/plants')
-  await call('/plants', { headers: { authorization: 'Bearer unknown' } })
-  await end()
   const folder = temporaryFolder()
+  const { server, token } = await startWithToken(folder, 'plants', { NODE_ENV: 'production', ACCESS_LOG: 'on' })
+  const id = '0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d'
+  const authorization = `Bearer ${token}`
+  for (const headers of [
+    { authorization, 'x-request-id': id },
+    { authorization },
+    { authorization: 'Bearer unknown' },
+  ]) {
+    await fetch(`${server.url}/plants`, { headers })
+  }
+  expect(await server.end()).toBe(0)
   // With what journalctl adds.
   writeFileSync(path.join(folder, 'plants.log'), `${server.output()}Stopped Plant store.\n`)
 

@@ -1,17 +1,20 @@
 /** What clients send in confidence is in no line of the log, at any level. */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { AUDIENCE, createKey, ISSUER, signToken, startKeyServer } from '../helpers/accounts/token-issuer.ts'
 import { readLines } from '../helpers/telemetry/log-lines.ts'
-import { startLogged } from '../helpers/telemetry/start-logged.ts'
 import { exchange } from '../helpers/wire/connection.ts'
 import { get, post, request } from '../helpers/wire/requests.ts'
 
 test('tokens, cursors and plants are in no line of the log', async () => {
   const key = await createKey('first')
   const { jwtJwksUrl } = (await startKeyServer(key)).settings
-  const { server, call, create, token, end } = await startLogged({
+  const { server, token } = await startWithToken(temporaryFolder(), 'plants', {
+    NODE_ENV: 'production',
     LOG_LEVEL: 'trace',
     ACCESS_LOG: 'on',
     TRUST_PROXY: '1',
@@ -19,23 +22,24 @@ test('tokens, cursors and plants are in no line of the log', async () => {
     JWT_AUDIENCE: AUDIENCE,
     JWT_JWKS_URL: jwtJwksUrl,
   })
-  for (const id of [1, 2]) expect((await create(id)).status).toBe(200)
-  const page = await call('/plants?limit=1')
-  const cursor = /cursor=([\w-]+)/.exec(page.headers.get('link') ?? '')?.[1] ?? ''
+  for (const id of [1, 2]) expect((await createPlant(server.url, token, id)).status).toBe(200)
+  const list = (query: string) =>
+    fetch(`${server.url}/plants${query}`, { headers: { authorization: `Bearer ${token}` } })
+  const cursor = /cursor=([\w-]+)/.exec((await list('?limit=1')).headers.get('link') ?? '')?.[1] ?? ''
   expect(cursor.length).toBeGreaterThan(20)
-  expect((await call(`/plants?limit=1&cursor=${cursor}`)).status).toBe(200)
+  expect((await list(`?limit=1&cursor=${cursor}`)).status).toBe(200)
 
   const tokens = [token, generateToken(), await signToken(key), await signToken(key, { aud: 'others' })]
   for (const each of tokens) {
     for (const wire of placesOf(each)) expect(await exchange(server.url, wire)).toMatch(/^HTTP\/1\.1 \d{3} /)
   }
-  await end()
+  expect(await server.end()).toBe(0)
 
   const lines = readLines(server.output())
   expect(lines.filter(({ event }) => event === 'request').length).toBeGreaterThan(10)
   const written = server.output()
   const secrets = tokens.flatMap((each) => [each, ...each.split('.'), hash(each)]).filter(({ length }) => length > 20)
-  for (const secret of [...secrets, cursor, 'Ficus', 'access_token']) {
+  for (const secret of [...secrets, cursor, plantOf(1).name, 'access_token']) {
     expect(written.includes(secret), `${secret} is not written`).toBe(false)
   }
 })
