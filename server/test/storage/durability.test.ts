@@ -1,6 +1,6 @@
 /** A plant whose request got a 200 is stored, however the process ends. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, type PlantResponse, plantOf, startWriting } from '../../../test/helpers/server/start-writing.ts'
@@ -18,8 +18,6 @@ test(`a server killed under load, ${KILLS} times: every acknowledged plant is li
   const start = () => startServerProcess({ DATABASE_URL: url })
   const responses: PlantResponse[] = []
   let server = await start()
-  // A failed assertion must not leave a server behind.
-  onTestFinished(async () => void (await server.end('SIGKILL')))
   const token = /pst_\w+/.exec(server.output())?.[0] ?? ''
   const expectConsistent = async () => {
     const ids = await expectListed({ url: server.url, token }, responses)

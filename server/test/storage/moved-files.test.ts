@@ -1,7 +1,7 @@
 /** What got a 200 is not lost when the files of a running server's database are moved, removed or replaced. */
 import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -89,8 +89,8 @@ test.for(happenings.flatMap((each) => signals.map((signal) => ({ ...each, signal
     expect(await server.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null)
     putBack?.(file)
     const again = await startServerProcess({ DATABASE_URL: `file:${file}` })
-    onTestFinished(async () => void (await again.end()))
     expect((await createPlant(again.url, token, 5_000_001)).status).toBe(200)
+    await again.end()
     const { integrity, ids } = readDatabase(file)
     expect(integrity).toBe('ok')
     const present = new Set(ids)

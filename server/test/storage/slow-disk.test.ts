@@ -82,7 +82,6 @@ test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, 
 test.skipIf(whyNoFaultyDisk)('SIGTERM ends a server whose disk hangs', async () => {
   const disk = createSlowDisk()
   const { server, token } = await startWithToken(temporaryFolder(), 'plants', disk.environment)
-  onTestFinished(async () => void (await server.end('SIGKILL')))
   disk.set(600_000)
   const creating = createPlant(server.url, token, 1)
   await sleep(200)
@@ -93,7 +92,6 @@ test.skipIf(whyNoFaultyDisk)('SIGTERM ends a server whose disk hangs', async () 
 test('a writer that is killed fails its writes with 503 and is started again, and nothing that got a 200 is lost', async () => {
   const folder = temporaryFolder()
   const { server, token } = await startWithToken(folder, 'plants')
-  onTestFinished(async () => void (await server.end('SIGKILL')))
   const writing = startWriting({ url: server.url, token, writers: 8 })
   const stored = () => writing.responses.filter(({ status }) => status === 200)
   const isRejected = () => writing.responses.some(({ status }) => status === 503)
@@ -129,7 +127,6 @@ test.skipIf(whyNoFaultyDisk)(
     const file = path.join(folder, 'plants.db')
     const fork = createFailingFork()
     const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0', ...fork.environment })
-    onTestFinished(async () => void (await server.end('SIGKILL')))
     const [trigger] = query(file, `SELECT sql FROM sqlite_schema WHERE name = 'Plant_updated'`) as { sql: string }[]
     const faults = FORK_ERRORS.map((code) => ({
       cause: () => fork.set(constants.errno[code]),
@@ -173,7 +170,6 @@ test.each([
   await migrateDatabase(`file:${other}`)
   point(file)
   const { server, token } = await startWithToken(folder, name, { ADMIN_PORT: '0' })
-  onTestFinished(async () => void (await server.end('SIGKILL')))
   point(other)
   expect((await createPlant(server.url, token, 1)).status).toBe(200)
   process.kill(Number(childrenOf(server.pid)[0]), 'SIGKILL')
