@@ -27,20 +27,15 @@ test('the checksum rejects a token with one character changed', () => {
   expect(isWellFormedToken(`${token}0`)).toBe(false)
 })
 
-test('the checksum is CRC-32', () => {
+test('a token has a checksum in CRC-32 of its prefix and 43 characters of base62', () => {
   // zlib.crc32(b"pst_" + b"0" * 43) in Python is 356373904, which is 0O7J8C in base62; with 160 at the end it is 1118115873.
   expect(isWellFormedToken(`pst_${'0'.repeat(43)}0O7J8C`)).toBe(true)
   expect(isWellFormedToken(`pst_${'0'.repeat(40)}1601DfV0z`)).toBe(true)
-})
-
-test.each([
-  ['another prefix', `xst_${'0'.repeat(43)}4FWDVK`],
-  ['a character before the prefix', `xpst_${'0'.repeat(43)}4MK9fC`],
-  ['a character less', `pst_${'0'.repeat(42)}4G457b`],
-  ['a character more', `pst_${'0'.repeat(44)}05Om5g`],
-  ['a character outside base62', `pst_${'0'.repeat(42)}-2AF5cP`],
-])('a text with a valid checksum but %s is rejected', (_, text) => {
-  expect(isWellFormedToken(text)).toBe(false)
+  // The checksums of these are valid.
+  const others = [`xst_${'0'.repeat(43)}4FWDVK`, `xpst_${'0'.repeat(43)}4MK9fC`, `pst_${'0'.repeat(42)}-2AF5cP`]
+  for (const text of [...others, `pst_${'0'.repeat(42)}4G457b`, `pst_${'0'.repeat(44)}05Om5g`]) {
+    expect(isWellFormedToken(text), text).toBe(false)
+  }
 })
 
 test('only the SHA-256 of a token is stored', () => {

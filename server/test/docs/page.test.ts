@@ -1,5 +1,4 @@
 /** What `/docs` does and how it looks: in the dark, on a phone, on a wide screen. */
-import { readFileSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
@@ -9,8 +8,6 @@ import { generateToken } from '../../src/accounts/token-format.ts'
 const PHONE = 360
 const DESKTOP = 1280
 const OWN = generateToken()
-/** Not an import: its types are those of a browser. */
-const inPage = readFileSync(new URL('in-page.js', import.meta.url), 'utf8')
 
 describe.runIf(hasBrowser('/docs'))('the page', () => {
   let server: TestServer
@@ -112,7 +109,7 @@ describe.runIf(hasBrowser('/docs'))('the page', () => {
     expect(await getPlants.element.locator('.curl').textContent()).toContain(`'Authorization: Bearer ${token}'`)
   })
 
-  test.each([PHONE, DESKTOP])('fits, and is dark where the system is and readable, %i pixels wide', async (width) => {
+  test.each([PHONE, DESKTOP])('fits, and is dark where the system is, %i pixels wide', async (width) => {
     const { page, problems } = await openPage({ viewport: { width, height: 900 }, colorScheme: 'dark' })
     await authorize(page, server.token)
     for (const id of ['createPlant', 'getPlants']) await (await openOperation(page, id)).execute()
@@ -123,12 +120,9 @@ describe.runIf(hasBrowser('/docs'))('the page', () => {
     expect((await error?.boundingBox())?.height).toBe(lineHeight)
     expect((await meaning?.boundingBox())?.width).toBeGreaterThan(width * 0.4)
 
-    await expect.poll(() => findFaintTexts(page)).toEqual([])
     expect(await backgroundOf(page, 'body')).toBe('rgb(28, 32, 34)')
     expect(await backgroundOf(page, '.curl')).toBe('rgb(42, 46, 48)')
     expect(await backgroundOf(page, '.info table')).toBe('rgb(13, 16, 20)')
-    await page.locator('.schemes').getByRole('button', { name: 'Authorize' }).click()
-    await expect.poll(() => findFaintTexts(page)).toEqual([])
     expect(problems).toEqual([])
 
     await page.emulateMedia({ colorScheme: 'light' })
@@ -178,11 +172,6 @@ async function openOperation(page: Page, operationId: string) {
     /** Returns the body of the last response as the page indents it. */
     responseBody: async () => String(await response.locator('.highlight-code pre').textContent()),
   }
-}
-
-/** Returns the visible texts with less contrast than 4.5, the minimum of WCAG 2.2 level AA, with their colors. */
-function findFaintTexts(page: Page): Promise<object[]> {
-  return page.evaluate(`(() => { ${inPage}\nreturn findFaintTexts(4.5) })()`)
 }
 
 /** Returns the color behind the first element that matches. */

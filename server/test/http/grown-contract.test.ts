@@ -1,11 +1,14 @@
 /** The server's parts serve what the contract may grow by: parameters in paths and headers, int64 and no content. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { errorCatalogue, Int64Schema, TextSchema } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
 import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express from 'express'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import * as z from 'zod'
+import { afterFile } from '../../../test/helpers/after-file.ts'
 import { rejectOthers } from '../../src/http/request/known-paths.ts'
 import { readBody } from '../../src/http/request/read-body.ts'
 import { errorHandler } from '../../src/http/response/error-responses.ts'
@@ -67,24 +70,17 @@ createExpressEndpoints(grown, router, app, {
 rejectOthers(app, Object.values(grown))
 app.use(errorHandler(pino({ level: 'silent' }), () => undefined))
 
-let url: string
-let close: () => void
-beforeAll(async () => {
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
-  close = () => server.close()
-})
-afterAll(() => close())
+const listening = app.listen(0, '127.0.0.1')
+afterFile(() => listening.close())
+await once(listening, 'listening')
+const url = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
 
-const BED = (id: string) => `{"id":${id},"name":"\\"ü\\""}`
 const failure = (error: number, message: string) => JSON.stringify({ error, message })
 const NOT_FOUND = failure(40400, errorCatalogue.notFound.reason)
 
 type Row = [what: string, method: string, path: string, headers: Record<string, string>, status: number, text: string]
 test.each<Row>([
-  ['an int64 is sent exactly', 'GET', '/beds/9007199254740993', {}, 200, BED('9007199254740993')],
-  ['the least int64 is sent exactly', 'GET', '/beds/-9223372036854775808', {}, 200, BED('-9223372036854775808')],
+  ['an int64 is sent exactly', 'GET', '/beds/9007199254740993', {}, 200, '{"id":9007199254740993,"name":"\\"ü\\""}'],
   ['an operation without content sends none', 'POST', '/beds/1/empty', {}, 204, ''],
   ['an operation without content reads none', 'POST', '/beds/1/empty', { 'content-type': 'text/plain' }, 204, ''],
   ['an invalid path parameter', 'GET', '/beds/abc', {}, 404, failure(40400, 'id: must be an integer')],
@@ -113,13 +109,10 @@ test.each<[change: unknown, message: string]>([
   [{ tag: 5 }, 'tag: must be a string or null'],
   [{ tag: '\0' }, 'tag: must not contain U+0000 or a lone surrogate'],
   [{ tags: ['a', 5] }, 'tags.1: must be a string or null'],
-  [{ tags: null }, 'tags: must be an array'],
   [{ size: [] }, 'size: must be a number or "s" or "m" or null'],
   [{ soil: { kind: 'sand' } }, 'soil.share: is required'],
-  [{ soil: { kind: 'clay', colour: 1, share: '' } }, 'soil.colour: must be a string'],
   [{ soil: { kind: 'loam' } }, 'soil.kind: must be "sand" or "clay"'],
   [{ soil: 5 }, 'soil: must be an object or a string'],
-  [5, 'The body must be an object'],
   [null, 'The body must be an object'],
 ])('%j is rejected with what is wrong in it', async (change, message) => {
   const headers = { 'content-type': 'application/json' }
