@@ -1,6 +1,6 @@
 /** Which requests are authenticated. The conformance suite of the client has the scopes of every operation. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { engine, runSql } from '../../../test/helpers/database/databases.ts'
 import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -17,104 +17,99 @@ function withAuthorization(...values: readonly string[]): string {
   return get('/plants', { Authorization: values })
 }
 
-describe('credentials', () => {
-  test.each(['Basic dXNlcjpwYXNz', '<token>', 'Token <token>', 'Bearer<token>', ''])(
-    '"%s" is not a bearer token',
-    (authorization) => rejects(server, withAuthorization(authorization), 40101, CHALLENGE),
-  )
+test.each(['Basic dXNlcjpwYXNz', '<token>', 'Token <token>', 'Bearer<token>', ''])(
+  '"%s" is not a bearer token',
+  (authorization) => rejects(server, withAuthorization(authorization), 40101, CHALLENGE),
+)
 
-  test.each(['bearer <token>', 'BEARER <token>', 'bEaReR <token>', 'Bearer  <token>', 'Bearer     <token>'])(
-    '"%s" is one: the scheme is case-insensitive, and several spaces may follow',
-    (authorization) => accepts(server, withAuthorization(authorization)),
-  )
+test.each(['bearer <token>', 'BEARER <token>', 'bEaReR <token>', 'Bearer  <token>', 'Bearer     <token>'])(
+  '"%s" is one: the scheme is case-insensitive, and several spaces may follow',
+  (authorization) => accepts(server, withAuthorization(authorization)),
+)
 
-  const malformed = [
-    ...['Bearer', 'Bearer ', 'Bearer\t<token>', 'Bearer\tabc', 'Bearer a,b', 'Bearer a b', 'Bearer <token>,<token>'],
-    ...['Bearer <token> x', 'Bearer "<token>"', 'Bearer \xfc', `Bearer ${'a'.repeat(8_000)}`],
-    ...[`Bearer ${' '.repeat(10_000)}!`, `Bearer ${generateToken()}`],
-  ].map((authorization) => [JSON.stringify(authorization.slice(0, 40)), authorization] as const)
-  test.each(malformed)('an unknown or malformed token gets a 401: %s', (_title, authorization) =>
-    rejects(server, withAuthorization(authorization), 40102, INVALID),
-  )
+const malformed = [
+  ...['Bearer', 'Bearer ', 'Bearer\t<token>', 'Bearer\tabc', 'Bearer a,b', 'Bearer a b', 'Bearer <token>,<token>'],
+  ...['Bearer <token> x', 'Bearer "<token>"', 'Bearer \xfc', `Bearer ${'a'.repeat(8_000)}`],
+  ...[`Bearer ${' '.repeat(10_000)}!`, `Bearer ${generateToken()}`],
+].map((authorization) => [JSON.stringify(authorization.slice(0, 40)), authorization] as const)
+test.each(malformed)('an unknown or malformed token gets a 401: %s', (_title, authorization) =>
+  rejects(server, withAuthorization(authorization), 40102, INVALID),
+)
 
-  test('unknown and malformed tokens get the same response', async () => {
-    const { token } = server
-    const changed = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
-    const tokens = [generateToken(), changed, 'x', 'pst_', `${token}x`, `${token.slice(0, -1)}!`]
-    const responses = await Promise.all(tokens.map((token) => send({ ...server, token }, get())))
-    expect(new Set(responses.map(([response]) => response?.body)).size).toBe(1)
-  })
-
-  // Without a challenge: they are rejected with all malformed headers, before authentication.
-  test.each([
-    ['the same twice', withAuthorization('Bearer <token>', 'Bearer <token>')],
-    ['a valid one first', withAuthorization('Bearer <token>', 'Bearer x')],
-    ['a valid one last', withAuthorization('Basic x', 'Bearer <token>')],
-  ])('two Authorization headers get a 400: %s', (_what, wire) => rejects(server, wire, 40000))
-
-  test('two Authorization headers with 1500 others between them get a 431', () => {
-    const wire = get('/plants', { X: Array(1500).fill(''), authorization: 'Bearer x' })
-    return rejects(server, wire.replaceAll('X: ', 'X:'), 43100)
-  })
-
-  test('a token in the query is ignored', () =>
-    rejects(server, get('/plants?access_token=<token>', NO_TOKEN), 40101, CHALLENGE))
-
-  test.each([
-    ['its body is not awaited', { 'Content-Type': 'text/plain', 'Content-Length': '1000000' }],
-    ['its chunks are not awaited', { 'Content-Type': 'text/plain', 'Transfer-Encoding': 'chunked' }],
-    ['its size and type do not matter', { 'Content-Type': 'text/plain', 'Content-Length': '9999999999' }],
-  ])('a request without a token gets a 401, and the connection is closed: %s', (_what, headers) =>
-    rejects(server, postHead({ ...NO_TOKEN, ...headers }), 40101, { headers: { Connection: 'close' } }),
-  )
+test('unknown and malformed tokens get the same response', async () => {
+  const { token } = server
+  const changed = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
+  const tokens = [generateToken(), changed, 'x', 'pst_', `${token}x`, `${token.slice(0, -1)}!`]
+  const responses = await Promise.all(tokens.map((token) => send({ ...server, token }, get())))
+  expect(new Set(responses.map(([response]) => response?.body)).size).toBe(1)
 })
 
-describe('expiry and revocation', () => {
-  // A number of their own, so that the owner knows to get another token.
-  test('a token that has expired, has an expiry no date can be, or is revoked gets a 401 (40103)', async () => {
-    const expired = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
-    const byHand = await server.createToken()
-    const time = engine === 'sqlite' ? '9000000000000000' : "'-infinity'"
-    await runSql(server.databaseUrl, `UPDATE "Token" SET "expiresAt" = ${time} WHERE "id" = '${byHand.id}'`)
-    const revoked = await server.createToken()
-    await server.revoke(revoked.id)
-    for (const { token } of [expired, byHand, revoked]) await rejects({ ...server, token }, get(), 40103, INVALID)
-  })
+// Without a challenge: they are rejected with all malformed headers, before authentication.
+test.each([
+  ['the same twice', withAuthorization('Bearer <token>', 'Bearer <token>')],
+  ['a valid one first', withAuthorization('Bearer <token>', 'Bearer x')],
+  ['a valid one last', withAuthorization('Basic x', 'Bearer <token>')],
+])('two Authorization headers get a 400: %s', (_what, wire) => rejects(server, wire, 40000))
 
-  test('a token expires while it is in use', async () => {
-    const expiresAt = new Date(Date.now() + 3_000)
-    const { token } = await server.createToken({ expiresAt })
-    expect((await server.call('/plants', { token })).status).toBe(200)
-    await sleep(expiresAt.getTime() - Date.now() + 1)
-    expect((await server.call('/plants', { token })).status).toBe(401)
-  })
+test('two Authorization headers with 1500 others between them get a 431', () => {
+  const wire = get('/plants', { X: Array(1500).fill(''), authorization: 'Bearer x' })
+  return rejects(server, wire.replaceAll('X: ', 'X:'), 43100)
+})
 
-  test('a revoked token is rejected within one second, in every process', async () => {
-    await using other = await startTestServer({ databaseUrl: server.databaseUrl })
-    const { id, token } = await server.createToken()
-    const statuses = () =>
-      Promise.all([server, other].map(async ({ call }) => (await call('/plants', { token })).status))
-    expect(await statuses()).toEqual([200, 200])
-    await other.revoke(id)
-    await sleep(1_000)
-    expect(await statuses()).toEqual([401, 401])
-  })
+test('a token in the query is ignored', () =>
+  rejects(server, get('/plants?access_token=<token>', NO_TOKEN), 40101, CHALLENGE))
 
-  test.skipIf(engine === 'sqlite')('a lookup that took long does not keep a revoked token valid', async () => {
-    const { port, pathname } = new URL(server.databaseUrl)
-    await using network = await startSlowNetwork(Number(port))
-    const databaseUrl = network.url(pathname.slice(1))
-    await using far = await startTestServer({ databaseUrl })
-    // Without the scope of the request, nothing but the token is looked up: 403 means that it is valid.
-    const { id, token } = await server.createToken({ scopes: ['read'] })
-    const statusOf = async () => (await far.post('{}', { token })).status
-    network.delay = 1_500
-    const before = statusOf()
-    await sleep(200)
-    await server.revoke(id)
-    const revoked = performance.now()
-    expect(await before).toBe(403)
-    expect(performance.now()).toBeGreaterThan(revoked + 1_000)
-    expect(await statusOf()).toBe(401)
-  })
+test.each([
+  ['its body is not awaited', { 'Content-Type': 'text/plain', 'Content-Length': '1000000' }],
+  ['its chunks are not awaited', { 'Content-Type': 'text/plain', 'Transfer-Encoding': 'chunked' }],
+  ['its size and type do not matter', { 'Content-Type': 'text/plain', 'Content-Length': '9999999999' }],
+])('a request without a token gets a 401, and the connection is closed: %s', (_what, headers) =>
+  rejects(server, postHead({ ...NO_TOKEN, ...headers }), 40101, { headers: { Connection: 'close' } }),
+)
+
+// A number of their own, so that the owner knows to get another token.
+test('a token that has expired, has an expiry no date can be, or is revoked gets a 401 (40103)', async () => {
+  const expired = await server.createToken({ expiresAt: new Date(Date.now() - 1) })
+  const byHand = await server.createToken()
+  const time = engine === 'sqlite' ? '9000000000000000' : "'-infinity'"
+  await runSql(server.databaseUrl, `UPDATE "Token" SET "expiresAt" = ${time} WHERE "id" = '${byHand.id}'`)
+  const revoked = await server.createToken()
+  await server.revoke(revoked.id)
+  for (const { token } of [expired, byHand, revoked]) await rejects({ ...server, token }, get(), 40103, INVALID)
+})
+
+test('a token expires while it is in use', async () => {
+  const expiresAt = new Date(Date.now() + 3_000)
+  const { token } = await server.createToken({ expiresAt })
+  expect((await server.call('/plants', { token })).status).toBe(200)
+  await sleep(expiresAt.getTime() - Date.now() + 1)
+  expect((await server.call('/plants', { token })).status).toBe(401)
+})
+
+test('a revoked token is rejected within one second, in every process', async () => {
+  await using other = await startTestServer({ databaseUrl: server.databaseUrl })
+  const { id, token } = await server.createToken()
+  const statuses = () => Promise.all([server, other].map(async ({ call }) => (await call('/plants', { token })).status))
+  expect(await statuses()).toEqual([200, 200])
+  await other.revoke(id)
+  await sleep(1_000)
+  expect(await statuses()).toEqual([401, 401])
+})
+
+test.skipIf(engine === 'sqlite')('a lookup that took long does not keep a revoked token valid', async () => {
+  const { port, pathname } = new URL(server.databaseUrl)
+  await using network = await startSlowNetwork(Number(port))
+  const databaseUrl = network.url(pathname.slice(1))
+  await using far = await startTestServer({ databaseUrl })
+  // Without the scope of the request, nothing but the token is looked up: 403 means that it is valid.
+  const { id, token } = await server.createToken({ scopes: ['read'] })
+  const statusOf = async () => (await far.post('{}', { token })).status
+  network.delay = 1_500
+  const before = statusOf()
+  await sleep(200)
+  await server.revoke(id)
+  const revoked = performance.now()
+  expect(await before).toBe(403)
+  expect(performance.now()).toBeGreaterThan(revoked + 1_000)
+  expect(await statusOf()).toBe(401)
 })

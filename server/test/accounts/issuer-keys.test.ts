@@ -1,6 +1,6 @@
 /** When the keys of the token issuer are fetched and how long they are cached, also from key servers that fail. */
 import pino from 'pino'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
@@ -57,121 +57,117 @@ const invalidResponses: Record<string, Respond> = {
     response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),
 }
 
-describe('before the first fetch of the keys succeeds', () => {
-  test('whatever the key server responds, tokens of the issuer get a 503 with Retry-After after one fetch; own tokens work', async () => {
-    const { keyServer, server } = await start()
-    const tokens = await Promise.all([...'abcdefgh'].map((sub) => signToken(key, { sub })))
-    const call = () => Promise.all(tokens.map((token) => server.call('/plants', { token })))
-    const redirect: Respond = (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()
-    for (const [title, respond] of Object.entries({ ...invalidResponses, 'a redirect': redirect })) {
-      const before = keyServer.fetches
-      keyServer.respond = respond
-      for (const response of await call()) {
-        const retryAfter = Number(response.headers.get('retry-after'))
-        expect(retryAfter, title).toBeGreaterThanOrEqual(1)
-        expect(retryAfter, title).toBeLessThanOrEqual(COOL_DOWN / 1000)
-        expect(response.headers.has('www-authenticate')).toBe(false)
-        expect(await resultOf(response), title).toEqual(UNAVAILABLE)
-      }
-      expect((await server.call('/plants')).status).toBe(200)
-      expect(keyServer.fetches, title).toBe(before + 1)
-      stopClock(COOL_DOWN)
-    }
+test('before the first fetch of the keys succeeds, whatever the key server responds, tokens of the issuer get a 503 with Retry-After after one fetch; own tokens work', async () => {
+  const { keyServer, server } = await start()
+  const tokens = await Promise.all([...'abcdefgh'].map((sub) => signToken(key, { sub })))
+  const call = () => Promise.all(tokens.map((token) => server.call('/plants', { token })))
+  const redirect: Respond = (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()
+  for (const [title, respond] of Object.entries({ ...invalidResponses, 'a redirect': redirect })) {
     const before = keyServer.fetches
-    keyServer.respond = undefined
-    expect((await call()).map(({ status }) => status)).toEqual(tokens.map(() => 200))
-    expect(keyServer.fetches).toBe(before + 1)
-  })
-
-  test('100 requests are counted in a few log lines without a stack', async () => {
-    const { keyServer, server } = await start()
-    const endLog = logRejections(logger)
-    stopClock()
-    keyServer.respond = DOWN
-    const tokens = await signMany(100)
-    const results = await Promise.all(tokens.map((token) => callWith(server, token)))
-    expect(results).toEqual(tokens.map(() => UNAVAILABLE))
-    endLog()
-
-    const failed = lines.filter(({ reason }) => reason !== undefined)
-    expect(failed).toHaveLength(1)
-    expect(failed[0]?.['msg']).toMatch(/JWT_ISSUER.*JWT_JWKS_URL/)
-    expect(failed[0]?.['reason']).toMatch(/^fetch failed: other side closed/)
-    const rejections = lines.map(({ rejected }) => rejected as Record<string, number> | undefined)
-    expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(100)
-    // One line a second, and that of the fetch.
-    expect(rejections.filter(Boolean)).toHaveLength(lines.length - 1)
-    const log = JSON.stringify(lines)
-    expect(log).not.toMatch(/stack|\n {4}at /)
-    for (const part of tokens.flatMap((token) => token.split('.'))) expect(log).not.toContain(part)
-  })
-
-  test('such requests are failed authentications of their address, but not own tokens', async () => {
-    const { keyServer, server } = await start({ authFailureLimit: { requests: 2, seconds: 3_600 } })
-    keyServer.respond = DOWN
-    const token = await signToken(key)
-    for (let request = 0; request < 2; request++) expect(await callWith(server, token)).toEqual(UNAVAILABLE)
-    expect(await callWith(server, token)).toEqual({ status: 429, error: 42900 })
-    expect((await server.call('/plants', { token: null })).status).toBe(429)
+    keyServer.respond = respond
+    for (const response of await call()) {
+      const retryAfter = Number(response.headers.get('retry-after'))
+      expect(retryAfter, title).toBeGreaterThanOrEqual(1)
+      expect(retryAfter, title).toBeLessThanOrEqual(COOL_DOWN / 1000)
+      expect(response.headers.has('www-authenticate')).toBe(false)
+      expect(await resultOf(response), title).toEqual(UNAVAILABLE)
+    }
     expect((await server.call('/plants')).status).toBe(200)
-
-    keyServer.respond = undefined
+    expect(keyServer.fetches, title).toBe(before + 1)
     stopClock(COOL_DOWN)
-    expect((await server.call('/plants', { token })).status).toBe(200)
-    expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
-  })
+  }
+  const before = keyServer.fetches
+  keyServer.respond = undefined
+  expect((await call()).map(({ status }) => status)).toEqual(tokens.map(() => 200))
+  expect(keyServer.fetches).toBe(before + 1)
 })
 
-describe('once the keys were fetched', () => {
-  test('a token that names an unknown key gets a 401, and known keys are used, during the cool-down and whatever a key server responds a day later', async () => {
-    const { keyServer, server } = await start()
-    await expectAccepted(server)
-    const unknown = await signMany(20)
-    for (const [when, respond] of Object.entries({ 'during the cool-down': undefined, ...invalidResponses })) {
-      if (respond) stopClock(DAY)
-      keyServer.respond = respond
-      const before = keyServer.fetches
-      lines.length = 0
-      const results = await Promise.all(unknown.map((token) => callWith(server, token)))
-      expect(results, when).toEqual(unknown.map(() => INVALID))
-      expect(keyServer.fetches, when).toBe(before + (respond ? 1 : 0))
-      expect(lines.length, when).toBeLessThanOrEqual(1)
-      await expectAccepted(server, { jti: when })
-    }
-  })
+test('before the first fetch of the keys succeeds, 100 requests are counted in a few log lines without a stack', async () => {
+  const { keyServer, server } = await start()
+  const endLog = logRejections(logger)
+  stopClock()
+  keyServer.respond = DOWN
+  const tokens = await signMany(100)
+  const results = await Promise.all(tokens.map((token) => callWith(server, token)))
+  expect(results).toEqual(tokens.map(() => UNAVAILABLE))
+  endLog()
 
-  test('a key server that never responds delays no other request', async () => {
-    const { keyServer, server } = await start()
-    await expectAccepted(server)
-    keyServer.respond = () => {}
-    advanceClock(600_000)
-    let ended = false
-    const waiting = callWith(server, await signToken(await createKey('second'))).finally(() => {
-      ended = true
-    })
-    await until(() => keyServer.fetches === 2)
-    expect((await server.call('/plants')).status).toBe(200)
-    await expectAccepted(server, { jti: '2' })
-    expect(ended).toBe(false)
-    expect(await waiting).toEqual(INVALID)
-  })
+  const failed = lines.filter(({ reason }) => reason !== undefined)
+  expect(failed).toHaveLength(1)
+  expect(failed[0]?.['msg']).toMatch(/JWT_ISSUER.*JWT_JWKS_URL/)
+  expect(failed[0]?.['reason']).toMatch(/^fetch failed: other side closed/)
+  const rejections = lines.map(({ rejected }) => rejected as Record<string, number> | undefined)
+  expect(rejections.reduce((sum, rejected) => sum + (rejected?.['issuer-keys'] ?? 0), 0)).toBe(100)
+  // One line a second, and that of the fetch.
+  expect(rejections.filter(Boolean)).toHaveLength(lines.length - 1)
+  const log = JSON.stringify(lines)
+  expect(log).not.toMatch(/stack|\n {4}at /)
+  for (const part of tokens.flatMap((token) => token.split('.'))) expect(log).not.toContain(part)
+})
 
-  test('new keys are fetched, and tokens of removed keys get a 401, without a new one after ten minutes', async () => {
-    const { keyServer, server } = await start()
-    await expectAccepted(server)
-    const second = await createKey('second')
-    keyServer.keys = [second.jwk]
-    advanceClock(COOL_DOWN)
-    expect((await server.call('/plants', { token: await signToken(second) })).status).toBe(200)
-    expect((await server.call('/plants', { token: await signToken(key) })).status).toBe(401)
-    expect(keyServer.fetches).toBe(2)
+test('before the first fetch of the keys succeeds, such requests are failed authentications of their address, but not own tokens', async () => {
+  const { keyServer, server } = await start({ authFailureLimit: { requests: 2, seconds: 3_600 } })
+  keyServer.respond = DOWN
+  const token = await signToken(key)
+  for (let request = 0; request < 2; request++) expect(await callWith(server, token)).toEqual(UNAVAILABLE)
+  expect(await callWith(server, token)).toEqual({ status: 429, error: 42900 })
+  expect((await server.call('/plants', { token: null })).status).toBe(429)
+  expect((await server.call('/plants')).status).toBe(200)
 
-    vi.restoreAllMocks()
-    keyServer.keys = []
-    advanceClock(COOL_DOWN + 600_000)
-    await until(async () => (await callWith(server, await signToken(second))).status === 401)
-    expect(keyServer.fetches).toBe(3)
+  keyServer.respond = undefined
+  stopClock(COOL_DOWN)
+  expect((await server.call('/plants', { token })).status).toBe(200)
+  expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
+})
+
+test('once the keys were fetched, a token that names an unknown key gets a 401, and known keys are used, during the cool-down and whatever a key server responds a day later', async () => {
+  const { keyServer, server } = await start()
+  await expectAccepted(server)
+  const unknown = await signMany(20)
+  for (const [when, respond] of Object.entries({ 'during the cool-down': undefined, ...invalidResponses })) {
+    if (respond) stopClock(DAY)
+    keyServer.respond = respond
+    const before = keyServer.fetches
+    lines.length = 0
+    const results = await Promise.all(unknown.map((token) => callWith(server, token)))
+    expect(results, when).toEqual(unknown.map(() => INVALID))
+    expect(keyServer.fetches, when).toBe(before + (respond ? 1 : 0))
+    expect(lines.length, when).toBeLessThanOrEqual(1)
+    await expectAccepted(server, { jti: when })
+  }
+})
+
+test('once the keys were fetched, a key server that never responds delays no other request', async () => {
+  const { keyServer, server } = await start()
+  await expectAccepted(server)
+  keyServer.respond = () => {}
+  advanceClock(600_000)
+  let ended = false
+  const waiting = callWith(server, await signToken(await createKey('second'))).finally(() => {
+    ended = true
   })
+  await until(() => keyServer.fetches === 2)
+  expect((await server.call('/plants')).status).toBe(200)
+  await expectAccepted(server, { jti: '2' })
+  expect(ended).toBe(false)
+  expect(await waiting).toEqual(INVALID)
+})
+
+test('once the keys were fetched, new keys are fetched, and tokens of removed keys get a 401, without a new one after ten minutes', async () => {
+  const { keyServer, server } = await start()
+  await expectAccepted(server)
+  const second = await createKey('second')
+  keyServer.keys = [second.jwk]
+  advanceClock(COOL_DOWN)
+  expect((await server.call('/plants', { token: await signToken(second) })).status).toBe(200)
+  expect((await server.call('/plants', { token: await signToken(key) })).status).toBe(401)
+  expect(keyServer.fetches).toBe(2)
+
+  vi.restoreAllMocks()
+  keyServer.keys = []
+  advanceClock(COOL_DOWN + 600_000)
+  await until(async () => (await callWith(server, await signToken(second))).status === 401)
+  expect(keyServer.fetches).toBe(3)
 })
 
 test('malformed keys in the key set affect neither other keys nor unknown ids', async () => {

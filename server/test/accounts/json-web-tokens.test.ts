@@ -1,7 +1,7 @@
 /** Which JSON Web Tokens are accepted. */
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import {
   AUDIENCE,
@@ -37,61 +37,57 @@ test('a token with an algorithm that is not allowed gets a 401 without a fetch o
   expect(limited.keyServer.fetches).toBe(0)
 })
 
-describe('a token of the issuer', () => {
-  test.each(keys)('signed with $jwk.kid is accepted', async (key) => {
-    const token = await signToken(key, { sub: key.jwk.kid })
-    expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
-    expect(await (await issuer.server.call('/plants', { token })).json()).toEqual([{ name: 'Ficus' }])
-  })
-
-  test('is accepted without a key id if the issuer has one key, and with several audiences', async () => {
-    const token = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(limited.key.privateKey)
-    expect(await statusOf(limited, token)).toBe(200)
-    expect(await statusOf(issuer, await signToken(issuer.key, { aud: [AUDIENCE, 'https://other.test'] }))).toBe(200)
-  })
-
-  test.each(['JWT', 'at+jwt', 'application/AT+JWT'])('of the type %s is accepted', async (typ) => {
-    expect(await statusOf(issuer, await signWithType(typ))).toBe(200)
-  })
-
-  test('sees the plants of its own account, also those that an own token created, and no others', async () => {
-    const { token: own } = await issuer.server.createToken({ account: 'bea' })
-    const [bea = '', carl = ''] = await Promise.all(['bea', 'carl'].map((sub) => signToken(issuer.key, { sub })))
-    await issuer.server.post('{"id":1,"name":"Monstera"}', { token: bea })
-    await issuer.server.post('{"id":2,"name":"Calathea"}', { token: own })
-    const listed = async (token: string) => (await issuer.server.call('/plants', { token })).json()
-    expect(await listed(carl)).toEqual([])
-    expect(await listed(bea)).toEqual([{ name: 'Monstera' }, { name: 'Calathea' }])
-  })
-
-  test('is unknown if no issuer is set', async () => {
-    await using plain = await startTestServer()
-    const response = await plain.call('/plants', { token: await signToken(issuer.key) })
-    expect(await resultOf(response)).toEqual({ status: 401, error: 40102 })
-  })
+test.each(keys)('a token of the issuer signed with $jwk.kid is accepted', async (key) => {
+  const token = await signToken(key, { sub: key.jwk.kid })
+  expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(200)
+  expect(await (await issuer.server.call('/plants', { token })).json()).toEqual([{ name: 'Ficus' }])
 })
 
-describe('the scopes of a token', () => {
-  test.each([
-    ['read', 200, 403],
-    ['write', 403, 200],
-    ['openid  write profile read', 200, 200],
-    ['READ reads', 403, 403],
-    [undefined, 403, 403],
-    [['read', 'write'], 403, 403],
-  ])('%j: GET gets a %d and POST a %d', async (scope, get, post) => {
-    const token = await signToken(issuer.key, { sub: 'scopes', scope })
-    expect((await issuer.server.call('/plants', { token })).status).toBe(get)
-    expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(post)
-  })
+test('a token of the issuer is accepted without a key id if the issuer has one key, and with several audiences', async () => {
+  const token = await new SignJWT(validClaims()).setProtectedHeader({ alg: 'ES256' }).sign(limited.key.privateKey)
+  expect(await statusOf(limited, token)).toBe(200)
+  expect(await statusOf(issuer, await signToken(issuer.key, { aud: [AUDIENCE, 'https://other.test'] }))).toBe(200)
+})
 
-  test('without those of this service get a 403 with the missing scope', async () => {
-    const response = await issuer.server.call('/plants', { token: await signToken(issuer.key, { scope: 'openid' }) })
-    expect(response.headers.get('www-authenticate')).toBe(
-      'Bearer realm="plant-store", error="insufficient_scope", scope="read"',
-    )
-    expect(await resultOf(response)).toEqual({ status: 403, error: 40301 })
-  })
+test.each(['JWT', 'at+jwt', 'application/AT+JWT'])('a token of the issuer of the type %s is accepted', async (typ) => {
+  expect(await statusOf(issuer, await signWithType(typ))).toBe(200)
+})
+
+test('a token of the issuer sees the plants of its own account, also those that an own token created, and no others', async () => {
+  const { token: own } = await issuer.server.createToken({ account: 'bea' })
+  const [bea = '', carl = ''] = await Promise.all(['bea', 'carl'].map((sub) => signToken(issuer.key, { sub })))
+  await issuer.server.post('{"id":1,"name":"Monstera"}', { token: bea })
+  await issuer.server.post('{"id":2,"name":"Calathea"}', { token: own })
+  const listed = async (token: string) => (await issuer.server.call('/plants', { token })).json()
+  expect(await listed(carl)).toEqual([])
+  expect(await listed(bea)).toEqual([{ name: 'Monstera' }, { name: 'Calathea' }])
+})
+
+test('a token of the issuer is unknown if no issuer is set', async () => {
+  await using plain = await startTestServer()
+  const response = await plain.call('/plants', { token: await signToken(issuer.key) })
+  expect(await resultOf(response)).toEqual({ status: 401, error: 40102 })
+})
+
+test.each([
+  ['read', 200, 403],
+  ['write', 403, 200],
+  ['openid  write profile read', 200, 200],
+  ['READ reads', 403, 403],
+  [undefined, 403, 403],
+  [['read', 'write'], 403, 403],
+])('a token with the scope %j: GET gets a %d and POST a %d', async (scope, get, post) => {
+  const token = await signToken(issuer.key, { sub: 'scopes', scope })
+  expect((await issuer.server.call('/plants', { token })).status).toBe(get)
+  expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(post)
+})
+
+test('a token without the scopes of this service gets a 403 with the missing scope', async () => {
+  const response = await issuer.server.call('/plants', { token: await signToken(issuer.key, { scope: 'openid' }) })
+  expect(response.headers.get('www-authenticate')).toBe(
+    'Bearer realm="plant-store", error="insufficient_scope", scope="read"',
+  )
+  expect(await resultOf(response)).toEqual({ status: 403, error: 40301 })
 })
 
 const seconds = () => Math.floor(Date.now() / 1000)
@@ -102,72 +98,70 @@ async function withPart(index: number, part: object): Promise<string> {
   return parts.with(index, Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
 }
 
-describe('a token gets a 401', () => {
-  async function expectRejected(token: string, error = 40102): Promise<void> {
-    const response = await issuer.server.call('/plants', { token })
-    expect(response.headers.get('www-authenticate')).toBe(INVALID)
-    expect(await resultOf(response)).toEqual({ status: 401, error })
-  }
+async function expectRejected(token: string, error = 40102): Promise<void> {
+  const response = await issuer.server.call('/plants', { token })
+  expect(response.headers.get('www-authenticate')).toBe(INVALID)
+  expect(await resultOf(response)).toEqual({ status: 401, error })
+}
 
-  test('(40103) once it has expired, but (40102) if another key of the same id has signed it', async () => {
-    const claims = { exp: seconds() - 60 }
-    await expectRejected(await signToken(issuer.key, claims), 40103)
-    await expectRejected(await signToken({ ...(await createKey('first')), jwk: issuer.key.jwk }, claims))
-  })
-
-  test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>([
-    ['of another issuer, if only by a slash', { iss: ISSUER.slice(0, -1) }],
-    ['without an issuer', { iss: undefined }],
-    ['for another audience', { aud: 'https://other.example.com' }],
-    ['without an audience', { aud: undefined }],
-    ['without an expiry', { exp: undefined }],
-    ['whose expiry is text', { exp: `${seconds() + 300}` }],
-    ['that is not yet valid', { nbf: seconds() + 600 }],
-    ['without a subject', { sub: undefined }],
-    ['with an empty subject', { sub: '' }],
-    ['whose subject is not text', { sub: 7 }],
-    ['whose subject has a line break', { sub: 'ada\n' }],
-    ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
-    ['whose subject is longer than an account name', { sub: 'a'.repeat(201) }],
-    ['larger than 4 kB', { note: 'a'.repeat(4096) }],
-    ['without a signature (alg none)', () => new UnsecuredJWT(validClaims()).encode()],
-    ['with the algorithm none and a signature', () => withPart(0, { alg: 'none', kid: 'first' })],
-    ['whose claims were changed', () => withPart(1, { ...validClaims(), sub: 'eve' })],
-    ['signed by another key of the same id', async () => signToken(await createKey('first'))],
-    ['signed with HS256 and the public key', signWithPublicKey],
-    ['with its own key in its header', signWithOwnKey],
-    ['signed with a published RSA key of 1024 bits', signWithShortKey],
-    // RFC 8725 section 3.11: they are for other purposes.
-    ...['logout+jwt', 'application/logout+jwt', '', 7].map((typ): [string, () => Promise<string>] => [
-      `of the type ${JSON.stringify(typ)}`,
-      () => signWithType(typ),
-    ]),
-    ...['a.b', 'a.b.c', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map((token): [string, () => string] => [
-      `malformed: ${token}`,
-      () => token,
-    ]),
-  ])('%s', async (_title, claims) =>
-    expectRejected(await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))),
-  )
-
-  async function signWithPublicKey(): Promise<string> {
-    const secret = Buffer.from(await exportSPKI((await importJWK(issuer.key.jwk)) as CryptoKey))
-    return new SignJWT(validClaims()).setProtectedHeader({ alg: 'HS256', kid: 'first' }).sign(secret)
-  }
-
-  async function signWithOwnKey(): Promise<string> {
-    const { privateKey, jwk } = await createKey('first')
-    const header = { alg: 'ES256', kid: 'first', jwk, jku: 'http://127.0.0.1:1/' }
-    return new SignJWT(validClaims()).setProtectedHeader(header).sign(privateKey)
-  }
-
-  async function signWithShortKey(): Promise<string> {
-    const { privateKey } = await createKey('short', 'RS256')
-    const token = await signToken({ privateKey, jwk: { alg: 'RS256', kid: 'short' } })
-    const unsigned = token.slice(0, token.lastIndexOf('.'))
-    return `${unsigned}.${sign('sha256', Buffer.from(unsigned), short.privateKey).toString('base64url')}`
-  }
+test('a token gets a 401 (40103) once it has expired, but (40102) if another key of the same id has signed it', async () => {
+  const claims = { exp: seconds() - 60 }
+  await expectRejected(await signToken(issuer.key, claims), 40103)
+  await expectRejected(await signToken({ ...(await createKey('first')), jwk: issuer.key.jwk }, claims))
 })
+
+test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>([
+  ['of another issuer, if only by a slash', { iss: ISSUER.slice(0, -1) }],
+  ['without an issuer', { iss: undefined }],
+  ['for another audience', { aud: 'https://other.example.com' }],
+  ['without an audience', { aud: undefined }],
+  ['without an expiry', { exp: undefined }],
+  ['whose expiry is text', { exp: `${seconds() + 300}` }],
+  ['that is not yet valid', { nbf: seconds() + 600 }],
+  ['without a subject', { sub: undefined }],
+  ['with an empty subject', { sub: '' }],
+  ['whose subject is not text', { sub: 7 }],
+  ['whose subject has a line break', { sub: 'ada\n' }],
+  ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
+  ['whose subject is longer than an account name', { sub: 'a'.repeat(201) }],
+  ['larger than 4 kB', { note: 'a'.repeat(4096) }],
+  ['without a signature (alg none)', () => new UnsecuredJWT(validClaims()).encode()],
+  ['with the algorithm none and a signature', () => withPart(0, { alg: 'none', kid: 'first' })],
+  ['whose claims were changed', () => withPart(1, { ...validClaims(), sub: 'eve' })],
+  ['signed by another key of the same id', async () => signToken(await createKey('first'))],
+  ['signed with HS256 and the public key', signWithPublicKey],
+  ['with its own key in its header', signWithOwnKey],
+  ['signed with a published RSA key of 1024 bits', signWithShortKey],
+  // RFC 8725 section 3.11: they are for other purposes.
+  ...['logout+jwt', 'application/logout+jwt', '', 7].map((typ): [string, () => Promise<string>] => [
+    `of the type ${JSON.stringify(typ)}`,
+    () => signWithType(typ),
+  ]),
+  ...['a.b', 'a.b.c', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map((token): [string, () => string] => [
+    `malformed: ${token}`,
+    () => token,
+  ]),
+])('a token gets a 401 %s', async (_title, claims) =>
+  expectRejected(await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))),
+)
+
+async function signWithPublicKey(): Promise<string> {
+  const secret = Buffer.from(await exportSPKI((await importJWK(issuer.key.jwk)) as CryptoKey))
+  return new SignJWT(validClaims()).setProtectedHeader({ alg: 'HS256', kid: 'first' }).sign(secret)
+}
+
+async function signWithOwnKey(): Promise<string> {
+  const { privateKey, jwk } = await createKey('first')
+  const header = { alg: 'ES256', kid: 'first', jwk, jku: 'http://127.0.0.1:1/' }
+  return new SignJWT(validClaims()).setProtectedHeader(header).sign(privateKey)
+}
+
+async function signWithShortKey(): Promise<string> {
+  const { privateKey } = await createKey('short', 'RS256')
+  const token = await signToken({ privateKey, jwk: { alg: 'RS256', kid: 'short' } })
+  const unsigned = token.slice(0, token.lastIndexOf('.'))
+  return `${unsigned}.${sign('sha256', Buffer.from(unsigned), short.privateKey).toString('base64url')}`
+}
 
 test('clock skew of five seconds is allowed for expiry and start of validity', async () => {
   const now = seconds()

@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { collect } from '../../../test/helpers/collect.ts'
 import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
@@ -43,132 +43,126 @@ const read = async (port: string) => (await fetch(`http://127.0.0.1:${port}/plan
 
 const storedTokens = () => query(file, 'SELECT * FROM "Token"') as Record<string, string | null>[]
 
-describe('the greeting', () => {
-  test('of an empty database has curl lines that work as pasted, with a token for 7 days that is not logged, nor are requests', async () => {
-    const server = await startServerProcess(environment)
-    const [create = '', list = ''] = server.output().match(/^ {2}curl .*$/gm) ?? []
-    const shell = promisify(execFile)
-    expect((await shell('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
-    expect((await shell('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
-    expect(server.output()).toContain(`Or open ${server.url}/docs in a browser.`)
-    expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${file}".*"msg":"ready"`))
-    expect(await server.end()).toBe(0)
-    expect(await readdir(folder)).toEqual(['plant-store.db'])
+test('the greeting of an empty database has curl lines that work as pasted, with a token for 7 days that is not logged, nor are requests', async () => {
+  const server = await startServerProcess(environment)
+  const [create = '', list = ''] = server.output().match(/^ {2}curl .*$/gm) ?? []
+  const shell = promisify(execFile)
+  expect((await shell('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
+  expect((await shell('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
+  expect(server.output()).toContain(`Or open ${server.url}/docs in a browser.`)
+  expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${file}".*"msg":"ready"`))
+  expect(await server.end()).toBe(0)
+  expect(await readdir(folder)).toEqual(['plant-store.db'])
 
-    expect(server.output()).toMatch(/token of the account "demo".* 7 days/)
-    const [token] = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
-    expect(Math.round((Date.parse(token.expiresAt) - Date.parse(token.createdAt)) / DAY)).toBe(7)
-    const logged = eventLines(server.output(), 'token created')
-    expect(eventLines(server.output(), 'request')).toEqual([])
-    expect(logged).toMatchObject([{ tokenId: token.id, account: 'demo', expiresAt: token.expiresAt }])
-    expect(JSON.stringify(logged)).not.toContain('pst_')
+  expect(server.output()).toMatch(/token of the account "demo".* 7 days/)
+  const [token] = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
+  expect(Math.round((Date.parse(token.expiresAt) - Date.parse(token.createdAt)) / DAY)).toBe(7)
+  const logged = eventLines(server.output(), 'token created')
+  expect(eventLines(server.output(), 'request')).toEqual([])
+  expect(logged).toMatchObject([{ tokenId: token.id, account: 'demo', expiresAt: token.expiresAt }])
+  expect(JSON.stringify(logged)).not.toContain('pst_')
 
-    const again = await startServerProcess(environment)
-    expect(again.output()).not.toContain('curl')
-    expect(await again.end('SIGINT')).toBe(0)
-  })
-
-  test('in production is a line of the log, as all output is, with a command that creates a token', async () => {
-    const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })
-    expect(await server.end()).toBe(0)
-    expect(readLines(server.output())).toHaveLength(server.output().trimEnd().split('\n').length)
-    expect(server.output()).not.toContain('pst_')
-    const [line] = eventLines(server.output(), 'empty database')
-    expect(line).toMatchObject({ level: 'info', msg: expect.stringMatching(/^the plant store is empty: create a tok/) })
-    const [, command = ''] =
-      /with "npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(String(line?.['msg'])) ?? []
-    expect((await runInProcess(command.split(' '), environment)).stdout).toMatch(/^pst_\w{49}\n$/)
-  })
-
-  test('is left out while another process keeps the database locked', async () => {
-    const other = await lockEmptyDatabase()
-    const server = await startServerProcess(environment)
-    expect((await fetch(`${server.url}/plants`)).status).toBe(401)
-    expect(await server.end()).toBe(0)
-    other.close()
-    expect(server.output()).toMatch(/"level":"warn".*"no token was printed: .*locked by another process.*create a tok/)
-    expect(server.output()).not.toContain('curl')
-    // The next startup finds the database as empty as this one did.
-    expect(storedTokens()).toEqual([])
-  })
-
-  test('has no valid token if SIGTERM comes while it is created', async () => {
-    const other = await lockEmptyDatabase()
-    const port = String(await freePort())
-    const server = spawnCommand(['serve'], { ...environment, PORT: port, SHUTDOWN_DELAY: '0' })
-    const closed = once(server, 'close')
-    const output = collect(server.stdout)
-    await until(async () => (await read(port)) === 401)
-    server.kill('SIGTERM')
-    await until(() => output().includes('"msg":"closing"'))
-    other.close()
-    expect(await closed).toEqual([0, null])
-    expect(output()).not.toMatch(/pst_|"msg":"ready"/)
-    expect(storedTokens().filter(({ revokedAt }) => revokedAt === null)).toEqual([])
-  })
-
-  test.skipIf(!existsSync('/dev/full'))('and a log that cannot be written do not stop the server', async () => {
-    const port = String(await freePort())
-    const words = commandLine(['serve']).map((word) => `'${word}'`)
-    const env = { PATH: process.env['PATH'], ...environment, PORT: port, SHUTDOWN_DELAY: '0' }
-    const child = spawn('sh', ['-c', `exec ${words.join(' ')} > /dev/full`], { env })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const closed = once(child, 'close')
-    const errors = collect(child.stderr)
-    await until(() => errors().includes('\n'))
-    expect(errors()).toMatch(/^plant-store: no token .*\(ENOSPC\).*\n$/)
-    expect(await read(port)).toBe(401)
-    child.kill('SIGTERM')
-    expect(await closed).toEqual([0, null])
-    expect(storedTokens()).toMatchObject([{ account: 'demo', revokedAt: expect.anything() }])
-  })
+  const again = await startServerProcess(environment)
+  expect(again.output()).not.toContain('curl')
+  expect(await again.end('SIGINT')).toBe(0)
 })
 
-describe('wrong settings', () => {
-  test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
-    'in production without a DATABASE_URL, %s is a mistake',
-    async (...args) => {
-      const reason = 'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql:'
-      const result = await runInProcess(args, { NODE_ENV: 'production', PORT: '0', DATABASE_URL: '' })
-      expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(reason) })
-    },
-  )
-
-  const NO_ADDRESS = /HOST 192\.0\.2\.1 is not an address of this machine/
-  const NO_FILE = /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be used \(ENOENT\)/
-  test.each([
-    ['serve', { HOST: '192.0.2.1' }, NO_ADDRESS],
-    ['migrate', { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' }, NO_FILE],
-    ['migrate', { DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL names several hosts/],
-  ] as const)(
-    'let %s exit with 2, so that it is not restarted for ever, with %o',
-    async (command, mistake, message) => {
-      const run = command === 'serve' ? runCommand : runInProcess
-      const result = await run([command], { ...environment, PORT: '0', ...mistake })
-      expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) })
-    },
-  )
+test('the greeting in production is a line of the log, as all output is, with a command that creates a token', async () => {
+  const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })
+  expect(await server.end()).toBe(0)
+  expect(readLines(server.output())).toHaveLength(server.output().trimEnd().split('\n').length)
+  expect(server.output()).not.toContain('pst_')
+  const [line] = eventLines(server.output(), 'empty database')
+  expect(line).toMatchObject({ level: 'info', msg: expect.stringMatching(/^the plant store is empty: create a tok/) })
+  const [, command = ''] =
+    /with "npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(String(line?.['msg'])) ?? []
+  expect((await runInProcess(command.split(' '), environment)).stdout).toMatch(/^pst_\w{49}\n$/)
 })
 
-describe('what is reported in one line, with exit code 1, and changes nothing on disk', () => {
-  test('a missing folder', async () => {
-    const missing = { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` }
-    const stderr = `plant-store: ${folder}/not does not exist: create this folder, mount its disk, or check DATABASE_URL\n`
-    expect(await runCommand(['serve'], missing)).toMatchObject({ exitCode: 1, stderr })
-    expect(await runInProcess(['migrate'], missing)).toMatchObject({ exitCode: 1, stderr })
-    expect(await readdir(folder)).toEqual([])
-  })
+test('the greeting is left out while another process keeps the database locked', async () => {
+  const other = await lockEmptyDatabase()
+  const server = await startServerProcess(environment)
+  expect((await fetch(`${server.url}/plants`)).status).toBe(401)
+  expect(await server.end()).toBe(0)
+  other.close()
+  expect(server.output()).toMatch(/"level":"warn".*"no token was printed: .*locked by another process.*create a tok/)
+  expect(server.output()).not.toContain('curl')
+  // The next startup finds the database as empty as this one did.
+  expect(storedTokens()).toEqual([])
+})
 
-  test('a port in use', async () => {
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
-    const stderr = expect.stringMatching(new RegExp(`^plant-store: PORT ${port} .*\\n$`))
-    expect(await runCommand(['serve'], { ...environment, PORT: String(port) })).toMatchObject({ exitCode: 1, stderr })
-    const start = (settings: object) => startServer({ databaseUrl: environment.DATABASE_URL, ...settings })
-    await expect(start({ port: 0, adminPort: port })).rejects.toThrow(new RegExp(`^ADMIN_PORT ${port} .*$`))
-    other.close()
-    await expect(start({ port, adminPort: port })).rejects.toThrow(new RegExp(`^PORT ${port} .*$`))
-    expect(await readdir(folder)).toEqual([])
-  })
+test('the greeting has no valid token if SIGTERM comes while it is created', async () => {
+  const other = await lockEmptyDatabase()
+  const port = String(await freePort())
+  const server = spawnCommand(['serve'], { ...environment, PORT: port, SHUTDOWN_DELAY: '0' })
+  const closed = once(server, 'close')
+  const output = collect(server.stdout)
+  await until(async () => (await read(port)) === 401)
+  server.kill('SIGTERM')
+  await until(() => output().includes('"msg":"closing"'))
+  other.close()
+  expect(await closed).toEqual([0, null])
+  expect(output()).not.toMatch(/pst_|"msg":"ready"/)
+  expect(storedTokens().filter(({ revokedAt }) => revokedAt === null)).toEqual([])
+})
+
+test.skipIf(!existsSync('/dev/full'))('and a log that cannot be written do not stop the server', async () => {
+  const port = String(await freePort())
+  const words = commandLine(['serve']).map((word) => `'${word}'`)
+  const env = { PATH: process.env['PATH'], ...environment, PORT: port, SHUTDOWN_DELAY: '0' }
+  const child = spawn('sh', ['-c', `exec ${words.join(' ')} > /dev/full`], { env })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const closed = once(child, 'close')
+  const errors = collect(child.stderr)
+  await until(() => errors().includes('\n'))
+  expect(errors()).toMatch(/^plant-store: no token .*\(ENOSPC\).*\n$/)
+  expect(await read(port)).toBe(401)
+  child.kill('SIGTERM')
+  expect(await closed).toEqual([0, null])
+  expect(storedTokens()).toMatchObject([{ account: 'demo', revokedAt: expect.anything() }])
+})
+
+test.each([['serve'], ['migrate'], ['token', 'list'], ['backup', 'copy.db'], ['copy', '--from', 'file:x.db']])(
+  'in production without a DATABASE_URL, %s is a mistake',
+  async (...args) => {
+    const reason = 'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql:'
+    const result = await runInProcess(args, { NODE_ENV: 'production', PORT: '0', DATABASE_URL: '' })
+    expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(reason) })
+  },
+)
+
+const NO_ADDRESS = /HOST 192\.0\.2\.1 is not an address of this machine/
+const NO_FILE = /DATABASE_URL names the file \/missing\.pem as sslrootcert, which cannot be used \(ENOENT\)/
+test.each([
+  ['serve', { HOST: '192.0.2.1' }, NO_ADDRESS],
+  ['migrate', { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' }, NO_FILE],
+  ['migrate', { DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL names several hosts/],
+] as const)(
+  'wrong settings let %s exit with 2, so that it is not restarted for ever, with %o',
+  async (command, mistake, message) => {
+    const run = command === 'serve' ? runCommand : runInProcess
+    const result = await run([command], { ...environment, PORT: '0', ...mistake })
+    expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) })
+  },
+)
+
+test('a missing folder is reported in one line, with exit code 1, and changes nothing on disk', async () => {
+  const missing = { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` }
+  const stderr = `plant-store: ${folder}/not does not exist: create this folder, mount its disk, or check DATABASE_URL\n`
+  expect(await runCommand(['serve'], missing)).toMatchObject({ exitCode: 1, stderr })
+  expect(await runInProcess(['migrate'], missing)).toMatchObject({ exitCode: 1, stderr })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('a port in use is reported in one line, with exit code 1, and changes nothing on disk', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const stderr = expect.stringMatching(new RegExp(`^plant-store: PORT ${port} .*\\n$`))
+  expect(await runCommand(['serve'], { ...environment, PORT: String(port) })).toMatchObject({ exitCode: 1, stderr })
+  const start = (settings: object) => startServer({ databaseUrl: environment.DATABASE_URL, ...settings })
+  await expect(start({ port: 0, adminPort: port })).rejects.toThrow(new RegExp(`^ADMIN_PORT ${port} .*$`))
+  other.close()
+  await expect(start({ port, adminPort: port })).rejects.toThrow(new RegExp(`^PORT ${port} .*$`))
+  expect(await readdir(folder)).toEqual([])
 })

@@ -1,5 +1,5 @@
 /** The commands that create, list, revoke and prune tokens. */
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
@@ -27,41 +27,39 @@ async function store(tokens: Record<string, { expired?: number; revoked?: number
   await runSql(environment.DATABASE_URL, `INSERT INTO "Token" (${columns}) VALUES ${rows.join(', ')}`)
 }
 
-describe('create', () => {
-  test('prints only the token, which a server accepts immediately, and logs what it may do', async () => {
-    await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
-    const { exitCode, stdout, stderr } = await run('create', '--account', 'alice', '--scope', 'read,read')
-    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^pst_[0-9A-Za-z]{49}\n$/)])
-    expect((await server.call('/plants', { token: stdout.trim() })).status).toBe(200)
-    const event = { event: 'token created', level: 'info', account: 'alice', scopes: ['read'], expiresAt: null }
-    expect(JSON.parse(stderr)).toMatchObject({ ...event, tokenId: (await list()).at(-1).id })
-    expect(stderr).not.toMatch(/pst_|[0-9a-f]{64}/)
-    const silent = { ...environment, LOG_LEVEL: 'silent' }
-    expect((await runInProcess(['token', 'create', '--account', 'alice'], silent)).stderr).toBe('')
-  })
+test('create prints only the token, which a server accepts immediately, and logs what it may do', async () => {
+  await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
+  const { exitCode, stdout, stderr } = await run('create', '--account', 'alice', '--scope', 'read,read')
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^pst_[0-9A-Za-z]{49}\n$/)])
+  expect((await server.call('/plants', { token: stdout.trim() })).status).toBe(200)
+  const event = { event: 'token created', level: 'info', account: 'alice', scopes: ['read'], expiresAt: null }
+  expect(JSON.parse(stderr)).toMatchObject({ ...event, tokenId: (await list()).at(-1).id })
+  expect(stderr).not.toMatch(/pst_|[0-9a-f]{64}/)
+  const silent = { ...environment, LOG_LEVEL: 'silent' }
+  expect((await runInProcess(['token', 'create', '--account', 'alice'], silent)).stderr).toBe('')
+})
 
-  test('--json prints the token with what it is for, which list shows too', async () => {
-    const options = ['--scope', 'read', '--expires', '90d', '--label', 'for the greenhouse']
-    const { token, ...created } = JSON.parse(await create('--json', ...options))
-    expect(token).toMatch(/^pst_[0-9A-Za-z]{49}$/)
-    expect(created).toEqual({
-      id: expect.stringMatching(/^[0-9a-f]{12}$/),
-      account: 'alice',
-      scopes: ['read'],
-      expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      label: 'for the greenhouse',
-    })
-    const other = JSON.parse(await create('--json', '--expires', '999999d'))
-    expect(other).toMatchObject({ scopes: ['read', 'write'], expiresAt: expect.stringMatching(/^4/), label: null })
-    const json = await run('list', '--json', '--account', 'alice')
-    const [listed] = JSON.parse(json.stdout)
-    expect(listed).toMatchObject({ ...created, state: 'active', revokedAt: null })
-    expect(Math.round((Date.parse(listed.expiresAt) - Date.parse(listed.createdAt)) / DAY)).toBe(90)
-    const { stdout: table } = await run('list')
-    expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n.* for the greenhouse\n/)
-    for (const secret of [token, other.token]) expect(table + json.stdout).not.toContain(secret)
-    expect(await list('--account', 'bob')).toEqual([])
+test('create --json prints the token with what it is for, which list shows too', async () => {
+  const options = ['--scope', 'read', '--expires', '90d', '--label', 'for the greenhouse']
+  const { token, ...created } = JSON.parse(await create('--json', ...options))
+  expect(token).toMatch(/^pst_[0-9A-Za-z]{49}$/)
+  expect(created).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{12}$/),
+    account: 'alice',
+    scopes: ['read'],
+    expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    label: 'for the greenhouse',
   })
+  const other = JSON.parse(await create('--json', '--expires', '999999d'))
+  expect(other).toMatchObject({ scopes: ['read', 'write'], expiresAt: expect.stringMatching(/^4/), label: null })
+  const json = await run('list', '--json', '--account', 'alice')
+  const [listed] = JSON.parse(json.stdout)
+  expect(listed).toMatchObject({ ...created, state: 'active', revokedAt: null })
+  expect(Math.round((Date.parse(listed.expiresAt) - Date.parse(listed.createdAt)) / DAY)).toBe(90)
+  const { stdout: table } = await run('list')
+  expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n.* for the greenhouse\n/)
+  for (const secret of [token, other.token]) expect(table + json.stdout).not.toContain(secret)
+  expect(await list('--account', 'bob')).toEqual([])
 })
 
 const INVALID: [what: string, args: string[], message: RegExp][] = [
@@ -85,35 +83,31 @@ test('what is invalid is rejected with exit code 2 and says what to do', async (
   }
 })
 
-describe('list', () => {
-  test('marks tokens that expired or were revoked, and --active leaves them out', async () => {
-    await store({ a: { expired: -90 }, b: { revoked: 1, expired: -90 }, c: { expired: 1 } })
-    const states = { a: 'active', b: 'revoked', c: 'expired' }
-    expect(Object.fromEntries((await list()).map(({ id, state }: Record<string, string>) => [id, state]))).toEqual(
-      states,
-    )
-    const [, ...rows] = (await run('list')).stdout.trimEnd().split('\n')
-    expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(states)
-    expect(await list('--active')).toMatchObject([{ id: 'a' }])
-  })
+test('list marks tokens that expired or were revoked, and --active leaves them out', async () => {
+  await store({ a: { expired: -90 }, b: { revoked: 1, expired: -90 }, c: { expired: 1 } })
+  const states = { a: 'active', b: 'revoked', c: 'expired' }
+  expect(Object.fromEntries((await list()).map(({ id, state }: Record<string, string>) => [id, state]))).toEqual(states)
+  const [, ...rows] = (await run('list')).stdout.trimEnd().split('\n')
+  expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(states)
+  expect(await list('--active')).toMatchObject([{ id: 'a' }])
+})
 
-  test('escapes what a terminal would act on or not show, and --json still has it exactly', async () => {
-    const label = 'a\u001b]0;title\u0007b\r\nc\u0085d\u202ee\u2066f\u{e0041}g \u2028 🌱👩\u200d🌾 é \\n'
-    await create('--label', label)
-    await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "account" = 'al\u001b[2Jice\u200b'`)
-    const shown =
-      'a\\u001b]0;title\\u0007b\\u000d\\u000ac\\u0085d\\u202ee\\u2066f\\udb40\\udc41g \\u2028 🌱👩\u200d🌾 é \\n'
-    const { stdout: table } = await run('list')
-    expect(table).toContain(shown)
-    expect(table).toContain('al\\u001b[2Jice\\u200b')
-    const { stdout: json } = await run('list', '--json')
-    const [token] = JSON.parse(json)
-    expect([token.label, token.account]).toEqual([label, 'al\u001b[2Jice\u200b'])
-    const revoked = await run('revoke', token.id)
-    expect(revoked.stdout).toContain('"al\\u001b[2Jice\\u200b"')
-    const unsafe = /(?!\n)\p{Cc}|\p{Zl}|(?!\u200d)\p{Cf}/u
-    for (const output of [table, json, revoked.stdout]) expect(output).not.toMatch(unsafe)
-  })
+test('list escapes what a terminal would act on or not show, and --json still has it exactly', async () => {
+  const label = 'a\u001b]0;title\u0007b\r\nc\u0085d\u202ee\u2066f\u{e0041}g \u2028 🌱👩\u200d🌾 é \\n'
+  await create('--label', label)
+  await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "account" = 'al\u001b[2Jice\u200b'`)
+  const shown =
+    'a\\u001b]0;title\\u0007b\\u000d\\u000ac\\u0085d\\u202ee\\u2066f\\udb40\\udc41g \\u2028 🌱👩\u200d🌾 é \\n'
+  const { stdout: table } = await run('list')
+  expect(table).toContain(shown)
+  expect(table).toContain('al\\u001b[2Jice\\u200b')
+  const { stdout: json } = await run('list', '--json')
+  const [token] = JSON.parse(json)
+  expect([token.label, token.account]).toEqual([label, 'al\u001b[2Jice\u200b'])
+  const revoked = await run('revoke', token.id)
+  expect(revoked.stdout).toContain('"al\\u001b[2Jice\\u200b"')
+  const unsafe = /(?!\n)\p{Cc}|\p{Zl}|(?!\u200d)\p{Cf}/u
+  for (const output of [table, json, revoked.stdout]) expect(output).not.toMatch(unsafe)
 })
 
 test('revoke logs it once, keeps the first time, and fails for an unknown id', async () => {

@@ -11,52 +11,50 @@ if (!isLong) console.log('server/test/http/body-size.test.ts runs in part: PLANT
 
 const server = await startTestServer()
 
-describe('BODY_LIMIT', () => {
-  /** The default limit, in bytes. */
-  const LIMIT = 2 ** 20
-  const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b1048576 bytes/ }
-  const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
+/** The default limit, in bytes. */
+const LIMIT = 2 ** 20
+const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b1048576 bytes/ }
+const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
 
-  const oneChunk = `${CHUNKED}${(LIMIT + 1).toString(16)}\r\n${' '.repeat(LIMIT + 1)}\r\n`
-  test.each([
-    ['a larger Content-Length, before any of the body is sent', postHead({ 'Content-Length': String(LIMIT + 1) })],
-    ['a Content-Length beyond any body', postHead({ 'Content-Length': '9'.repeat(18) })],
-    ['a body of one byte more', post('{"id":1,"name":""}'.padEnd(LIMIT + 1))],
-    ['one chunk that is larger', `${oneChunk}0\r\n\r\n`],
-    ['chunks that exceed it, before the body ends', oneChunk],
-  ])('%s gets a 413', (_what, wire) => rejects(server, wire, 41300, TOO_LARGE))
+const oneChunk = `${CHUNKED}${(LIMIT + 1).toString(16)}\r\n${' '.repeat(LIMIT + 1)}\r\n`
+test.each([
+  ['a larger Content-Length, before any of the body is sent', postHead({ 'Content-Length': String(LIMIT + 1) })],
+  ['a Content-Length beyond any body', postHead({ 'Content-Length': '9'.repeat(18) })],
+  ['a body of one byte more', post('{"id":1,"name":""}'.padEnd(LIMIT + 1))],
+  ['one chunk that is larger', `${oneChunk}0\r\n\r\n`],
+  ['chunks that exceed it, before the body ends', oneChunk],
+])('BODY_LIMIT: %s gets a 413', (_what, wire) => rejects(server, wire, 41300, TOO_LARGE))
 
-  // Whether the client still receives the response depends on the network.
-  test('the connection of endless chunks is closed', async () => {
-    const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
+// Whether the client still receives the response depends on the network.
+test('BODY_LIMIT: the connection of endless chunks is closed', async () => {
+  const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
+  const socket = await openSocket(server.url)
+  const write = () => {
+    while (socket.writable && socket.write(chunk));
+  }
+  socket.on('drain', write).write(withToken(CHUNKED, server.token))
+  write()
+  await readAll(socket).catch(() => {})
+  expect(socket.destroyed).toBe(true)
+})
+
+test('BODY_LIMIT: a body of exactly the limit is accepted', () =>
+  accepts(server, post('{"id":19001,"name":"Ficus"}'.padEnd(LIMIT))))
+
+test('BODY_LIMIT: a body of exactly the limit is read to its last byte', () =>
+  rejects(server, post('{"id":1,"name":""}'.padEnd(LIMIT - 1).padEnd(LIMIT, 'x')), 40001))
+
+test('BODY_LIMIT: a client that sends all of a body that is too large can still read the 413', async () => {
+  const size = 8 * 2 ** 20
+  for (const wire of [postHead({ 'Content-Length': String(size) }), `${CHUNKED}${size.toString(16)}\r\n`]) {
     const socket = await openSocket(server.url)
-    const write = () => {
-      while (socket.writable && socket.write(chunk));
-    }
-    socket.on('drain', write).write(withToken(CHUNKED, server.token))
-    write()
-    await readAll(socket).catch(() => {})
-    expect(socket.destroyed).toBe(true)
-  })
-
-  test('a body of exactly the limit is accepted', () =>
-    accepts(server, post('{"id":19001,"name":"Ficus"}'.padEnd(LIMIT))))
-
-  test('a body of exactly the limit is read to its last byte', () =>
-    rejects(server, post('{"id":1,"name":""}'.padEnd(LIMIT - 1).padEnd(LIMIT, 'x')), 40001))
-
-  test('a client that sends all of a body that is too large can still read the 413', async () => {
-    const size = 8 * 2 ** 20
-    for (const wire of [postHead({ 'Content-Length': String(size) }), `${CHUNKED}${size.toString(16)}\r\n`]) {
-      const socket = await openSocket(server.url)
-      socket.pause()
-      socket.write(withToken(wire, server.token))
-      await new Promise((resolve) => socket.write(Buffer.alloc(size, ' '), resolve))
-      const [response] = readResponses(await readAll(socket))
-      expect(response?.status).toBe(413)
-      expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 41300 })
-    }
-  })
+    socket.pause()
+    socket.write(withToken(wire, server.token))
+    await new Promise((resolve) => socket.write(Buffer.alloc(size, ' '), resolve))
+    const [response] = readResponses(await readAll(socket))
+    expect(response?.status).toBe(413)
+    expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 41300 })
+  }
 })
 
 /** The largest BODY_LIMIT; in the quick suite, a part of it. */

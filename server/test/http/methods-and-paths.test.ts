@@ -1,6 +1,6 @@
 /** Which paths, methods and queries there are. */
 import { contract } from '@plant-store/contract'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { get, KEEP_ALIVE, NO_TOKEN, post, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds, send } from '../helpers/wire/wire.ts'
@@ -13,109 +13,101 @@ const CLOSED = { headers: { Connection: 'close' } }
 const server = await startTestServer()
 for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
 
-describe('methods', () => {
-  const others = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND'].filter((method) => !methods.includes(method))
-  test.each(others)('%s gets a 405 with Allow, before a token is asked for', (method) =>
-    rejects(server, request({ method, headers: NO_TOKEN }), 40500, { headers: ALLOW }),
+const others = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND'].filter((method) => !methods.includes(method))
+test.each(others)('%s gets a 405 with Allow, before a token is asked for', (method) =>
+  rejects(server, request({ method, headers: NO_TOKEN }), 40500, { headers: ALLOW }),
+)
+
+// Others respond 501 to an unknown method and to CONNECT. The parser cannot read either.
+test.each([
+  ['FOO', request({ method: 'FOO', headers: KEEP_ALIVE })],
+  ['get', request({ method: 'get', headers: KEEP_ALIVE })],
+  ['CONNECT', request({ method: 'CONNECT', target: 'example.com:443' })],
+  ['a method of 10 000 letters', request({ method: 'A'.repeat(10_000) })],
+])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+
+test.each([
+  ['a list', '/plants', {}],
+  ['a page', '/plants?limit=1', {}],
+  ['a failure', '/plants?limit=0', {}],
+  ['a request without a token', '/plants', NO_TOKEN],
+])('HEAD gets the status and headers that GET gets for %s', async (_what, target, headers) => {
+  const [listed, head] = await Promise.all(
+    ['GET', 'HEAD'].map(async (method) => {
+      const [response] = await send(server, request({ method, target, headers }))
+      const sent = new Map(response?.headers)
+      // How a body is cut into chunks is only known once it is made (RFC 9110, section 9.3.2).
+      for (const name of ['x-request-id', 'transfer-encoding']) sent.delete(name)
+      sent.set('date', String(sent.has('date')))
+      // Each cursor is another text.
+      sent.set('link', String(sent.get('link')?.replace(/cursor=[\w-]+/, 'cursor=')))
+      return { status: response?.status, body: response?.body, headers: sent }
+    }),
   )
-
-  // Others respond 501 to an unknown method and to CONNECT. The parser cannot read either.
-  test.each([
-    ['FOO', request({ method: 'FOO', headers: KEEP_ALIVE })],
-    ['get', request({ method: 'get', headers: KEEP_ALIVE })],
-    ['CONNECT', request({ method: 'CONNECT', target: 'example.com:443' })],
-    ['a method of 10 000 letters', request({ method: 'A'.repeat(10_000) })],
-  ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
-
-  test.each([
-    ['a list', '/plants', {}],
-    ['a page', '/plants?limit=1', {}],
-    ['a failure', '/plants?limit=0', {}],
-    ['a request without a token', '/plants', NO_TOKEN],
-  ])('HEAD gets the status and headers that GET gets for %s', async (_what, target, headers) => {
-    const [listed, head] = await Promise.all(
-      ['GET', 'HEAD'].map(async (method) => {
-        const [response] = await send(server, request({ method, target, headers }))
-        const sent = new Map(response?.headers)
-        // How a body is cut into chunks is only known once it is made (RFC 9110, section 9.3.2).
-        for (const name of ['x-request-id', 'transfer-encoding']) sent.delete(name)
-        sent.set('date', String(sent.has('date')))
-        // Each cursor is another text.
-        sent.set('link', String(sent.get('link')?.replace(/cursor=[\w-]+/, 'cursor=')))
-        return { status: response?.status, body: response?.body, headers: sent }
-      }),
-    )
-    expect(head).toEqual({ ...listed, body: '' })
-  })
-
-  test.each<[string, string, Parameters<typeof responds>[2]]>([
-    ['OPTIONS', '/plants', { status: 204, headers: ALLOW }],
-    ['OPTIONS', '*', { status: 204 }],
-    ['OPTIONS', '/nowhere', { status: 404, error: 40400 }],
-    ['GET', '*', { status: 404, error: 40400 }],
-  ])('%s of %s without a token', (method, target, expected) =>
-    responds(server, request({ method, target, headers: NO_TOKEN }), expected),
-  )
-
-  test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('%s is ignored', async (name) => {
-    await accepts(server, get('/plants', { [name]: 'DELETE' }), { body: /^\[/ })
-    await accepts(server, post('{"id":30001,"name":"Ficus"}', { [name]: 'GET' }), { body: /^\{/ })
-  })
+  expect(head).toEqual({ ...listed, body: '' })
 })
 
-describe('paths', () => {
-  const unknown = [
-    ...['/', '/plant', '/plants/', '/Plants', '//plants', '//x/plants', '/plants%2f', '/plants;a', '/./plants'],
-    ...['/x/../plants', '/plants%00', '/plants%3Flimit=1', '/%', '/%zz', '/%ff', '/\\plants', '/plants/1/leaves'],
-    ...[`/${'a'.repeat(10_000)}`, '/__proto__', '/.env', '/<script>', '/livez', '/metrics'],
-    ...['/docs/', '/docs/other.js', '/docs/..%2fapp.ts', '/docs/../app.ts'],
-    // Paths are compared as they are written: another spelling is not a way around the token.
-    '/%70lants',
-  ]
-  // What an operation may take for its path parameter needs a token.
-  const isServed = (target: string) =>
-    operations.some(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/?]+')}$`).test(target))
+test.each<[string, string, Parameters<typeof responds>[2]]>([
+  ['OPTIONS', '/plants', { status: 204, headers: ALLOW }],
+  ['OPTIONS', '*', { status: 204 }],
+  ['OPTIONS', '/nowhere', { status: 404, error: 40400 }],
+  ['GET', '*', { status: 404, error: 40400 }],
+])('%s of %s without a token', (method, target, expected) =>
+  responds(server, request({ method, target, headers: NO_TOKEN }), expected),
+)
 
-  test.each(unknown.filter((path) => !isServed(path)).map(titled))(
-    '%s responds 404, also without a token, and is not repeated',
-    async (_title, path) => {
-      await rejects(server, get(path), 40400)
-      const [response] = await send(server, get(path, NO_TOKEN))
-      expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 40400 })
-      if (path !== '/' && path !== '/%') expect(response?.body).not.toContain(path.slice(1))
-    },
-  )
+test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('%s is ignored', async (name) => {
+  await accepts(server, get('/plants', { [name]: 'DELETE' }), { body: /^\[/ })
+  await accepts(server, post('{"id":30001,"name":"Ficus"}', { [name]: 'GET' }), { body: /^\{/ })
 })
 
-describe('another host', () => {
-  test.each([
-    ['a target', get('http://evil.example/plants?limit=1')],
-    ['a Host header', get('/plants?limit=1', { Host: 'evil.example' })],
-  ])('in %s is served, and the host is used for nothing', (_where, wire) =>
-    accepts(server, wire, { headers: { Link: /^<\?limit=1&cursor=[\w-]{48}>; rel="next"$/ } }),
-  )
+const unknown = [
+  ...['/', '/plant', '/plants/', '/Plants', '//plants', '//x/plants', '/plants%2f', '/plants;a', '/./plants'],
+  ...['/x/../plants', '/plants%00', '/plants%3Flimit=1', '/%', '/%zz', '/%ff', '/\\plants', '/plants/1/leaves'],
+  ...[`/${'a'.repeat(10_000)}`, '/__proto__', '/.env', '/<script>', '/livez', '/metrics'],
+  ...['/docs/', '/docs/other.js', '/docs/..%2fapp.ts', '/docs/../app.ts'],
+  // Paths are compared as they are written: another spelling is not a way around the token.
+  '/%70lants',
+]
+// What an operation may take for its path parameter needs a token.
+const isServed = (target: string) =>
+  operations.some(({ path }) => new RegExp(`^${path.replace(/:\w+/g, '[^/?]+')}$`).test(target))
 
-  test('needs a token', () => rejects(server, get('http://evil.example/plants', NO_TOKEN), 40101))
-  test('needs a path', () => rejects(server, get('http://evil.example'), 40400))
-})
+test.each(unknown.filter((path) => !isServed(path)).map(titled))(
+  '%s responds 404, also without a token, and is not repeated',
+  async (_title, path) => {
+    await rejects(server, get(path), 40400)
+    const [response] = await send(server, get(path, NO_TOKEN))
+    expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 40400 })
+    if (path !== '/' && path !== '/%') expect(response?.body).not.toContain(path.slice(1))
+  },
+)
 
-describe('queries', () => {
-  const ignored = [
-    ...['?', '?&&==&', '?a[__proto__]=1&__proto__[a]=1&__proto__=1&constructor=1&toString=1', '?a=1&a=2&a[]=3'],
-    ...['?%&%ff&%zz=%', `?${'a&'.repeat(7_000)}`, '??limit=x'],
-  ].map(titled)
-  test.each(ignored)('unknown parameters are ignored: %s', (_title, query) =>
-    accepts(server, get(`/plants${query}`), { body: /^\[/ }),
-  )
+test.each([
+  ['a target', get('http://evil.example/plants?limit=1')],
+  ['a Host header', get('/plants?limit=1', { Host: 'evil.example' })],
+])('another host in %s is served, and the host is used for nothing', (_where, wire) =>
+  accepts(server, wire, { headers: { Link: /^<\?limit=1&cursor=[\w-]{48}>; rel="next"$/ } }),
+)
 
-  const invalid = [
-    ...['limit=0', 'limit=1001', 'limit=1.5', 'limit=1e2', 'limit=', 'limit=%205', 'limit=1&limit=2'],
-    ...['limit=x&'.repeat(900), 'cursor=', 'cursor=MQ==', 'cursor=MQ&cursor=MQ', `cursor=${'a'.repeat(10_000)}`],
-  ].map(titled)
-  test.each(invalid)('%s gets a 400 (40004) that names the parameter', (_title, query) =>
-    rejects(server, get(`/plants?${query}`), 40004, { message: query.startsWith('limit') ? /limit:/ : /cursor:/ }),
-  )
-})
+test('another host needs a token', () => rejects(server, get('http://evil.example/plants', NO_TOKEN), 40101))
+test('another host needs a path', () => rejects(server, get('http://evil.example'), 40400))
+
+const ignored = [
+  ...['?', '?&&==&', '?a[__proto__]=1&__proto__[a]=1&__proto__=1&constructor=1&toString=1', '?a=1&a=2&a[]=3'],
+  ...['?%&%ff&%zz=%', `?${'a&'.repeat(7_000)}`, '??limit=x'],
+].map(titled)
+test.each(ignored)('unknown parameters are ignored: %s', (_title, query) =>
+  accepts(server, get(`/plants${query}`), { body: /^\[/ }),
+)
+
+const invalid = [
+  ...['limit=0', 'limit=1001', 'limit=1.5', 'limit=1e2', 'limit=', 'limit=%205', 'limit=1&limit=2'],
+  ...['limit=x&'.repeat(900), 'cursor=', 'cursor=MQ==', 'cursor=MQ&cursor=MQ', `cursor=${'a'.repeat(10_000)}`],
+].map(titled)
+test.each(invalid)('%s gets a 400 (40004) that names the parameter', (_title, query) =>
+  rejects(server, get(`/plants?${query}`), 40004, { message: query.startsWith('limit') ? /limit:/ : /cursor:/ }),
+)
 
 /** Puts a short title before a text that may be too long for one. */
 function titled(text: string): [title: string, text: string] {

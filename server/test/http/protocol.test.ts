@@ -1,6 +1,6 @@
 /** What is HTTP and what is not: framing, versions, expectations, sizes. */
 import pino from 'pino'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/token-format.ts'
 import { get, KEEP_ALIVE, post, postHead, request } from '../helpers/wire/requests.ts'
@@ -25,93 +25,85 @@ function framed(lines: string, body = '{}'): string {
   return `${postHead().replace('\r\n\r\n', `\r\n${lines}\r\n\r\n`)}${body}`
 }
 
-describe('what two parsers may read differently, a Host and a target without a valid host', () => {
-  test.each([
-    ['Content-Length and Transfer-Encoding', framed('Content-Length: 5\r\nTransfer-Encoding: chunked')],
-    ['two values of Content-Length', framed('Content-Length: 2\r\nContent-Length: 3')],
-    ['a duplicate Content-Length', framed('Content-Length: 2\r\nContent-Length: 2')],
-    ['Content-Length: +2', framed('Content-Length: +2')],
-    ['Content-Length: 2, 2', framed('Content-Length: 2, 2')],
-    // Others respond 501 to an unknown transfer coding. To the client it is one more thing to fix.
-    ['Transfer-Encoding: foo', framed('Transfer-Encoding: foo', CHUNKS)],
-    ['Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo', CHUNKS)],
-    ['a duplicate Transfer-Encoding', framed('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKS)],
-    ['Transfer-Encoding in HTTP/1.0', framed('Transfer-Encoding: chunked', CHUNKS).replace('HTTP/1.1', 'HTTP/1.0')],
-    ['a chunk without a size', framed('Transfer-Encoding: chunked', 'zz\r\n')],
-    ['a folded header', framed('X: a\r\n b')],
-    ['a space before the colon', framed('X : a')],
-    ['no colon', framed('X')],
-    ['lines that end with LF only', get().replaceAll('\r\n', '\n')],
-    ['a bare CR', framed('X: a\rb')],
-    ['NUL in a value', framed('X: a\0b')],
-    ['no Host', get('/plants', { ...KEEP_ALIVE, Host: null })],
-    ['no Host, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
-    ['a duplicate Host', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
-    ...[
-      ...['a b', 'a, b', 'ü', 'a%4', 'a/b', 'a?b', 'a\\b', '<a>', 'http://a', 'user@a', 'user:secret@a'],
-      ...['a:b', 'a:65536', '::1', '[::1', '[::1]x', '[a]', '[fe80::1%25lo]'],
-    ].map((host): [string, string] => [`Host: ${host}`, get('/plants', { ...KEEP_ALIVE, Host: host })]),
-    ...[
-      ...['http://', 'http:///plants', 'http://:80/plants', 'http://user@a/plants', 'http://user:secret@a/plants'],
-      ...['http://[::1', 'http://[::1]x/plants', 'http://[x]/plants', 'http://a:65536/plants', 'ftp://a/plants'],
-    ].map((target): [string, string] => [target, get(target, KEEP_ALIVE)]),
-  ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
+test.each([
+  ['Content-Length and Transfer-Encoding', framed('Content-Length: 5\r\nTransfer-Encoding: chunked')],
+  ['two values of Content-Length', framed('Content-Length: 2\r\nContent-Length: 3')],
+  ['a duplicate Content-Length', framed('Content-Length: 2\r\nContent-Length: 2')],
+  ['Content-Length: +2', framed('Content-Length: +2')],
+  ['Content-Length: 2, 2', framed('Content-Length: 2, 2')],
+  // Others respond 501 to an unknown transfer coding. To the client it is one more thing to fix.
+  ['Transfer-Encoding: foo', framed('Transfer-Encoding: foo', CHUNKS)],
+  ['Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo', CHUNKS)],
+  ['a duplicate Transfer-Encoding', framed('Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked', CHUNKS)],
+  ['Transfer-Encoding in HTTP/1.0', framed('Transfer-Encoding: chunked', CHUNKS).replace('HTTP/1.1', 'HTTP/1.0')],
+  ['a chunk without a size', framed('Transfer-Encoding: chunked', 'zz\r\n')],
+  ['a folded header', framed('X: a\r\n b')],
+  ['a space before the colon', framed('X : a')],
+  ['no colon', framed('X')],
+  ['lines that end with LF only', get().replaceAll('\r\n', '\n')],
+  ['a bare CR', framed('X: a\rb')],
+  ['NUL in a value', framed('X: a\0b')],
+  ['no Host', get('/plants', { ...KEEP_ALIVE, Host: null })],
+  ['no Host, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
+  ['a duplicate Host', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
+  ...[
+    ...['a b', 'a, b', 'ü', 'a%4', 'a/b', 'a?b', 'a\\b', '<a>', 'http://a', 'user@a', 'user:secret@a'],
+    ...['a:b', 'a:65536', '::1', '[::1', '[::1]x', '[a]', '[fe80::1%25lo]'],
+  ].map((host): [string, string] => [`Host: ${host}`, get('/plants', { ...KEEP_ALIVE, Host: host })]),
+  ...[
+    ...['http://', 'http:///plants', 'http://:80/plants', 'http://user@a/plants', 'http://user:secret@a/plants'],
+    ...['http://[::1', 'http://[::1]x/plants', 'http://[x]/plants', 'http://a:65536/plants', 'ftp://a/plants'],
+  ].map((target): [string, string] => [target, get(target, KEEP_ALIVE)]),
+])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
 
-  test.each([
-    ...['', 'a', 'a_b', 'A.example.', '%41', 'a:', ':80', 'a:65535', '127.0.0.1:80', '[::1]', '[::ffff:1.2.3.4]:80'],
-  ])('Host: "%s" is accepted', (host) => accepts(server, get('/plants', { Host: host })))
+test.each([
+  ...['', 'a', 'a_b', 'A.example.', '%41', 'a:', ':80', 'a:65535', '127.0.0.1:80', '[::1]', '[::ffff:1.2.3.4]:80'],
+])('Host: "%s" is accepted', (host) => accepts(server, get('/plants', { Host: host })))
 
-  test.each(['http://a/plants', 'https://[::1]:80/plants?limit=1', 'HTTP://A:/plants'])('%s is accepted', (target) =>
-    accepts(server, get(target)),
-  )
-})
+test.each(['http://a/plants', 'https://[::1]:80/plants?limit=1', 'HTTP://A:/plants'])('%s is accepted', (target) =>
+  accepts(server, get(target)),
+)
 
-describe('versions', () => {
-  test('HTTP/1.0 is served', () =>
-    accepts(server, request({ method: 'GET', version: 'HTTP/1.0', headers: { Host: null } })))
+test('HTTP/1.0 is served', () =>
+  accepts(server, request({ method: 'GET', version: 'HTTP/1.0', headers: { Host: null } })))
 
-  test.each([
-    ...['HTTP/2.0', 'HTTP/1.2'].map((version) => [version, request({ method: 'GET', version })]),
-    ['HTTP/0.9', 'GET /plants\r\n\r\n'],
-    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-  ])('%s is rejected', (_what, wire = '') => rejects(server, wire, 40000))
+test.each([
+  ...['HTTP/2.0', 'HTTP/1.2'].map((version) => [version, request({ method: 'GET', version })]),
+  ['HTTP/0.9', 'GET /plants\r\n\r\n'],
+  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+])('%s is rejected', (_what, wire = '') => rejects(server, wire, 40000))
 
-  test('an upgrade is ignored', () =>
-    accepts(server, get('/plants', { Upgrade: 'websocket', Connection: 'close, Upgrade' })))
-})
+test('an upgrade is ignored', () =>
+  accepts(server, get('/plants', { Upgrade: 'websocket', Connection: 'close, Upgrade' })))
 
-describe('Expect', () => {
-  const EXPECTS = { Expect: '100-continue' }
+const EXPECTS = { Expect: '100-continue' }
 
-  test('100-continue is confirmed before the body is read', () =>
-    responds(server, post('{"id":20001,"name":"Ficus"}', { Expect: '100-Continue' }), { status: 100 }, { status: 200 }))
+test('100-continue is confirmed before the body is read', () =>
+  responds(server, post('{"id":20001,"name":"Ficus"}', { Expect: '100-Continue' }), { status: 100 }, { status: 200 }))
 
-  test.each([
-    ['an unknown token', { Authorization: `Bearer ${generateToken()}`, 'Content-Length': '30' }, 40102],
-    ['a body that is too large', { 'Content-Length': String(2 ** 20 + 1) }, 41300],
-  ])('100-continue with %s is rejected without a 100', (_what, headers, error) =>
-    rejects(server, postHead({ ...EXPECTS, ...headers }), error, CLOSED),
-  )
+test.each([
+  ['an unknown token', { Authorization: `Bearer ${generateToken()}`, 'Content-Length': '30' }, 40102],
+  ['a body that is too large', { 'Content-Length': String(2 ** 20 + 1) }, 41300],
+])('100-continue with %s is rejected without a 100', (_what, headers, error) =>
+  rejects(server, postHead({ ...EXPECTS, ...headers }), error, CLOSED),
+)
 
-  test('100-continue of GET gets no 100', () => accepts(server, get('/plants', EXPECTS)))
+test('100-continue of GET gets no 100', () => accepts(server, get('/plants', EXPECTS)))
 
-  test('100-continue of HTTP/1.0 gets no 100, which the client would take for the response', () =>
-    accepts(server, request({ version: 'HTTP/1.0', headers: EXPECTS, body: '{"id":20002,"name":"Ficus"}' })))
+test('100-continue of HTTP/1.0 gets no 100, which the client would take for the response', () =>
+  accepts(server, request({ version: 'HTTP/1.0', headers: EXPECTS, body: '{"id":20002,"name":"Ficus"}' })))
 
-  test.each([
-    ['POST', post('{}', { ...KEEP_ALIVE, Expect: 'tea' })],
-    ['GET', get('/plants', { Expect: 'tea' })],
-    ['GET, next to 100-continue', get('/plants', { Expect: '100-continue, tea' })],
-  ])('another expectation of %s gets a 417', (_what, wire) => rejects(server, wire, 41700))
-})
+test.each([
+  ['POST', post('{}', { ...KEEP_ALIVE, Expect: 'tea' })],
+  ['GET', get('/plants', { Expect: 'tea' })],
+  ['GET, next to 100-continue', get('/plants', { Expect: '100-continue, tea' })],
+])('another expectation of %s gets a 417', (_what, wire) => rejects(server, wire, 41700))
 
-describe('a head that is too large gets a 431', () => {
-  // A long target, too, where others respond 414: the parser counts it with the headers.
-  test.each([
-    ['a header of 20 kB', get('/plants', { ...KEEP_ALIVE, X: 'x'.repeat(20_000) })],
-    ['a target of 20 kB', get(`/plants?${'x'.repeat(20_000)}`, KEEP_ALIVE)],
-    ['2100 headers', get('/plants', { X: Array(2100).fill('') }).replaceAll('X: ', 'X:')],
-    ['headers that do not end', `GET /plants HTTP/1.1\r\n${'X: x\r\n'.repeat(50_000)}`],
-  ])('%s', (_what, wire) => rejects(server, wire, 43100))
-})
+// A long target, too, where others respond 414: the parser counts it with the headers.
+test.each([
+  ['a header of 20 kB', get('/plants', { ...KEEP_ALIVE, X: 'x'.repeat(20_000) })],
+  ['a target of 20 kB', get(`/plants?${'x'.repeat(20_000)}`, KEEP_ALIVE)],
+  ['2100 headers', get('/plants', { X: Array(2100).fill('') }).replaceAll('X: ', 'X:')],
+  ['headers that do not end', `GET /plants HTTP/1.1\r\n${'X: x\r\n'.repeat(50_000)}`],
+])('a head that is too large gets a 431: %s', (_what, wire) => rejects(server, wire, 43100))

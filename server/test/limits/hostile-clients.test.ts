@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -26,64 +26,62 @@ const limited = await startTestServer({ maxRequestsInFlight: 20, maxConnections:
 const memory = { bodyLimit: MEBIBYTE, maxBodyMemory: 16 * MEBIBYTE }
 const server = await startTestServer({ stallTimeout: 2_000, ...memory, ...shutdown })
 
-describe('clients that do not read', () => {
-  test('a response that waits in its socket is not in flight', async () => {
-    // The first request reads the file.
-    await (await limited.call('/docs/swagger-ui-bundle.js')).arrayBuffer()
-    for (let index = 0; index < 30; index++) await openUnread(limited, GET_BUNDLE)
-    expect((await limited.call('/plants')).status).toBe(200)
-    expect(await readMetric(limited, IN_FLIGHT)).toBe(0)
-  })
+test('a response that waits in its socket is not in flight', async () => {
+  // The first request reads the file.
+  await (await limited.call('/docs/swagger-ui-bundle.js')).arrayBuffer()
+  for (let index = 0; index < 30; index++) await openUnread(limited, GET_BUNDLE)
+  expect((await limited.call('/plants')).status).toBe(200)
+  expect(await readMetric(limited, IN_FLIGHT)).toBe(0)
+})
 
-  test('clients that read a static file, a cached list or one of many pieces a few bytes at a time are disconnected', async () => {
-    await using server = await startTestServer({ stallTimeout: 500 })
-    await server.post(`{"id":2,"name":"${'x'.repeat(900_000)}"}`)
-    await (await server.call('/plants')).arrayBuffer()
-    const longList = await createLongList(server, 'bob')
-    // More than the operating system buffers.
-    const wires = [GET_BUNDLE.repeat(10), listPlants(server.token).repeat(10), longList]
-    const sockets = await Promise.all(wires.map((wire) => openUnread(server, wire)))
-    const drip = setInterval(() => {
-      for (const socket of sockets) {
-        socket.read(64)
-        // Fails once the server has closed the connection; as part of a request it means nothing.
-        socket.write('\r\n')
-      }
-    }, 100)
-    await until(() => sockets.every(({ destroyed }) => destroyed))
-    clearInterval(drip)
-    expect((await server.call('/plants?limit=1')).status).toBe(200)
-  })
-
-  test('a client that reads slowly but steadily gets all of a response', async () => {
-    const socket = await openUnread(server, get('/docs/swagger-ui-bundle.js', NO_TOKEN))
-    let received = ''
-    for (let piece: Buffer | null; !socket.readableEnded; await sleep(5)) {
-      piece = socket.read(Math.min(socket.readableLength, 16 * 1024))
-      received += piece?.toString('latin1') ?? ''
+test('clients that read a static file, a cached list or one of many pieces a few bytes at a time are disconnected', async () => {
+  await using server = await startTestServer({ stallTimeout: 500 })
+  await server.post(`{"id":2,"name":"${'x'.repeat(900_000)}"}`)
+  await (await server.call('/plants')).arrayBuffer()
+  const longList = await createLongList(server, 'bob')
+  // More than the operating system buffers.
+  const wires = [GET_BUNDLE.repeat(10), listPlants(server.token).repeat(10), longList]
+  const sockets = await Promise.all(wires.map((wire) => openUnread(server, wire)))
+  const drip = setInterval(() => {
+    for (const socket of sockets) {
+      socket.read(64)
+      // Fails once the server has closed the connection; as part of a request it means nothing.
+      socket.write('\r\n')
     }
-    expect(received.length).toBeGreaterThan(MEBIBYTE)
-    expect(readResponses(received)).toHaveLength(1)
-  })
+  }, 100)
+  await until(() => sockets.every(({ destroyed }) => destroyed))
+  clearInterval(drip)
+  expect((await server.call('/plants?limit=1')).status).toBe(200)
+})
 
-  test('unread lists of one account leave room for those of another', async () => {
-    await using server = await startTestServer({ maxResponseMemory: 32 * MEBIBYTE, ...shutdown })
-    const longList = await createLongList(server, 'alice')
-    const sockets = await Promise.all(Array.from({ length: 10 }, () => openUnread(server, longList)))
-    await until(async () => {
-      const { status, body } = await server.call('/plants')
-      await body?.cancel()
-      return status === 503
-    })
-    await rejects(server, get(), 50300, { headers: { 'Retry-After': '1' }, message: /waiting to be read/ })
-    const { token } = await server.createToken({ account: 'bob' })
-    await accepts({ ...server, token }, get())
-    // Creating a plant needs no response memory.
-    await accepts(server, post('{"id":99,"name":"Ficus"}'))
-    expect(await readMetric(server, 'plant_store_response_memory_bytes')).toBeGreaterThan(MEBIBYTE)
-    for (const socket of sockets) socket.destroy()
-    await until(async () => (await readMetric(server, 'plant_store_response_memory_bytes')) === 0)
+test('a client that reads slowly but steadily gets all of a response', async () => {
+  const socket = await openUnread(server, get('/docs/swagger-ui-bundle.js', NO_TOKEN))
+  let received = ''
+  for (let piece: Buffer | null; !socket.readableEnded; await sleep(5)) {
+    piece = socket.read(Math.min(socket.readableLength, 16 * 1024))
+    received += piece?.toString('latin1') ?? ''
+  }
+  expect(received.length).toBeGreaterThan(MEBIBYTE)
+  expect(readResponses(received)).toHaveLength(1)
+})
+
+test('unread lists of one account leave room for those of another', async () => {
+  await using server = await startTestServer({ maxResponseMemory: 32 * MEBIBYTE, ...shutdown })
+  const longList = await createLongList(server, 'alice')
+  const sockets = await Promise.all(Array.from({ length: 10 }, () => openUnread(server, longList)))
+  await until(async () => {
+    const { status, body } = await server.call('/plants')
+    await body?.cancel()
+    return status === 503
   })
+  await rejects(server, get(), 50300, { headers: { 'Retry-After': '1' }, message: /waiting to be read/ })
+  const { token } = await server.createToken({ account: 'bob' })
+  await accepts({ ...server, token }, get())
+  // Creating a plant needs no response memory.
+  await accepts(server, post('{"id":99,"name":"Ficus"}'))
+  expect(await readMetric(server, 'plant_store_response_memory_bytes')).toBeGreaterThan(MEBIBYTE)
+  for (const socket of sockets) socket.destroy()
+  await until(async () => (await readMetric(server, 'plant_store_response_memory_bytes')) === 0)
 })
 
 test('HEAD of a long list, and CONNECT behind one, end; shutdown does not wait for them', async () => {
@@ -126,46 +124,44 @@ test('a body in chunks of one byte is read in many turns of the event loop, whic
   expect(turns).toBeGreaterThanOrEqual(36)
 })
 
-describe('shares', () => {
-  test('one address cannot take the whole queue of pipelined requests', async () => {
-    // More than may wait on all connections.
-    for (let index = 0; index < 60; index++) {
-      await openUnread(server, GET_BUNDLE.repeat(2) + get('/nothing', OPEN).repeat(98), '127.0.0.2')
-    }
-    const text = get('/nothing', OPEN) + get('/nothing', NO_TOKEN)
-    const socket = await openSocket(server.url)
-    socket.write(text)
-    expect((await readAll(socket)).match(/HTTP\/1\.1 404/g)).toHaveLength(2)
-  })
+test('one address cannot take the whole queue of pipelined requests', async () => {
+  // More than may wait on all connections.
+  for (let index = 0; index < 60; index++) {
+    await openUnread(server, GET_BUNDLE.repeat(2) + get('/nothing', OPEN).repeat(98), '127.0.0.2')
+  }
+  const text = get('/nothing', OPEN) + get('/nothing', NO_TOKEN)
+  const socket = await openSocket(server.url)
+  socket.write(text)
+  expect((await readAll(socket)).match(/HTTP\/1\.1 404/g)).toHaveLength(2)
+})
 
-  test('one account cannot take all requests in flight; one that ends or disconnects makes room', async () => {
-    const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
-    const isFull = async () => (await limited.call('/plants')).status === 503
-    while (!(await isFull())) uploads.push(await beginUpload(limited, uploads.length))
-    expect(uploads).toHaveLength(18)
-    await rejects(limited, get(), 50300, { headers: { 'Retry-After': /^[123]$/ } })
-    const { token } = await limited.createToken({ account: 'bob' })
-    await accepts({ ...limited, token }, get())
-    // A request without a token is counted by address, and in flight only until it is rejected.
-    await rejects(limited, get('/plants', NO_TOKEN), 40101)
+test('one account cannot take all requests in flight; one that ends or disconnects makes room', async () => {
+  const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
+  const isFull = async () => (await limited.call('/plants')).status === 503
+  while (!(await isFull())) uploads.push(await beginUpload(limited, uploads.length))
+  expect(uploads).toHaveLength(18)
+  await rejects(limited, get(), 50300, { headers: { 'Retry-After': /^[123]$/ } })
+  const { token } = await limited.createToken({ account: 'bob' })
+  await accepts({ ...limited, token }, get())
+  // A request without a token is counted by address, and in flight only until it is rejected.
+  await rejects(limited, get('/plants', NO_TOKEN), 40101)
 
-    expect(await uploads[0]?.finish()).toBe(200)
-    await until(async () => !(await isFull()))
-    const next = await beginUpload(limited, 99)
-    expect(await isFull()).toBe(true)
-    next.socket.destroy()
-    await until(async () => !(await isFull()))
-  })
+  expect(await uploads[0]?.finish()).toBe(200)
+  await until(async () => !(await isFull()))
+  const next = await beginUpload(limited, 99)
+  expect(await isFull()).toBe(true)
+  next.socket.destroy()
+  await until(async () => !(await isFull()))
+})
 
-  test('one address cannot take all connections', async () => {
-    const sockets: Socket[] = []
-    for (let index = 0; index < 100; index++) sockets.push(await openSocket(limited.url, { localAddress: '127.0.0.2' }))
-    await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 20)
-    expect((await limited.call('/plants')).status).toBe(200)
-    // Those that are open go on.
-    sockets[0]?.write(withToken(get(), limited.token))
-    expect(await readStatus(sockets[0] as Socket)).toBe(200)
-  })
+test('one address cannot take all connections', async () => {
+  const sockets: Socket[] = []
+  for (let index = 0; index < 100; index++) sockets.push(await openSocket(limited.url, { localAddress: '127.0.0.2' }))
+  await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 20)
+  expect((await limited.call('/plants')).status).toBe(200)
+  // Those that are open go on.
+  sockets[0]?.write(withToken(get(), limited.token))
+  expect(await readStatus(sockets[0] as Socket)).toBe(200)
 })
 
 test('connections leave files for probes, the database and the log where the process may open few', async () => {
@@ -188,39 +184,37 @@ test('connections leave files for probes, the database and the log where the pro
 const timeouts = { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, stallTimeout: 500 }
 const impatient = await startTestServer(timeouts)
 
-describe('slow and silent clients', () => {
-  test('get a 408, and their connection is closed', async () => {
-    const wires = [
-      ['a silent connection', ''],
-      ['headers that do not end', 'GET /plants HTTP/1.1\r\nHost: x\r\n'],
-      ['headers that arrive byte by byte', 'GET /plants HTTP/1.1\r\nHost: ', 'x'],
-      ['a body that does not end', `${postHead({ 'Content-Length': '20' })}{`],
-    ]
-    const closed = wires.map(async ([what, wire = '', more = '']) => {
-      const socket = await openSocket(impatient.url)
-      socket.write(withToken(wire, impatient.token))
-      const dripping = setInterval(() => socket.write(more), 50)
-      const [response] = readResponses(await readAll(socket))
-      clearInterval(dripping)
-      expect([response?.status, response?.headers.get('connection')], what).toEqual([408, 'close'])
-      expect(JSON.parse(response?.body ?? ''), what).toEqual({ error: 40800, message: expect.any(String) })
-    })
-    await Promise.all(closed)
-  })
-
-  test('a connection that is idle between two requests is closed', async () => {
+test('slow and silent clients get a 408, and their connection is closed', async () => {
+  const wires = [
+    ['a silent connection', ''],
+    ['headers that do not end', 'GET /plants HTTP/1.1\r\nHost: x\r\n'],
+    ['headers that arrive byte by byte', 'GET /plants HTTP/1.1\r\nHost: ', 'x'],
+    ['a body that does not end', `${postHead({ 'Content-Length': '20' })}{`],
+  ]
+  const closed = wires.map(async ([what, wire = '', more = '']) => {
     const socket = await openSocket(impatient.url)
-    socket.write(get('/nothing', { ...KEEP_ALIVE, ...NO_TOKEN }))
-    expect(await readStatus(socket)).toBe(404)
+    socket.write(withToken(wire, impatient.token))
+    const dripping = setInterval(() => socket.write(more), 50)
+    const [response] = readResponses(await readAll(socket))
+    clearInterval(dripping)
+    expect([response?.status, response?.headers.get('connection')], what).toEqual([408, 'close'])
+    expect(JSON.parse(response?.body ?? ''), what).toEqual({ error: 40800, message: expect.any(String) })
   })
+  await Promise.all(closed)
+})
 
-  test('a client that waits for a locked database is not disconnected', async () => {
-    const other = new Sqlite(fileURLToPath(impatient.databaseUrl))
-    other.exec('BEGIN IMMEDIATE')
-    const response = await impatient.post('{"id": 1, "name": "Ficus"}')
-    other.close()
-    expect(response.status).toBe(503)
-  })
+test('a connection that is idle between two requests is closed', async () => {
+  const socket = await openSocket(impatient.url)
+  socket.write(get('/nothing', { ...KEEP_ALIVE, ...NO_TOKEN }))
+  expect(await readStatus(socket)).toBe(404)
+})
+
+test('a client that waits for a locked database is not disconnected', async () => {
+  const other = new Sqlite(fileURLToPath(impatient.databaseUrl))
+  other.exec('BEGIN IMMEDIATE')
+  const response = await impatient.post('{"id": 1, "name": "Ficus"}')
+  other.close()
+  expect(response.status).toBe(503)
 })
 
 /** Creates a long list of an account, and returns a request for it. */

@@ -177,47 +177,45 @@ test('an open transaction that inserts blocks new plants: 503, named by /readyz 
   await expectRecovery(1)
 })
 
-describe('the metrics', () => {
-  const SIZE = 'plant_store_database_size_bytes'
-  const BACKUP = 'plant_store_last_backup_timestamp_seconds'
-  const poll = (name: string) => expect.poll(() => readMetric(server, name))
+const SIZE = 'plant_store_database_size_bytes'
+const BACKUP = 'plant_store_last_backup_timestamp_seconds'
+const poll = (name: string) => expect.poll(() => readMetric(server, name))
 
-  test('have the engine, its size, its connections, its backup and archive, no log and no disk of this machine', async () => {
-    const metrics = await readMetrics(server)
-    const pool = 'db_client_connection_pool_name="plant-store"'
-    expect([...metrics.keys()].join('\n')).toContain('engine="postgresql"')
-    expect(metrics.get(SIZE)).toBeGreaterThan(1e6)
-    expect(metrics.get(`db_client_connection_max{${pool}}`)).toBe(8)
-    const idle = metrics.get(`db_client_connection_count{${pool},db_client_connection_state="idle"}`) ?? 0
-    const used = metrics.get(`db_client_connection_count{${pool},db_client_connection_state="used"}`) ?? 0
-    expect(idle + used).toBeGreaterThanOrEqual(1)
-    expect(metrics.get(`db_client_connection_pending_requests{${pool}}`)).toBe(0)
-    expect(metrics.has('plant_store_wal_bytes')).toBe(false)
-    expect(metrics.has('plant_store_disk_free_bytes')).toBe(false)
+test('the metrics have the engine, its size, its connections, its backup and archive, no log and no disk of this machine', async () => {
+  const metrics = await readMetrics(server)
+  const pool = 'db_client_connection_pool_name="plant-store"'
+  expect([...metrics.keys()].join('\n')).toContain('engine="postgresql"')
+  expect(metrics.get(SIZE)).toBeGreaterThan(1e6)
+  expect(metrics.get(`db_client_connection_max{${pool}}`)).toBe(8)
+  const idle = metrics.get(`db_client_connection_count{${pool},db_client_connection_state="idle"}`) ?? 0
+  const used = metrics.get(`db_client_connection_count{${pool},db_client_connection_state="used"}`) ?? 0
+  expect(idle + used).toBeGreaterThanOrEqual(1)
+  expect(metrics.get(`db_client_connection_pending_requests{${pool}}`)).toBe(0)
+  expect(metrics.has('plant_store_wal_bytes')).toBe(false)
+  expect(metrics.has('plant_store_disk_free_bytes')).toBe(false)
 
-    await connection.run('SELECT pg_switch_wal()')
-    await poll('plant_store_archive_failures_total').toBeGreaterThan(0)
-    // What the guide sets; another text counts as no backup.
-    expect(metrics.get(BACKUP)).toBe(0)
-    await administrate(`ALTER DATABASE plants SET plant_store.last_backup = '2026-11-21T03:00:00Z'`)
-    await poll(BACKUP).toBe(Date.UTC(2026, 10, 21, 3) / 1_000)
-    await administrate(`ALTER DATABASE plants SET plant_store.last_backup = 'yesterday'`)
-    await poll(BACKUP).toBe(0)
-  })
+  await connection.run('SELECT pg_switch_wal()')
+  await poll('plant_store_archive_failures_total').toBeGreaterThan(0)
+  // What the guide sets; another text counts as no backup.
+  expect(metrics.get(BACKUP)).toBe(0)
+  await administrate(`ALTER DATABASE plants SET plant_store.last_backup = '2026-11-21T03:00:00Z'`)
+  await poll(BACKUP).toBe(Date.UTC(2026, 10, 21, 3) / 1_000)
+  await administrate(`ALTER DATABASE plants SET plant_store.last_backup = 'yesterday'`)
+  await poll(BACKUP).toBe(0)
+})
 
-  test('are scraped while PostgreSQL is unavailable, without what it says', async () => {
-    network.lead(await freePort())
-    network.cutAll()
-    await poll('plant_store_ready').toBe(0)
-    await poll(SIZE).toBeNaN()
-    expect((await createPlant(2)).status).toBe(503)
-    const metrics = await readMetrics(server)
-    expect(metrics.has('plant_store_archive_failures_total')).toBe(false)
-    expect(metrics.get('plant_store_busy_retries_total')).toBeGreaterThan(0)
-    network.lead(postgresql.port)
-    await poll('plant_store_ready').toBe(1)
-    await poll(SIZE).toBeGreaterThan(1e6)
-  })
+test('the metrics are scraped while PostgreSQL is unavailable, without what it says', async () => {
+  network.lead(await freePort())
+  network.cutAll()
+  await poll('plant_store_ready').toBe(0)
+  await poll(SIZE).toBeNaN()
+  expect((await createPlant(2)).status).toBe(503)
+  const metrics = await readMetrics(server)
+  expect(metrics.has('plant_store_archive_failures_total')).toBe(false)
+  expect(metrics.get('plant_store_busy_retries_total')).toBeGreaterThan(0)
+  network.lead(postgresql.port)
+  await poll('plant_store_ready').toBe(1)
+  await poll(SIZE).toBeGreaterThan(1e6)
 })
 
 describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request as openRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
@@ -95,40 +95,35 @@ test.each<[what: string, wire: string, expected: LogLine, at?: TestServer]>([
   expect(JSON.stringify(lines)).not.toContain('nothing')
 })
 
-describe('a response that is not complete', () => {
-  let full: TestServer
-  beforeAll(async () => {
-    full = await start({})
-    // It is sent in many pieces.
-    await addLongList(full.databaseUrl, 'alice', 40)
-  })
+const full = await start({})
+// It is sent in many pieces.
+await addLongList(full.databaseUrl, 'alice', 40)
 
-  test('has the status of the failure if the server failed, and the error is logged with the same id', async () => {
-    const headers = { authorization: `Bearer ${full.token}`, 'x-request-id': 'broken' }
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      openRequest(`${full.url}/plants`, { headers }, resolve).on('error', reject).end()
-    })
-    await once(response, 'readable')
-    await runSql(full.databaseUrl, 'ALTER TABLE "Plant" RENAME TO "Gone"')
-    await expect(response.toArray()).rejects.toThrow('aborted')
-    await runSql(full.databaseUrl, 'ALTER TABLE "Gone" RENAME TO "Plant"')
-    expect(await find('broken')).toMatchObject({ status: 500, account: 'alice' })
-    const errors = readLines(`${log.lines().join('\n')}\n`).filter(({ level }) => level === 'error')
-    expect(errors).toMatchObject([{ requestId: 'broken', err: expect.anything() }])
+test('a response that is not complete has the status of the failure if the server failed, and the error is logged with the same id', async () => {
+  const headers = { authorization: `Bearer ${full.token}`, 'x-request-id': 'broken' }
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    openRequest(`${full.url}/plants`, { headers }, resolve).on('error', reject).end()
   })
+  await once(response, 'readable')
+  await runSql(full.databaseUrl, 'ALTER TABLE "Plant" RENAME TO "Gone"')
+  await expect(response.toArray()).rejects.toThrow('aborted')
+  await runSql(full.databaseUrl, 'ALTER TABLE "Gone" RENAME TO "Plant"')
+  expect(await find('broken')).toMatchObject({ status: 500, account: 'alice' })
+  const errors = readLines(`${log.lines().join('\n')}\n`).filter(({ level }) => level === 'error')
+  expect(errors).toMatchObject([{ requestId: 'broken', err: expect.anything() }])
+})
 
-  const unfinished = { 'Content-Length': '100', Expect: '100-continue' }
-  test.each<[what: string, id: string, wire: string, end: (socket: Socket) => unknown]>([
-    ['a client disconnects while it is reading', 'reading', get(), (socket) => socket.destroy()],
-    ['a client disconnects while it is sending', 'sending', post(body, unfinished), (socket) => socket.destroy()],
-    ['the shutdown aborts it', 'aborted', post(body, unfinished), () => full.close()],
-  ])('has the status 499 if %s', async (_what, id, wire, end) => {
-    const socket = await openSocket(full.url)
-    socket.write(withToken(wire, full.token).replace('\r\n', `\r\nX-Request-Id: ${id}\r\n`))
-    await once(socket, 'data')
-    await end(socket)
-    expect(await find(id)).toMatchObject({ ...ofAlice, status: 499, clientAddress: '127.0.0.1' })
-  })
+const unfinished = { 'Content-Length': '100', Expect: '100-continue' }
+test.each<[what: string, id: string, wire: string, end: (socket: Socket) => unknown]>([
+  ['a client disconnects while it is reading', 'reading', get(), (socket) => socket.destroy()],
+  ['a client disconnects while it is sending', 'sending', post(body, unfinished), (socket) => socket.destroy()],
+  ['the shutdown aborts it', 'aborted', post(body, unfinished), () => full.close()],
+])('a response that is not complete has the status 499 if %s', async (_what, id, wire, end) => {
+  const socket = await openSocket(full.url)
+  socket.write(withToken(wire, full.token).replace('\r\n', `\r\nX-Request-Id: ${id}\r\n`))
+  await once(socket, 'data')
+  await end(socket)
+  expect(await find(id)).toMatchObject({ ...ofAlice, status: 499, clientAddress: '127.0.0.1' })
 })
 
 const NOT_ADDRESSES = [
