@@ -1,5 +1,4 @@
 /** The password of DATABASE_URL is in no output, response or argument of a process, in any failure. */
-
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { afterFile } from '../../../test/helpers/after-file.ts'
@@ -40,8 +39,8 @@ async function bodies(server: ServerProcess, token: string): Promise<string> {
   return (await Promise.all(texts)).join('\n')
 }
 
-test('a server whose database fails logs and sends no password, and ends promptly on SIGTERM', async () => {
-  const settings = { ADMIN_PORT: '0', LOG_LEVEL: 'trace', SHUTDOWN_TIMEOUT: '1s' }
+test('a server whose database fails logs and sends no password', async () => {
+  const settings = { ADMIN_PORT: '0', LOG_LEVEL: 'trace' }
   const server = await startServerProcess({ DATABASE_URL: url('failing'), ...settings })
   expect(processArguments()).toMatch(/serve/)
   expect(processArguments()).not.toMatch(SECRET)
@@ -59,16 +58,9 @@ test('a server whose database fails logs and sends no password, and ends promptl
   await administrate('ALTER ROLE secretive CONNECTION LIMIT -1')
   await postgresql.stop()
   seen.push(await bodies(server, token))
-  await postgresql.start()
-  network.stall()
-  const stalled = bodies(server, token).catch(String)
-  await expect.poll(async () => (await fetch(`${server.adminUrl}/readyz`)).status).toBe(503)
-
-  const begin = performance.now()
   expect(await server.end()).toBe(0)
-  expect(performance.now() - begin).toBeLessThan(8_000)
-  network.resume()
-  seen.push(await stalled, server.output())
+  await postgresql.start()
+  seen.push(server.output())
   expect(seen.join('\n')).toMatch(/"error":50300/)
   expect(server.output()).toMatch(/"level":"warn",.*The database is currently unavailable/)
   expect(seen.join('\n')).not.toMatch(/"error":50000/)
