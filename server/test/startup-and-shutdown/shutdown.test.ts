@@ -1,11 +1,23 @@
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { kill } from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { migrateDatabase } from '@plant-store/prisma'
+import { expect, onTestFinished, test } from 'vitest'
+import { collect } from '../../../test/helpers/collect.ts'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
-import { startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { commandLine, spawnCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { createPlant } from '../../../test/helpers/server/start-writing.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { childrenOf } from '../../bench/cpu-time.ts'
 import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
 import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/wire/requests.ts'
 
@@ -85,4 +97,79 @@ test('an uncaught exception is logged, requests in flight get their responses, a
   expect((await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
   expect(await ended).toBe(1)
   expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)
+})
+
+const isolated = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+const isolationError = whyImpossible(() => execFileSync('unshare', [...isolated.slice(1), 'true'], { stdio: 'pipe' }))
+if (isolationError) console.log(`The first process of a container is not tested: ${isolationError}`)
+
+/** Creates a database that another process has locked, so that a startup waits. */
+async function lockedDatabase(): Promise<{ url: string }> {
+  const database = temporaryDatabase()
+  await migrateDatabase(database.url)
+  connect(database.file).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  return database
+}
+
+test.each(isLong ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const))(
+  '%s during startup exits with 0 and prints no error, also as the first process of a container',
+  async (signal) => {
+    const [program = '', ...parameters] = [...(isolationError ? [] : isolated), ...commandLine(['serve'])]
+    const { PATH = '', HOME = '' } = process.env
+    const port = await freePort()
+    const settings = { DATABASE_URL: (await lockedDatabase()).url, PORT: '0', ADMIN_PORT: String(port) }
+    const server = spawn(program, parameters, { env: { PATH, HOME, ...settings }, stdio: ['ignore', 'ignore', 'pipe'] })
+    onTestFinished(() => void server.kill('SIGKILL'))
+    const readiness = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+    await until(async () => (await readiness())?.status === 503)
+    const errors = server.stderr.toArray()
+    const { pid } = server
+    process.kill(Number(isolationError ? pid : readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), signal)
+    expect([await once(server, 'close'), await errors]).toEqual([[0, null], []])
+  },
+)
+
+const exitCodes = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const
+test.each(isLong ? exitCodes : exitCodes.slice(0, 1))(
+  '%s ends a backup with exit code %i and leaves no file',
+  async (signal, exitCode) => {
+    const { url } = await lockedDatabase()
+    const folder = temporaryFolder()
+    const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], { DATABASE_URL: url })
+    await until(() => readdirSync(folder).some((name) => name.endsWith('.incomplete')))
+    backup.kill(signal)
+    expect(await once(backup, 'close')).toEqual([exitCode, null])
+    expect(readdirSync(folder)).toEqual([])
+  },
+)
+
+test('SIGHUP without a terminal is logged and ignored; SIGUSR1 in production opens no debugger', async () => {
+  const { server, token } = await startWithToken(temporaryFolder(), 'plants', { NODE_ENV: 'production' })
+  for (const process of childrenOf(server.pid)) kill(process, 'SIGUSR1')
+  expect((await createPlant(server.url, token, 1)).status).toBe(200)
+  server.signal('SIGUSR1')
+  server.signal('SIGHUP')
+  await until(() => server.output().includes('signal ignored'))
+  expect((await fetch(`${server.url}/nowhere`)).status).toBe(404)
+  expect(await server.end()).toBe(0)
+  expect(server.output()).not.toMatch(/debugger/i)
+})
+
+// On other systems, `script` takes other arguments.
+test.skipIf(process.platform !== 'linux')('a terminal that closes ends the server as SIGTERM does', async () => {
+  const { file, url } = temporaryDatabase()
+  const script = spawn('script', ['--quiet', '--command', commandLine(['serve']).join(' '), '/dev/null'], {
+    env: { ...process.env, DATABASE_URL: url, PORT: '0', SHUTDOWN_DELAY: '0' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  onTestFinished(() => void script.kill('SIGKILL'))
+  const output = collect(script.stdout)
+  await until(() => /ready/.test(output()))
+  expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(1)
+  script.kill('SIGKILL')
+  await until(() => readdirSync(path.dirname(file)).length === 1)
 })
