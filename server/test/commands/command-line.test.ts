@@ -62,30 +62,27 @@ test('backup copies the database while the server runs, but never over a file', 
 })
 
 // On other systems, `script` takes other arguments.
-test.skipIf(process.platform !== 'linux')(
-  'backup shows its progress in a terminal, apart from its result',
-  async () => {
-    await runInProcess(['migrate'], environment)
-    const file = environment.DATABASE_URL.replace('file:', '')
-    runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', hex(zeroblob(16000000)))`)
-    const copy = path.join(folder, 'copy.db')
-    const result = path.join(folder, 'result')
-    const command = [...commandLine(['backup', copy]), '>', result].join(' ')
-    const { stdout } = await promisify(execFile)('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
-      env: { ...process.env, ...environment },
-    })
-    // Each line replaces the one before, and the last one is removed.
-    const lines = stdout.split('\r').slice(1)
-    expect(lines.pop()).toBe('\x1b[K')
-    expect(lines.length).toBeGreaterThan(0)
-    for (const line of lines) {
-      const [text, end] = line.split('\x1b')
-      expect(text).toMatch(/^(copying \d+%: \d+ MB|checking the copy), \d+ s$/)
-      expect(end).toBe('[K')
-    }
-    expect(await readFile(result, 'utf8')).toBe(`The database is copied to ${copy}.\n`)
-  },
-)
+test.skipIf(process.platform !== 'linux')('backup shows progress in a terminal, apart from its result', async () => {
+  await runInProcess(['migrate'], environment)
+  const file = environment.DATABASE_URL.replace('file:', '')
+  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', hex(zeroblob(16000000)))`)
+  const copy = path.join(folder, 'copy.db')
+  const result = path.join(folder, 'result')
+  const command = [...commandLine(['backup', copy]), '>', result].join(' ')
+  const { stdout } = await promisify(execFile)('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+    env: { ...process.env, ...environment },
+  })
+  // Each line replaces the one before, and the last one is removed.
+  const lines = stdout.split('\r').slice(1)
+  expect(lines.pop()).toBe('\x1b[K')
+  expect(lines.length).toBeGreaterThan(0)
+  for (const line of lines) {
+    const [text, end] = line.split('\x1b')
+    expect(text).toMatch(/^(copying \d+%: \d+ MB|checking the copy), \d+ s$/)
+    expect(end).toBe('[K')
+  }
+  expect(await readFile(result, 'utf8')).toBe(`The database is copied to ${copy}.\n`)
+})
 
 test('without a terminal, long work writes a line every five seconds; short work writes nothing', async () => {
   vi.useFakeTimers()

@@ -29,25 +29,20 @@ test.each<[string, string, number]>([
 )
 
 const rejected = [
-  ...['', 'json', 'text/plain', 'application/jsonp', 'application/problem+json', 'application/json;;;'],
+  ...[null, '', 'json', 'text/plain', 'application/jsonp', 'application/problem+json', 'application/json;;;'],
   ...['application/json, application/json', `application/json${' '.repeat(10_000)}x`],
   ...['utf-16', 'latin1', ''].map((charset) => `application/json; charset=${charset}`),
-].map((type): [string, string] => [type.slice(0, 50), type])
-test.each<[string, string | null]>([['a missing type', null], ...rejected])(
-  'the media type %s gets a 415 with Accept',
-  (_, type) =>
-    rejects(server, post(PLANT, { 'Content-Type': type }), 41500, { headers: { Accept: 'application/json' } }),
+].map((type): [title: string, type: string | null] => [String(type).slice(0, 50), type])
+test.each(rejected)('the media type %s gets a 415 with Accept', (_, type) =>
+  rejects(server, post(PLANT, { 'Content-Type': type }), 41500, { headers: { Accept: 'application/json' } }),
 )
 
-const accepted = ['APPLICATION/JSON', 'application/json;', 'application/json ; charset=utf-8']
-test.each([...accepted, 'application/json;charset="UTF-8"'])(
-  'the media type %s is JSON, and allows a byte order mark',
-  async (type) => {
-    for (const mark of ['', '\ufeff']) {
-      await accepts(server, post(mark + PLANT, { 'Content-Type': type }), { body: '{"name":"ü"}' })
-    }
-  },
-)
+const accepted = ['APPLICATION/JSON;', 'application/json ; charset=utf-8', 'application/json;charset="UTF-8"']
+test.each(accepted)('the media type %s is JSON, and allows a byte order mark', async (type) => {
+  for (const mark of ['', '\ufeff']) {
+    await accepts(server, post(mark + PLANT, { 'Content-Type': type }), { body: '{"name":"ü"}' })
+  }
+})
 
 test.each(['gzip', 'zstd', 'gzip, gzip', 'tea'])('the content coding %s gets a 415 with Accept-Encoding', (coding) =>
   rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),
@@ -117,10 +112,8 @@ test.each<[what: string, path: string, options: object, status: number, headers:
   expect(headers).not.toHaveProperty('access-control-allow-credentials')
 })
 
-test.each(['https://evil.example', 'null', `${ORIGIN}.evil.example`, 'http://app.example.com'])(
-  'with CORS_ORIGINS the origin %s gets no CORS headers',
-  async (origin) => {
-    const { headers } = await allowing.call('/plants', { method: 'OPTIONS', headers: { origin, ...asked } })
-    expect(headers.get('access-control-allow-origin')).toBeNull()
-  },
-)
+const otherOrigins = ['https://evil.example', 'null', `${ORIGIN}.evil.example`, 'http://app.example.com']
+test.each(otherOrigins)('with CORS_ORIGINS the origin %s gets no CORS headers', async (origin) => {
+  const { headers } = await allowing.call('/plants', { method: 'OPTIONS', headers: { origin, ...asked } })
+  expect(headers.get('access-control-allow-origin')).toBeNull()
+})

@@ -157,22 +157,20 @@ const FORMATS: Format[] = [
   [['DOCS', 'ACCESS_LOG'], { on: true, off: false }, { 'must be on or off': ['true', 'yes'] }],
 ]
 
-test.each(FORMATS.flatMap(([names, accepts, rejects]) => names.map((name) => ({ name, accepts, rejects }))))(
-  '$name accepts what fits its format, and rejects anything else with one sentence',
-  ({ name, accepts, rejects }) => {
-    const key = name.toLowerCase().replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase()) as keyof Settings
-    const read = (text: string) => readSettings({ ...OTHERS, [name]: text })[key]
-    for (const [text, value] of Object.entries(accepts)) expect(read(text), text).toEqual(value)
-    for (const [sentence, texts] of Object.entries(rejects)) {
-      const message = `Fix these settings and start again:\n  ${name} ${sentence}`
-      const error = {
-        name: 'SettingsError',
-        message: name === 'DATABASE_URL' ? expect.stringContaining(message) : message,
-      }
-      for (const text of texts) expect(() => read(text), text).toThrow(expect.objectContaining(error))
+const rows = FORMATS.flatMap(([names, ...cases]) => names.map((name) => [name, ...cases] as const))
+test.each(rows)('%s accepts what fits its format, and rejects others with one sentence', (name, accepts, rejects) => {
+  const key = name.toLowerCase().replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase()) as keyof Settings
+  const read = (text: string) => readSettings({ ...OTHERS, [name]: text })[key]
+  for (const [text, value] of Object.entries(accepts)) expect(read(text), text).toEqual(value)
+  for (const [sentence, texts] of Object.entries(rejects)) {
+    const message = `Fix these settings and start again:\n  ${name} ${sentence}`
+    const error = {
+      name: 'SettingsError',
+      message: name === 'DATABASE_URL' ? expect.stringContaining(message) : message,
     }
-  },
-)
+    for (const text of texts) expect(() => read(text), text).toThrow(expect.objectContaining(error))
+  }
+})
 
 // documents.test.ts shows every default.
 test('an empty variable counts as not set', () => {

@@ -46,17 +46,14 @@ test.each<[status: number, ...hosts: string[]]>([
   [200, 'plant-store.default.svc.cluster.local:3001', 'vm.zone.c.project.internal', 'a.localhost.'],
   [403, 'evil.example', 'evil.example:3001', 'localhost.evil.example', '127.0.0.1.evil.example', 'evil.example.'],
   [403, 'evil.internal.example', 'notinternal.com', '10.1.2.3@evil.example', 'a b'],
-])(
-  'the private port responds %i to names that no other site can have, or that one can: %s',
-  async (status, ...hosts) => {
-    for (const host of hosts) {
-      const { port } = new URL(String(server.adminUrl))
-      const [response] = await once(get({ host: 'localhost', port, path: '/metrics', headers: { host } }), 'response')
-      response.resume()
-      expect([host, response.statusCode]).toEqual([host, status])
-    }
-  },
-)
+])('the private port responds %i to a host that no site, or that one can have: %s', async (status, ...hosts) => {
+  for (const host of hosts) {
+    const { port } = new URL(String(server.adminUrl))
+    const [response] = await once(get({ host: 'localhost', port, path: '/metrics', headers: { host } }), 'response')
+    response.resume()
+    expect([host, response.statusCode]).toEqual([host, status])
+  }
+})
 
 test('the metrics show the build, the limits and what of them is in use; a client that disconnects has no status', async () => {
   const socket = await openSocket(server.url)
