@@ -1,5 +1,5 @@
 import { readlinkSync, rmSync, symlinkSync } from 'node:fs'
-import { until } from './until.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long another process may hold a lock, in milliseconds: it may install tools. */
 const LOCK_TIMEOUT = 300_000
@@ -10,7 +10,11 @@ const LOCK_TIMEOUT = 300_000
  * @param lock a path that does not exist: a link to the id of the process. That of a process that was killed does not count
  */
 export async function exclusively<T>(lock: string, action: () => Promise<T>): Promise<T> {
-  await until(() => acquire(lock), LOCK_TIMEOUT)
+  const deadline = Date.now() + LOCK_TIMEOUT
+  while (!acquire(lock)) {
+    if (Date.now() > deadline) throw new Error(`another process holds ${lock}`)
+    await sleep(20)
+  }
   try {
     return await action()
   } finally {

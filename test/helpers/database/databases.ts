@@ -8,6 +8,7 @@ import { inject } from 'vitest'
 import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
 import { writeNewDatabase } from './new-database.ts'
+import { cloneStatement } from './postgresql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -98,7 +99,7 @@ function nameOf(url: string): string {
 }
 
 async function cloneDatabase(from: string, to: string): Promise<void> {
-  await runSql(urlOf('postgres'), `CREATE DATABASE "${nameOf(to)}" TEMPLATE "${nameOf(from)}"`)
+  await runSql(urlOf('postgres'), cloneStatement(nameOf(to), nameOf(from)))
 }
 
 async function openPostgresql(url: string): Promise<Connection> {

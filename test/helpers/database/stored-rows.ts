@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url'
-import { migrateDatabase } from '@plant-store/prisma'
 import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
-import { query, runSql } from './databases.ts'
+import { openConnection, query, runSql } from './databases.ts'
 import { writeNewDatabase } from './new-database.ts'
-import { startPostgresql } from './postgresql.ts'
+import { cloneStatement, startPostgresql, TEMPLATE } from './postgresql.ts'
 
 /** What a database stores, the same for every engine: times in milliseconds. */
 export interface StoredRows {
@@ -15,20 +14,17 @@ export interface StoredRows {
 
 /** Reads everything that a database stores, past the code under test. */
 export async function readStoredRows(url: string): Promise<StoredRows> {
+  const { query, close } = await openConnection(url)
   const read = async (table: string, key: string) =>
-    (await query<Record<string, unknown>>(url, `SELECT * FROM "${table}" ORDER BY "${key}"`)).map(normalize)
-  return {
-    plants: await read('Plant', 'seq'),
-    tokens: await read('Token', 'id'),
-    secrets: await read('Secret', 'name'),
-  }
+    (await query<Record<string, unknown>>(`SELECT * FROM "${table}" ORDER BY "${key}"`)).map(normalize)
+  const [plants, tokens] = [await read('Plant', 'seq'), await read('Token', 'id')]
+  return { plants, tokens, secrets: await read('Secret', 'name').finally(close) }
 }
 
 /** Starts a PostgreSQL for this test file, and returns what names databases of each engine that do not exist yet. */
 export async function startEngines() {
   const server = await startPostgresql()
   afterFile(server.remove)
-  await migrateDatabase(server.url('migrated'))
   let databases = 0
   return { SQLite: () => temporaryDatabase().url, PostgreSQL: () => server.url(`copy${++databases}`) }
 }
@@ -57,7 +53,7 @@ export async function addPlants(url: string, count: number, first = 1): Promise<
 export async function createMigrated(url: string): Promise<string> {
   const name = new URL(url).pathname.slice(1)
   if (url.startsWith('file:')) await writeNewDatabase(fileURLToPath(url))
-  else await runSql(new URL('/postgres', url).href, `CREATE DATABASE "${name}" TEMPLATE migrated`)
+  else await runSql(new URL('/postgres', url).href, cloneStatement(name, TEMPLATE))
   return url
 }
 
