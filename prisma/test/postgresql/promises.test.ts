@@ -1,13 +1,14 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
 import { randomUUID } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Database, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { until } from '../../../test/helpers/until.ts'
 
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
 const PATIENCE = 9_500
@@ -18,31 +19,35 @@ vi.setConfig({ testTimeout: 60_000 })
 
 let postgresql: PostgresqlServer
 let network: FaultyNetwork
-/** A new database behind the network, and its name in SQL. */
+/** The database of the tests, which leave it as it was, behind the network. */
 let url: string
-let database: string
-let number = 0
+/** As a server has it open, with the role `changing`. */
+let opened: Database
 beforeAll(async () => {
   postgresql = await startPostgresql()
   network = await startFaultyNetwork(postgresql.port)
-  await migrateDatabase(postgresql.url('template'))
+  url = network.url('current')
   const rights = 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT UPDATE ON "Token" TO PUBLIC'
-  await runSql(postgresql.url('template'), rights)
+  await runSql(await postgresql.create('current'), rights)
   await administrate('CREATE ROLE changing LOGIN')
+  opened = await openDatabase(as('changing'), { patience: 0 })
+  // Loading Prisma Client takes longer on a busy machine than a request may.
+  await until(() =>
+    createToken().then(
+      () => true,
+      () => false,
+    ),
+  )
 })
 afterAll(async () => {
+  await opened?.close()
   await network?.[Symbol.asyncDispose]()
   await postgresql?.remove()
 })
-beforeEach(async () => {
-  const name = `test-${number++}`
-  await administrate(`CREATE DATABASE "${name}" TEMPLATE template`)
-  url = network.url(name)
-  database = `"${name}"`
-})
 
 const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
-const as = (role: string, address = url) => address.replace('postgres@', `${role}@`)
+const as = (role: string) => url.replace('postgres@', `${role}@`)
+const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
 
 /** Starts as a server does, and returns the message of the error. */
 async function start(address: string): Promise<string> {
@@ -93,16 +98,12 @@ const BROKEN: Case[] = [
 
 /** Requests of the role `changing` fail, in new connections at least. */
 const TAKEN: Case[] = [
-  ...[
-    'SYSTEM SET fsync',
-    'SYSTEM SET full_page_writes',
-    'SYSTEM SET synchronous_commit',
-    'DATABASE current SET synchronous_commit',
-    'ROLE changing SET synchronous_commit',
-  ].map((setting): Case => {
-    const reason = `has ${setting.replace(/.* /, '')} = off, so that a power failure loses plants .*: set it to on`
-    return [`ALTER ${setting} = off`, new RegExp(reason), `ALTER ${setting.replace('SET', 'RESET')}`]
-  }),
+  ...['SYSTEM SET fsync', 'SYSTEM SET full_page_writes', 'ROLE changing SET synchronous_commit'].map(
+    (setting): Case => {
+      const reason = `has ${setting.replace(/.* /, '')} = off, so that a power failure loses plants .*: set it to on`
+      return [`ALTER ${setting} = off`, new RegExp(reason), `ALTER ${setting.replace('SET', 'RESET')}`]
+    },
+  ),
   [
     'ALTER DATABASE current SET default_transaction_read_only = on',
     READ_ONLY,
@@ -120,9 +121,7 @@ const TAKEN: Case[] = [
   ),
   ...[
     ['ALTER TABLE "Secret" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Secret"'],
-    ['ALTER TABLE "Plant" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Plant"'],
     ['ALTER TABLE "Plant" RENAME "tag" TO "other"', 'ALTER TABLE "Plant" RENAME "other" TO "tag"'],
-    ['ALTER SCHEMA public RENAME TO other', 'ALTER SCHEMA other RENAME TO public'],
     ['REVOKE USAGE ON SCHEMA public FROM PUBLIC', 'GRANT USAGE ON SCHEMA public TO PUBLIC'],
     ['ALTER ROLE changing SET search_path = other', 'ALTER ROLE changing RESET search_path'],
   ].map(
@@ -133,7 +132,6 @@ const TAKEN: Case[] = [
     ],
   ),
   ['ALTER ROLE changing NOLOGIN', /rejects this user or password/, 'ALTER ROLE changing LOGIN'],
-  ['ALTER ROLE changing RENAME TO other', /rejects this user or password/, 'ALTER ROLE other RENAME TO changing'],
   [
     'REVOKE CONNECT ON DATABASE current FROM PUBLIC',
     /permission denied for database .*GRANT/,
@@ -148,33 +146,26 @@ const TAKEN: Case[] = [
 const CASES = [...BROKEN.map((each) => [...each, false] as const), ...TAKEN.map((each) => [...each, true] as const)]
 
 test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', async (sql, reason, fix, isTaken) => {
+  // Open connections have the settings and the rights that they have begun with.
+  const isOfConnections = / DATABASE| ROLE| SYSTEM/.test(sql)
   const run = async (text: string) => {
-    await runSql(
-      / DATABASE| ROLE| SYSTEM/.test(text) ? postgresql.url('postgres') : direct,
-      text.replace('current', database),
-    )
+    if (isOfConnections) network.cutAll()
+    await runSql(postgresql.url(isOfConnections ? 'postgres' : 'current'), text)
     if (text.includes('SYSTEM')) await administrate('SELECT pg_reload_conf()')
+    if (isOfConnections) network.cutAll()
   }
-  const direct = postgresql.url(database.slice(1, -1))
-  const opened = await openDatabase(as('changing'), { patience: 0 })
-  const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
   const uses = [
     () => opened.plants.insert([PLANT]),
     () => opened.plants.compare([PLANT]),
     () => opened.plants.states([{ account: 'alice', last: 0, lastCreatedAt: null }]),
     () => opened.plants.list('alice'),
     () => opened.tokens.find('hash'),
-    () => opened.secret('cursor'),
+    () => opened.secret(randomUUID()),
     createToken,
     () => opened.tokens.revoke('token'),
   ]
+  await run(sql)
   try {
-    expect(await opened.whyUnavailable()).toBe(undefined)
-    // Loading Prisma Client takes longer on a busy machine than a request may.
-    await expect.poll(() => createToken().then(() => 'done', opened.failure)).toBe('done')
-    network.cutAll()
-    await run(sql)
-    network.cutAll()
     await expect.poll(opened.whyUnavailable).toMatch(reason)
     const results = await Promise.all(uses.map((use) => use().then(() => 'done', opened.failure)))
     const failures = results.filter((result) => result !== 'done')
@@ -189,29 +180,25 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
   await expect.poll(opened.whyUnavailable).toBe(undefined)
   await createToken()
-  await opened.close()
-  expect(await start(url)).toBe('no error')
 })
 
-test.each(['42601', '42703', '42P01'])(
-  'an SQL mistake %s is not called unavailable, as a retry does not help',
-  async (code) => {
-    const opened = await openDatabase(as('changing'))
+test('an SQL mistake is not called unavailable, as a retry does not help', async () => {
+  const direct = postgresql.url('current')
+  for (const code of ['42601', '42703', '42P01']) {
     await runSql(
-      postgresql.url(database.slice(1, -1)),
+      direct,
       `CREATE FUNCTION mistake() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'nmae' USING ERRCODE = '${code}'; END $$;
-     CREATE TRIGGER mistake BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION mistake()`,
+       CREATE TRIGGER mistake BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION mistake()`,
     )
-    const error = await opened.plants.insert([PLANT]).catch((reason: unknown) => reason)
+    const error = await opened.plants.insert([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code })
     expect(opened.failure(error)).toBe(undefined)
     expect(await opened.whyUnavailable()).toBe(undefined)
-    await opened.close()
-  },
-)
+    await runSql(direct, 'DROP FUNCTION mistake CASCADE')
+  }
+})
 
 test('a transaction that has locked a table is named, also to a role without further rights, until it ends', async () => {
-  const opened = await openDatabase(as('changing'))
   const other = await openConnection(url)
   await other.run(`SET application_name = 'forgotten psql'; BEGIN; LOCK TABLE "Secret"`)
   await expect
@@ -223,16 +210,16 @@ test('a transaction that has locked a table is named, also to a role without fur
   await other.run('ROLLBACK')
   expect(await opened.whyUnavailable()).toBe(undefined)
   await other.close()
-  await opened.close()
 })
 
 describe('a startup is rejected', () => {
   test('with another isolation level, behind a pooler, which does not let a client set it', async () => {
-    await administrate(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`)
+    await administrate(`ALTER DATABASE current SET default_transaction_isolation = 'repeatable read'`)
     expect(await start(url)).toBe('no error')
     expect(await start(`${url}?pgbouncer=true`)).toMatch(
       /has default_transaction_isolation = repeatable read: set it to read committed$/,
     )
+    await administrate('ALTER DATABASE current RESET default_transaction_isolation')
   })
 
   // In less time than it waits for what may go away.
@@ -270,7 +257,7 @@ describe.concurrent('a startup waits about 10 s for', () => {
 
   test('PostgreSQL, which comes up meanwhile', async () => {
     const late = await startFaultyNetwork(await freePort())
-    const starting = start(late.url('late'))
+    const starting = start(late.url('current'))
     setTimeout(() => late.lead(postgresql.port), 1_000)
     expect(await starting).toBe('no error')
     await late[Symbol.asyncDispose]()
@@ -283,17 +270,14 @@ test('a startup and a probe survive connections that are lost in each of their s
     expect(await start(url), text).toBe('no error')
     await cut
   }
-  const opened = await openDatabase(url)
   for (const text of ['full_page_writes', 'INSERT INTO']) {
     const cut = network.cutOnce('during', text)
     expect(await opened.whyUnavailable(), text).toBe(undefined)
     await cut
   }
-  await opened.close()
 })
 
 test('a write waits two seconds for a lock, and those after it less while one of them waits', async () => {
-  const opened = await openDatabase(as('changing'))
   const other = await openConnection(url)
   await other.run(`BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES ('bob', '1', 'x')`)
   const busy = expect.objectContaining({ fault: 'locked', retryAfter: 1 })
@@ -308,5 +292,4 @@ test('a write waits two seconds for a lock, and those after it less while one of
   await other.run('ROLLBACK')
   await expect.poll(() => opened.plants.insert([PLANT]).catch(opened.failure)).toBeTypeOf('number')
   await other.close()
-  await opened.close()
 })
