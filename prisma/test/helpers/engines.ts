@@ -3,7 +3,13 @@ import path from 'node:path'
 import { expect, vi } from 'vitest'
 import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
-import { demandPasswords, type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
+import {
+  cloneStatement,
+  demandPasswords,
+  type PostgresqlServer,
+  startPostgresql,
+} from '../../../test/helpers/database/postgresql.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { DatabaseError, migrateDatabase } from '../../src/index.ts'
 
@@ -14,6 +20,8 @@ export interface TestDatabase {
   readonly name: string
   /** Creates it without any table. */
   createEmpty(): Promise<void>
+  /** Creates it with all migrations: much faster than migrating it. */
+  createMigrated(): Promise<unknown>
   /** Keeps migrations out, until what it returns runs a statement and ends that. */
   lock(): Promise<Unlock>
   /** Returns all that is stored, to check that nothing has changed. */
@@ -29,6 +37,7 @@ export async function newSqliteDatabase(): Promise<TestDatabase> {
     url,
     name: file,
     createEmpty: async () => writeFileSync(file, '', { mode: 0o600 }),
+    createMigrated: () => writeNewDatabase(file),
     lock: () => lock(url, 'BEGIN IMMEDIATE', 'COMMIT'),
     contents: async () => contentsOf(path.dirname(file)),
   }
@@ -69,18 +78,16 @@ function testServer(): Promise<PostgresqlServer> {
 
 /** Names a PostgreSQL database. */
 export async function newPostgresqlDatabase(): Promise<TestDatabase> {
-  const { port, url: urlOf } = await testServer()
+  const { port, url: urlOf, create } = await testServer()
   const name = `plants_${databases++}`
   const url = urlOf(name)
   return {
     url,
     name: `the database "${name}" at 127.0.0.1:${port}`,
-    createEmpty: () => runSql(urlOf('postgres'), `CREATE DATABASE ${name}`),
+    createEmpty: () => runSql(urlOf('postgres'), cloneStatement(name, 'template1')),
+    createMigrated: () => create(name),
     lock: () => lock(url, 'SELECT pg_advisory_lock(72707369)', 'SELECT pg_advisory_unlock_all()'),
-    contents: async () => {
-      const existing = await query(urlOf('postgres'), `SELECT FROM pg_database WHERE datname = '${name}'`)
-      return existing.length > 0 ? query(url, CONTENTS) : {}
-    },
+    contents: () => query(url, CONTENTS).catch((error) => (error.code === '3D000' ? {} : Promise.reject(error))),
   }
 }
 
@@ -122,9 +129,9 @@ export async function expectRejection(database: TestDatabase, message: RegExp, f
   expect(await database.contents()).toEqual(before)
 }
 
-/** Migrates a database. */
+/** Creates a migrated database. */
 export async function migrated(database: Promise<TestDatabase>): Promise<TestDatabase> {
-  await migrateDatabase((await database).url)
+  await (await database).createMigrated()
   return database
 }
 
