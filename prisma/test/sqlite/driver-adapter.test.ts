@@ -18,14 +18,24 @@ test('a transaction of Prisma Client is rejected and writes nothing', async () =
   expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '3' }])
 })
 
-test('the order of creation is exact beyond int32, which Prisma calls Int', async () => {
-  const { prisma } = await openNewClient()
+test('the order of creation is exact beyond int32, and an error is one line, without source code or the call', async () => {
+  const { file, url, prisma } = await openNewClient()
   const seq = 2 ** 52
   await prisma.plant.create({ data: { seq, account: 'alice', id: '1', name: 'Monstera' } })
   await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus' } })
   expect(await prisma.plant.findMany({ where: { seq: { gt: seq } }, select: { seq: true } })).toEqual([
     { seq: seq + 1 },
   ])
+
+  const failed = await prisma.$queryRawUnsafe('SELEKT 1').catch((error: Error) => error)
+  expect(failed).toBeInstanceOf(Error)
+  expect((failed as Error).message).not.toContain('driver-adapter.test')
+  runSql(file, 'DROP TABLE "Token"')
+  const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
+  const explained = await explainDatabaseError(error, url)
+  expect(explained).toBeInstanceOf(DatabaseError)
+  expect((explained as Error).message).toMatch(new RegExp(`^${file} cannot be used: .*Token.*$`))
+  expect((explained as Error).message).not.toContain('invocation')
 })
 
 test('a statement is prepared once, however often it runs', async () => {
@@ -34,23 +44,6 @@ test('a statement is prepared once, however often it runs', async () => {
   const { query } = createDriverAdapter(database).sql
   for (const value of ['a', 1, null]) expect(await query('SELECT $1', value)).toEqual([[value]])
   expect(prepare).toHaveBeenCalledTimes(1)
-})
-
-test('a failing query quotes no source code', async () => {
-  const { prisma } = await openNewClient()
-  const error = await prisma.$queryRawUnsafe('SELEKT 1').catch((error: Error) => error)
-  expect(error).toBeInstanceOf(Error)
-  expect((error as Error).message).not.toContain('driver-adapter.test')
-})
-
-test('an error of Prisma is one line, without the call', async () => {
-  const { file, url, prisma } = await openNewClient()
-  runSql(file, 'DROP TABLE "Token"')
-  const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
-  const explained = await explainDatabaseError(error, url)
-  expect(explained).toBeInstanceOf(DatabaseError)
-  expect((explained as Error).message).toMatch(new RegExp(`^${file} cannot be used: .*Token.*$`))
-  expect((explained as Error).message).not.toContain('invocation')
 })
 
 test('an error that is not from the database stays unchanged', async () => {
