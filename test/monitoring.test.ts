@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { backupDatabase } from '@plant-store/prisma'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { newDatabase } from './helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
 import { isLong } from './helpers/long-tests.ts'
@@ -13,7 +14,7 @@ import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/prod
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { startWriting } from './helpers/server/start-writing.ts'
 import { responds, startProgram } from './helpers/start-program.ts'
-import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
+import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const METRIC = /\b(?:plant_store|http_server|db_client|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 /** How a dashboard names the value of its variable `datasource`. */
@@ -49,8 +50,8 @@ let sqlite: string
 let postgresql: string
 beforeAll(async () => {
   database = await startPostgresql()
-  sqlite = await scrape(temporaryDatabase().url)
-  postgresql = await scrape(database.url('fresh'))
+  sqlite = await scrape(await newDatabase())
+  postgresql = await scrape(await database.create('fresh'))
 }, 120_000)
 afterAll(() => database?.remove())
 
@@ -199,8 +200,8 @@ test.runIf(runsPrometheus)(
   'every query of the dashboard has data, no rule fails, and a lost server is an alert',
   { timeout: 300_000 },
   async () => {
-    const { url } = temporaryDatabase()
-    const loaded = [await startLoaded(url), await startLoaded(database.url('loaded'))]
+    const url = await newDatabase()
+    const loaded = [await startLoaded(url), await startLoaded(await database.create('loaded'))]
     await backupDatabase(url, `${temporaryFolder()}/copy.db`)
     const get = await startPrometheus(loaded.map(({ target }) => target))
 

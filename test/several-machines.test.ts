@@ -162,8 +162,7 @@ test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after Postgre
   onTestFinished(() => own.remove())
   const administrate = (sql: string) => runSql(own.url('postgres'), sql)
   await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
-  await migrateDatabase(own.url('plants'))
-  await runSql(own.url('plants'), neededRights)
+  await runSql(await own.create('plants'), neededRights)
   const configuration = codeBlock(guide, 'Connections', 0, 'ini')
   const [, select = ''] = /; Its line: (.*)/.exec(configuration) ?? []
   const [line] = await query<{ format: string }>(own.url('postgres'), select)

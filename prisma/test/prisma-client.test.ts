@@ -5,7 +5,6 @@ import { openConnection, query, runSql } from '../../test/helpers/database/datab
 import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { type FaultyNetwork, type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import type { PrismaClient } from '../src/generated/postgresql/client.ts'
-import { migrateDatabase } from '../src/index.ts'
 import { openConnections } from '../src/postgresql/connection/connections.ts'
 import { toTemporaryFailure } from '../src/postgresql/connection/errors.ts'
 import { readServerAddress } from '../src/postgresql/connection/server-address.ts'
@@ -44,7 +43,7 @@ describe('on PostgreSQL', () => {
   beforeAll(async () => {
     postgresql = await startPostgresql()
     network = await startFaultyNetwork(postgresql.port)
-    await migrateDatabase(postgresql.url('plants'))
+    await postgresql.create('plants')
     await run('CREATE ROLE changing LOGIN SUPERUSER')
     await run('CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_is_in_recovery() RETURNS boolean RETURN true')
   })

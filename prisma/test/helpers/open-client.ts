@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
+import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
-import { migrateDatabase } from '../../src/index.ts'
 import { existingFile } from '../../src/sqlite/connection/errors.ts'
 import { type OpenFile, openFile } from '../../src/sqlite/open-database.ts'
 
@@ -17,7 +17,7 @@ export async function openClient(url: string): Promise<OpenFile & { prisma: Pris
 /** Creates a SQLite file without plants. */
 export async function newMigrated(): Promise<{ file: string; url: string }> {
   const database = temporaryDatabase()
-  await migrateDatabase(database.url)
+  await writeNewDatabase(database.file)
   return database
 }
 

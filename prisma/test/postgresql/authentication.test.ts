@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { openDatabase } from '@plant-store/prisma'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
@@ -55,7 +55,7 @@ beforeAll(async () => {
      CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal};
      SET password_encryption = md5; CREATE ROLE outdated LOGIN SUPERUSER PASSWORD ${literal}`,
   )
-  await migrateDatabase(server.url('plants'))
+  await server.create('plants')
 })
 afterAll(() => server?.remove())
 afterEach(() => {
