@@ -5,19 +5,14 @@ import { installTools } from '../helpers/install-tools.ts'
 import { responds, startProgram } from '../helpers/start-program.ts'
 
 /** A registry on this machine, for the packages of the plant store alone. */
-export interface Registry {
-  url: string
-  /** Lines of an `.npmrc`: they use it, and may publish to it. Other packages come from where npm is configured to. */
-  settings: string
-  close(): Promise<unknown>
-}
+export type Registry = Awaited<ReturnType<typeof startRegistry>>
 
 /**
  * Starts verdaccio.
  *
  * @param folder an empty folder for its data
  */
-export async function startRegistry(folder: string): Promise<Registry> {
+export async function startRegistry(folder: string) {
   const tools = await installTools(import.meta.dirname)
   await mkdir(folder, { recursive: true })
   const file = path.join(folder, 'config.json')
@@ -36,7 +31,10 @@ export async function startRegistry(folder: string): Promise<Registry> {
   return { url, settings: await signUp(url), close: () => program.stop() }
 }
 
-/** Creates a user and returns the settings of npm with its token. */
+/**
+ * Creates a user. Returns lines of an `.npmrc` that use the registry and may publish to it; other packages come from where npm is
+ * configured to.
+ */
 async function signUp(url: string): Promise<string> {
   const response = await fetch(`${url}-/user/org.couchdb.user:alice`, {
     method: 'PUT',

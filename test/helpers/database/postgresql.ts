@@ -22,21 +22,7 @@ import { exclusively } from '../exclusively.ts'
 import { freePort } from '../free-port.ts'
 
 /** A PostgreSQL server of its own, with its data in a temporary folder. */
-export interface PostgresqlServer {
-  readonly port: number
-  /** Where its data is. */
-  readonly folder: string
-  /** Returns the URL of one of its databases. */
-  url(database: string): string
-  /** Copies a database that nothing has open, by default a migrated one without plants. Returns the URL of the copy. */
-  create(database: string, template?: string): Promise<string>
-  /** Starts it again, after it was stopped or killed. */
-  start(): Promise<void>
-  /** Stops it, by default as an operator does, without waiting for connections. */
-  stop(signal?: NodeJS.Signals): Promise<void>
-  /** Stops it and removes its data. */
-  remove(): Promise<void>
-}
+export type PostgresqlServer = Awaited<ReturnType<typeof startOn>>
 
 /** How to create a server. */
 export interface PostgresqlOptions {
@@ -139,7 +125,7 @@ function runAsUser(program: string, args: string[], cwd: string): void {
   execFileSync(program, args, { ...postgresqlUser, stdio: 'pipe', cwd })
 }
 
-async function startOn(folder: string, furtherSettings?: Record<string, string>): Promise<PostgresqlServer> {
+async function startOn(folder: string, furtherSettings?: Record<string, string>) {
   const bin = findPrograms()
   const port = await freePort()
   const settings = {
@@ -156,6 +142,7 @@ async function startOn(folder: string, furtherSettings?: Record<string, string>)
   let child: ChildProcess | undefined
   let ended: Promise<unknown> = Promise.resolve()
 
+  /** Starts it again, after it was stopped or killed. */
   async function start(): Promise<void> {
     const [command, ...parameters] = bound([path.join(bin, 'postgres'), '-D', folder], 'QUIT')
     const started = spawn(command, parameters, {
@@ -169,18 +156,22 @@ async function startOn(folder: string, furtherSettings?: Record<string, string>)
     await untilReady(started)
   }
 
+  /** Stops it, by default as an operator does, without waiting for connections. */
   async function stop(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
     child?.kill(signal)
     await ended
   }
 
+  /** Returns the URL of one of its databases. */
   const url = (database: string) => `postgresql://postgres@127.0.0.1:${port}/${database}`
   await start()
   return {
     port,
+    /** Where its data is. */
     folder,
     url,
-    async create(database, template = TEMPLATE) {
+    /** Copies a database that nothing has open, by default a migrated one without plants. Returns the URL of the copy. */
+    async create(database: string, template = TEMPLATE): Promise<string> {
       const client = new pg.Client(url('postgres'))
       await client.connect()
       await client.query(cloneStatement(database, template)).finally(() => client.end())
@@ -188,7 +179,8 @@ async function startOn(folder: string, furtherSettings?: Record<string, string>)
     },
     start,
     stop,
-    async remove() {
+    /** Stops it and removes its data. */
+    async remove(): Promise<void> {
       await stop()
       rmSync(path.dirname(folder), { recursive: true, force: true })
     },

@@ -4,23 +4,10 @@ import { type Link, startProxy } from './proxy.ts'
 export type Moment = 'before' | 'during' | 'after'
 
 /** A network between clients and PostgreSQL that fails when a test says so. */
-export interface FaultyNetwork extends AsyncDisposable {
-  /** Returns the URL of a database behind it. */
-  url(database: string): string
-  /** Cuts the connection of the next message that contains a text, once. Resolves when that has happened. */
-  cutOnce(moment: Moment, text: string): Promise<void>
-  /** Cuts all connections. */
-  cutAll(): void
-  /** Loses everything that is sent in either direction, on open connections and on new ones. */
-  stall(): void
-  /** Ends {@link stall} for new connections. Those that lost something stay silent. */
-  resume(): void
-  /** Leads new connections to another port. */
-  lead(port: number): void
-}
+export type FaultyNetwork = Awaited<ReturnType<typeof startFaultyNetwork>>
 
 /** Starts a network that leads to a port of this machine. */
-export async function startFaultyNetwork(port: number): Promise<FaultyNetwork> {
+export async function startFaultyNetwork(port: number) {
   let target = port
   let stalled = false
   let fault: { moment: Moment; text: string; done(): void } | undefined
@@ -51,19 +38,25 @@ export async function startFaultyNetwork(port: number): Promise<FaultyNetwork> {
   })
 
   return {
-    url: (database) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
-    cutOnce: (moment, text) =>
-      new Promise((resolve) => {
+    /** Returns the URL of a database behind it. */
+    url: (database: string) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
+    /** Cuts the connection of the next message that contains a text, once. Resolves when that has happened. */
+    cutOnce: (moment: Moment, text: string) =>
+      new Promise<void>((resolve) => {
         fault = { moment, text, done: resolve }
       }),
+    /** Cuts all connections. */
     cutAll: proxy.cutAll,
+    /** Loses everything that is sent in either direction, on open connections and on new ones. */
     stall() {
       stalled = true
     },
+    /** Ends `stall` for new connections. Those that lost something stay silent. */
     resume() {
       stalled = false
     },
-    lead(newTarget) {
+    /** Leads new connections to another port. */
+    lead(newTarget: number) {
       target = newTarget
     },
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),

@@ -20,15 +20,8 @@ export interface ProxyOptions {
   response?: (bytes: Buffer, link: Link) => boolean
 }
 
-/** A TCP proxy on a free port of this machine. */
-export interface TcpProxy extends AsyncDisposable {
-  readonly port: number
-  readonly links: ReadonlySet<Link>
-  cutAll(): void
-}
-
-/** Starts a proxy. */
-export async function startProxy({ target, request, response }: ProxyOptions): Promise<TcpProxy> {
+/** Starts a TCP proxy on a free port of this machine. */
+export async function startProxy({ target, request, response }: ProxyOptions) {
   const links = new Set<Link>()
 
   const server: Server = createServer({ noDelay: true }, (client) => {

@@ -1,16 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Link, startProxy } from './proxy.ts'
 
-/** A network between clients and PostgreSQL whose responses take long when a test says so. */
-export interface SlowNetwork extends AsyncDisposable {
-  /** How long each response takes, in milliseconds. */
-  delay: number
-  /** Returns the URL of a database behind it. */
-  url(database: string): string
-}
-
-/** Starts a network that leads to a port of this machine. */
-export async function startSlowNetwork(port: number): Promise<SlowNetwork> {
+/** Starts a network between clients and PostgreSQL, on a port of this machine, whose responses take long when a test says so. */
+export async function startSlowNetwork(port: number) {
   const sent = new WeakMap<Link, Promise<void>>()
 
   async function forward(bytes: Buffer, link: Link): Promise<void> {
@@ -27,9 +19,11 @@ export async function startSlowNetwork(port: number): Promise<SlowNetwork> {
       return false
     },
   })
-  const network: SlowNetwork = {
+  const network = {
+    /** How long each response takes, in milliseconds. */
     delay: 0,
-    url: (database) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
+    /** Returns the URL of a database behind it. */
+    url: (database: string) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   }
   return network

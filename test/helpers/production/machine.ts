@@ -11,12 +11,7 @@ import { isInstalled } from './guide.ts'
 const repository = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** A machine of its own: this one's programs, with another file system on top, other processes and another network. */
-export interface Machine {
-  /** Runs commands as root until one fails, and returns what they print. */
-  run(script: string): Promise<string>
-  /** Ends all its processes; nothing that they have written remains. */
-  remove(): Promise<void>
-}
+export type Machine = Awaited<ReturnType<typeof startMachine>>
 
 const BOOT = fileURLToPath(new URL('boot-machine.sh', import.meta.url))
 
@@ -45,11 +40,12 @@ export function whyNoMachine(programs: readonly string[]): string | undefined {
 }
 
 /** Starts a machine with the archives of a folder, and waits until systemd has started. */
-export async function startMachine(files: string): Promise<Machine> {
+export async function startMachine(files: string) {
   const folder = temporaryFolder()
   const boot = ['bash', BOOT, folder, process.execPath, repository, files]
   const outside = await startProgram([...ISOLATED, ...boot], /^booting$/m)
   const firstProcess = readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
+  /** Runs commands as root until one fails, and returns what they print. */
   const run = async (script: string): Promise<string> => {
     const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
     const inside = ['--target', firstProcess, ...NAMESPACES, '--cgroup', '--root', '--wd']
@@ -64,6 +60,7 @@ export async function startMachine(files: string): Promise<Machine> {
       throw error
     }
   }
+  /** Ends all its processes; nothing that they have written remains. */
   const remove = async () => {
     // The kernel kills all others with the first one, and waits for their end.
     process.kill(Number(firstProcess), 'SIGKILL')

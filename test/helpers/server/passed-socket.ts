@@ -1,27 +1,23 @@
 import net from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A bound socket whose connections wait for the process it is passed to, like a socket of systemd. */
-export interface OpenSocket {
-  descriptor: number
-  url: string
-  /** Closes it here: the port refuses connections once no process has it. */
-  close(): void
-}
-
 interface Handle {
   fd: number
   getsockname(address: { port?: number }): number
   close(): void
 }
 
-/** Opens a socket on a free port; it is closed after the test. This process does not accept its connections. */
-export function openSocket(): OpenSocket {
+/**
+ * Binds a socket to a free port, whose connections wait for the process it is passed to, like a socket of systemd. It is closed
+ * after the test.
+ */
+export function openSocket() {
   const { _createServerHandle: createHandle } = net as unknown as {
     _createServerHandle(address: string, port: number, family: number): Handle
   }
   const handle = createHandle('127.0.0.1', 0, 4)
   let isOpen = true
+  /** Closes it here: the port refuses connections once no process has it. */
   const close = () => {
     if (isOpen) handle.close()
     isOpen = false

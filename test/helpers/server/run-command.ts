@@ -56,26 +56,14 @@ export async function runCommand(
 }
 
 /** A server in another process. */
-export interface ServerProcess {
-  url: string
-  /** The private port; undefined if there is none. */
-  adminUrl: string | undefined
-  /** The id of the process. */
-  pid: number
-  /** Returns everything printed so far. */
-  output(): string
-  /** Sends a signal. */
-  signal(signal: NodeJS.Signals): void
-  /** Sends a signal (default: SIGTERM) and returns the exit code. */
-  end(signal?: NodeJS.Signals): Promise<number | null>
-}
+export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
 
 /** Starts `plant-store serve` and waits until it is ready. */
 export async function startServerProcess(
   environment: Record<string, string>,
   sockets: readonly number[] = [],
   nofile?: number,
-): Promise<ServerProcess> {
+) {
   const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, sockets, nofile)
   const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
@@ -94,11 +82,14 @@ export async function startServerProcess(
   })
   return {
     url: await ready,
+    /** The private port; undefined if there is none. */
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     pid: child.pid as number,
+    /** Returns everything printed so far. */
     output: () => output,
-    signal: (signal) => void child.kill(signal),
-    async end(signal = 'SIGTERM') {
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** Sends a signal and returns the exit code. */
+    async end(signal: NodeJS.Signals = 'SIGTERM') {
       child.kill(signal)
       const [code] = await closed
       return code

@@ -12,16 +12,8 @@ export interface PlantResponse {
   body: string
 }
 
-/** Writers that send one plant after another. */
-export interface Writing {
-  /** The responses so far, in the order of their arrival. */
-  readonly responses: PlantResponse[]
-  /** Waits for the requests in flight. */
-  stop(): Promise<void>
-}
-
 /** Where to write, and what. */
-export interface WritingOptions {
+interface WritingOptions {
   url: string
   token: string
   writers: number
@@ -30,7 +22,7 @@ export interface WritingOptions {
 }
 
 /** Starts concurrent writers, which create one plant after another until their connections break. */
-export function startWriting({ url, token, writers, firstId = 0 }: WritingOptions): Writing {
+export function startWriting({ url, token, writers, firstId = 0 }: WritingOptions) {
   const responses: PlantResponse[] = []
   let stopped = false
   let nextId = firstId
@@ -46,7 +38,9 @@ export function startWriting({ url, token, writers, firstId = 0 }: WritingOption
 
   const ended = Promise.all(Array.from({ length: writers }, write))
   return {
+    /** The responses so far, in the order of their arrival. */
     responses,
+    /** Waits for the requests in flight. */
     async stop() {
       stopped = true
       await ended
