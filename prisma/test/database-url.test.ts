@@ -8,7 +8,6 @@ const root = '/srv/plant-store'
 describe('databaseFile', () => {
   test.each([
     ['file:./data/plant-store.db', '/srv/plant-store/data/plant-store.db'],
-    ['file:data/plant-store.db', '/srv/plant-store/data/plant-store.db'],
     ['file:../elsewhere.db', '/srv/elsewhere.db'],
     ['file:/var/plants.db', '/var/plants.db'],
     ['file:///var/plants.db', '/var/plants.db'],
@@ -18,11 +17,8 @@ describe('databaseFile', () => {
   })
 
   test.each([
-    ['', 'is empty'],
     ['  ', 'is empty'],
     ['postgresql://localhost/plants', 'does not start with "file:"'],
-    ['./plants.db', 'does not start with "file:"'],
-    ['file:', 'does not name a file'],
     ['file:./data/', 'does not name a file'],
     ['file:..', 'does not name a file'],
     ['file::memory:', 'names a database in memory'],

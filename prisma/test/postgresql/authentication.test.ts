@@ -120,7 +120,6 @@ describe.runIf(hasOpenssl)('TLS', () => {
     ['postgres@localhost?sslmode=verify-full&sslrootcert=ca.pem', /^open$/],
     ['postgres@127.0.0.1?sslmode=verify-full&sslrootcert=ca.pem', /^open$/],
     ['postgres@localhost?sslmode=verify-full', UNTRUSTED],
-    ['postgres@localhost?sslmode=verify-full&sslrootcert=other-ca.pem', UNTRUSTED],
     ['postgres@localhost?sslmode=verify-ca&sslrootcert=other-ca.pem', UNTRUSTED],
     // As in libpq, a certificate authority that is named is used.
     ['postgres@localhost?sslmode=require&sslrootcert=other-ca.pem', UNTRUSTED],
