@@ -97,7 +97,7 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
   async function read(account: string, state: ListState, entry: Entry): Promise<Buffer | AsyncIterator<string>> {
     // A request before this one may have read the same list meanwhile.
     const current = entries.get(account)
-    if (current && current.edits === state.edits && current.last >= state.last) return current.json
+    if (current && isSame(current, state)) return current.json
     const { pieces } = await readList(account, { after: entry.last, until: state.last })
     let text = ''
     for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
@@ -115,6 +115,10 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
       return json ?? limitRead(() => read(account, state, entry))
     },
   }
+}
+
+function isSame(entry: Entry, { edits, last, lastCreatedAt }: ListState): boolean {
+  return entry.edits === edits && entry.last === last && entry.lastCreatedAt === lastCreatedAt
 }
 
 /** Whether a plant of a cached list was changed or deleted, or its last one is not stored any more. */
