@@ -67,10 +67,9 @@ async function readState(sql: Sql): Promise<DatabaseState> {
 /** Connects Prisma Client: a query runs on the primary, and a write in a transaction that commits durably or not at all. */
 export async function connectPrisma(connections: Connections, retry: Readiness['retry']): Promise<Prisma> {
   const { adapter, sql } = connections
-  const [{ PrismaClient }, rows] = await Promise.all([
-    import('../generated/postgresql/client.ts'),
-    retry(() => sql.query<[schema: string]>('SELECT current_schema()')),
-  ])
+  // Not at the same time: loading takes longer on a busy machine than the query may.
+  const { PrismaClient } = await import('../generated/postgresql/client.ts')
+  const rows = await retry(() => sql.query<[schema: string]>('SELECT current_schema()'))
 
   /** Runs a statement, again unless its commit was sent: that may have happened. */
   function write<Result>(run: (connection: StatementRunner) => Promise<Result>): Promise<Result> {
