@@ -1,10 +1,13 @@
 /** A bug in a `fetch` function is not a network failure, and a network failure is never taken for a bug. */
 import assert from 'node:assert/strict'
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConnectionError, createPlantStoreClient, type Fetch, UsageError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
+
+// The modules of a worker are shared with other files.
+afterEach(() => void vi.restoreAllMocks())
 
 /** Calls with this `fetch` and returns the error, with the number of times that `fetch` ran. */
 async function failWith(fetch: (url: string, init: RequestInit) => unknown, retries = 1) {
