@@ -31,7 +31,7 @@ export default function setup(): (() => Promise<void>) | undefined {
     return folder
   })
   const [temporary, memory] = folders
-  Object.assign(process.env, { PLANT_STORE_MEMORY: memory, TMPDIR: temporary })
+  Object.assign(process.env, { PLANT_STORE_MEMORY: memory ?? temporary, TMPDIR: temporary })
   // Detached, since Ctrl+C ends all processes of the terminal.
   const remover = spawn('sh', ['-c', REMOVE, 'sh', ...folders], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   return async () => {

@@ -120,7 +120,7 @@ async function respond({ id, name, args }: Request): Promise<void> {
 
 // A terminal and systemd send these signals to every process; only the one that started this process acts on them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
-// This process ends with the one that started it, by a signal: an exit would close the connection, which writes to the files.
+// This process ends with the one that started it, by a signal: its regular end would close the connection, which writes to the files.
 process.once('disconnect', async () => {
   await opened?.then(({ saveLog }) => saveLog()).catch(() => {})
   process.kill(process.pid, 'SIGKILL')
