@@ -68,8 +68,9 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await query(url, 'SELECT * FROM "Pot"')).toEqual([])
   })
 
-  test('migrate deploy accepts a database that the server created, and migrate reset empties it', async () => {
+  test('migrate status and deploy accept a database that the server created, and migrate reset empties it', async () => {
     const { url } = await migrated(newDatabase())
+    expect((await runPrisma(['migrate', 'status'], url)).stdout).toContain('Database schema is up to date!')
     expect((await runPrisma(['migrate', 'deploy'], url)).stdout).toContain('No pending migrations to apply')
     await runSql(url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
     await runSql(url, 'CREATE VIEW "Names" AS SELECT "name" FROM "Plant"')
