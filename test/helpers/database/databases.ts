@@ -8,12 +8,12 @@ import { inject } from 'vitest'
 import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
 import { writeNewDatabase } from './new-database.ts'
-import { cloneStatement } from './postgresql.ts'
+import { cloneStatement, TEMPLATE } from './postgresql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The PostgreSQL server that the tests share; absent while they run on SQLite. */
-    postgresql: { port: number; template: string } | undefined
+    postgresql: { port: number } | undefined
   }
 }
 
@@ -33,7 +33,7 @@ function unusedDatabaseUrl(): string {
 /** Creates an empty, migrated database and returns its URL. Much faster than migrating one for every test. */
 export async function newDatabase(): Promise<string> {
   const url = unusedDatabaseUrl()
-  if (server) await cloneDatabase(urlOf(server.template), url)
+  if (server) await cloneDatabase(urlOf(TEMPLATE), url)
   else await writeNewDatabase(fileURLToPath(new URL(url)))
   return url
 }
