@@ -1,5 +1,5 @@
 import { readlinkSync, rmSync, symlinkSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from './until.ts'
 
 /** How long another process may hold a lock, in milliseconds: it may install tools. */
 const LOCK_TIMEOUT = 300_000
@@ -10,11 +10,7 @@ const LOCK_TIMEOUT = 300_000
  * @param lock a path that does not exist: a link to the id of the process. That of a process that was killed does not count
  */
 export async function exclusively<T>(lock: string, action: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + LOCK_TIMEOUT
-  while (!acquire(lock)) {
-    if (Date.now() > deadline) throw new Error(`another process holds ${lock}`)
-    await sleep(20)
-  }
+  await until(() => acquire(lock), LOCK_TIMEOUT)
   try {
     return await action()
   } finally {
