@@ -9,7 +9,7 @@ export class HttpError extends Error {
 
   /**
    * @param reason the entry of the error catalogue; it decides the status and the number
-   * @param message what to fix, in one sentence that names the field; never a value that the client sent
+   * @param message what to fix, in one sentence that names the field; never a token, nor a value of the body
    * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`, which is
    *   logged and never sent
    */

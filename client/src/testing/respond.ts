@@ -14,7 +14,8 @@ import { type FakeRequest, type FakeResponse, jsonResponse } from './fetch.ts'
 /** The limits and media types of the service, which the contract does not have. */
 const MAX_BODY_SIZE = 2 ** 20
 const MAX_HEAD_SIZE = 2 ** 14
-const JSON_TYPE = /^application\/json\s*(;\s*(charset=("?)utf-8\3\s*;?)?)?$/i
+const JSON_TYPE = /^application\/json\s*(;|$)/i
+const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\b)\w/i
 
 /** A plant in the fake. */
 export interface StoredPlant {
@@ -156,8 +157,8 @@ function readJson({ headers, body }: Received, { int64s }: RequestRules): unknow
     const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
     throw createApiError({ name: 'bodyTooLarge', message })
   }
-  const encoding = headers['content-encoding'] ?? 'identity'
-  if (!JSON_TYPE.test(headers['content-type'] ?? '') || !/^identity$/i.test(encoding)) {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers
+  if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type) || !/^identity$/i.test(encoding)) {
     throw createApiError({ name: 'unsupportedMediaType' })
   }
   try {

@@ -225,8 +225,14 @@ describe.each(Object.entries(starts))('%s', (_, start) => {
       for (const [body, error] of Object.entries({ '{': 40001, '': 40001, '{} x': 40001, '[]': 40002, null: 40002 })) {
         expect(await send(method, target, { ...init, body }), body).toMatchObject({ status: 400, error })
       }
-      const accepted = { 'content-type': 'Application/JSON ; charset="UTF-8"', 'content-encoding': 'identity' }
-      expect((await send(method, target, { headers: accepted, body: '[]' })).error).toBe(40002)
+      for (const type of [
+        'Application/JSON ; charset="UTF-8"',
+        'application/json;v=1; charset=utf8',
+        'application/json;',
+      ]) {
+        const headers = { 'content-type': type, 'content-encoding': 'identity' }
+        expect((await send(method, target, { headers, body: '[]' })).error, type).toBe(40002)
+      }
     })
   })
 

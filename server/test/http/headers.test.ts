@@ -28,21 +28,50 @@ test.each<[string, string, number]>([
   responds(server, wire, { status }),
 )
 
-const rejected = [
-  ...[null, '', 'json', 'text/plain', 'application/jsonp', 'application/problem+json', 'application/json;;;'],
-  ...['application/json, application/json', `application/json${' '.repeat(10_000)}x`],
-  ...['utf-16', 'latin1', ''].map((charset) => `application/json; charset=${charset}`),
-].map((type): [title: string, type: string | null] => [String(type).slice(0, 50), type])
-test.each(rejected)('the media type %s gets a 415 with Accept', (_, type) =>
-  rejects(server, post(PLANT, { 'Content-Type': type }), 41500, { headers: { Accept: 'application/json' } }),
+const ACCEPT = { Accept: 'application/json' }
+const SPACES = ' '.repeat(15_000)
+
+/** Builds a request with a plant of a media type, after the part of it that a title shows. */
+function withType(type: string): [title: string, wire: string] {
+  return [type.slice(0, 60), post(PLANT, { 'Content-Type': type })]
+}
+
+test.each([
+  ['none', post(PLANT, { 'Content-Type': null })],
+  ...['', ';', 'json', 'text/plain', 'application/jsonp', 'application/problem+json', 'a/application/json'].map(
+    withType,
+  ),
+  ...['application/json, application/json', `application/json${SPACES}x`].map(withType),
+])('a media type that is not JSON gets a 415 with Accept: %s', (_title, wire) =>
+  rejects(server, wire, 41500, { headers: ACCEPT, message: /: must be application\/json/ }),
 )
 
-const accepted = ['APPLICATION/JSON;', 'application/json ; charset=utf-8', 'application/json;charset="UTF-8"']
-test.each(accepted)('the media type %s is JSON, and allows a byte order mark', async (type) => {
-  for (const mark of ['', '\ufeff']) {
-    await accepts(server, post(mark + PLANT, { 'Content-Type': type }), { body: '{"name":"ü"}' })
-  }
+test.each([
+  ['utf-16', /UTF-8, not "utf-16"$/],
+  ['  ISO-8859-1 ; a=b', /"ISO-8859-1"$/],
+  ['"latin1"; charset=utf-8', /"latin1"$/],
+  ['us-ascii', /"us-ascii"$/],
+  ['utf-80', /"utf-80"$/],
+  ['"a\\"b"', /"a\\"b"$/],
+  ['x'.repeat(100), /not "x{40}"$/],
+])('another charset gets a 415 that names it: %s', async (charset, message) => {
+  const [, wire] = withType(`application/json; charset=${charset}`)
+  await rejects(server, wire, 41500, { headers: ACCEPT, message })
 })
+
+const names = ['utf-8', 'UTF-8', 'utf8', '"UTF-8"', '"utf\\-8"', '" utf8 "', 'unicode-1-1-utf-8', 'x-unicode20utf8']
+test.each([
+  ...names.map((name) => withType(`application/json; charset=${name}`)),
+  ...['', ';', ';;; ;', '; charset', '; charset=', '; charset=""', ';=', ';a="b'].map((text) =>
+    withType(`Application/JSON ${text}`),
+  ),
+  ...['CHARSET = utf-8 ;', 'a="b;charset=latin1";c', 'profile="https://a.b/c"; charset=utf8;v=1'].map((text) =>
+    withType(`application/json; ${text}`),
+  ),
+  withType(`application/json; a=${SPACES}b`),
+])('a media type is JSON in UTF-8, whatever its parameters: %s', (_title, wire) => accepts(server, wire))
+
+test('a byte order mark is skipped', () => accepts(server, post(`\ufeff${PLANT}`), { body: '{"name":"ü"}' }))
 
 test.each(['gzip', 'zstd', 'gzip, gzip', 'tea'])('the content coding %s gets a 415 with Accept-Encoding', (coding) =>
   rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),

@@ -2,13 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type contract, errorMessages } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
+import { parse as parseContentType } from 'content-type'
 import type { Request } from 'express'
 import { HttpError, shed } from '../../http-error.ts'
 import type { FairShare } from '../../limits/fair-share.ts'
 import { createBodyParser, disconnected, parseBody } from './parse-body.ts'
 
-/** No two parts of the pattern match the same spaces: that would take quadratic time. */
-const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)?)?)?$/i
+/** How much of a charset an error names: those that IANA registers are no longer (RFC 2978 section 2.3). */
+const MAX_CHARSET_LENGTH = 40
 /** A body of at most so many bytes is parsed immediately. */
 const SHORT_BODY = 4 * 1024
 /** The first buffer of a body of unknown length, in bytes; then twice as much each time. */
@@ -50,16 +51,29 @@ export function readBody(
 }
 
 function checkMediaType({ headers }: IncomingMessage): void {
-  if (!JSON_MEDIA_TYPE.test(headers['content-type'] ?? '')) {
-    throw new HttpError('unsupportedMediaType', 'Content-Type: must be application/json, in UTF-8', {
-      headers: { Accept: 'application/json' },
-    })
+  const { type, parameters } = parseContentType(headers['content-type'] ?? '')
+  const charset = parameters['charset'] || 'utf-8'
+  if (type !== 'application/json') throw unsupported('Content-Type: must be application/json, in UTF-8')
+  if (!isNameOfUtf8(charset)) {
+    const name = JSON.stringify(charset.slice(0, MAX_CHARSET_LENGTH))
+    throw unsupported(`Content-Type: the charset must be UTF-8, not ${name}`)
   }
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new HttpError('unsupportedMediaType', 'Content-Encoding: the body must be sent uncompressed', {
-      headers: { 'Accept-Encoding': 'identity' },
-    })
+    throw unsupported('Content-Encoding: the body must be sent uncompressed', { 'Accept-Encoding': 'identity' })
+  }
+}
+
+function unsupported(message: string, headers: Record<string, string> = { Accept: 'application/json' }): HttpError {
+  return new HttpError('unsupportedMediaType', message, { headers })
+}
+
+/** Whether a charset is one of the names of UTF-8, such as `utf8` (https://encoding.spec.whatwg.org/#names-and-labels). */
+function isNameOfUtf8(charset: string): boolean {
+  try {
+    return new TextDecoder(charset).encoding === 'utf-8'
+  } catch {
+    return false
   }
 }
 
