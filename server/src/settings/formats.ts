@@ -101,10 +101,27 @@ export const DatabaseUrlSchema = z.string().transform((text, context): string =>
   }
 })
 
-export const OriginsSchema = format(
-  (text) => parseList(text, (origin) => URL.canParse(origin) && new URL(origin).origin === origin),
-  'must be origins separated by commas, such as https://app.example.com,http://localhost:5173; "*" is not supported',
-)
+const ORIGINS =
+  'must be origins separated by commas, such as https://app.example.com,capacitor://localhost; "*" and "null", which any site can send, are not supported'
+
+/** Reads origins of any scheme, each as browsers send it in the header `Origin`. */
+export const OriginsSchema = z.string().transform((text, context): string[] => {
+  const origins = text.split(',').map((part) => part.trim())
+  const mistakes = new Set(origins.flatMap((origin) => findOriginMistake(origin) ?? []))
+  for (const message of mistakes) context.addIssue({ code: 'custom', message })
+  return origins
+})
+
+function findOriginMistake(text: string): string | undefined {
+  if (!/^[a-z][a-z\d+.-]*:\/\/[^*]*$/i.test(text) || !URL.canParse(text)) return ORIGINS
+  const url = new URL(text)
+  // `URL` has the origin "null" for schemes that it does not know.
+  const origin = url.origin === 'null' ? `${url.protocol}//${url.host}`.toLowerCase() : url.origin
+  if (text === origin) return undefined
+  if (!text.startsWith(origin)) return `must have an origin as browsers send it: "${origin}"`
+  const rest = text.slice(origin.length)
+  return `must have "${origin}" without "${rest}", since browsers send no path, query or default port: cut it`
+}
 
 const SubnetSchema = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
 

@@ -113,7 +113,8 @@ export const settingsTable = {
   CORS_ORIGINS: {
     format: formats.OriginsSchema,
     example: 'https://app.example.com,http://localhost:5173',
-    description: 'Origins whose pages may call the service from a browser.',
+    description:
+      'Origins whose pages may call the service from a browser, as it sends them: scheme, host and port, such as capacitor://localhost.',
   },
   JWT_ISSUER: {
     format: formats.TextSchema,

@@ -11,7 +11,8 @@ const PLANT = '{"id":1,"name":"ü"}'
 
 const server = await startTestServer(LIMITED)
 const ORIGIN = 'https://app.example.com'
-const allowing = await startTestServer({ corsOrigins: [ORIGIN, 'http://localhost:5173'] })
+const APP = 'capacitor://localhost'
+const allowing = await startTestServer({ corsOrigins: [ORIGIN, APP] })
 
 // What `responds` expects of all responses; these are of every kind.
 const headers = { Origin: 'https://evil.example' }
@@ -114,7 +115,8 @@ test.each(['a b', 'a;b', '<script>', '\xfc', 'x'.repeat(65), ''])('X-Request-Id 
   accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': /^[\da-f-]{36}$/ } }),
 )
 
-const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
+const HEADERS = 'authorization,baggage,content-type,traceparent,x-anything'
+const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': HEADERS }
 const methods = new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])
 const readable = { 'access-control-expose-headers': expect.stringMatching(/^Link,.*Retry-After,.*X-Request-Id/) }
 test.each<[what: string, path: string, options: object, status: number, headers: Record<string, unknown>]>([
@@ -125,9 +127,9 @@ test.each<[what: string, path: string, options: object, status: number, headers:
     204,
     {
       'access-control-allow-methods': [...methods].sort().join(),
-      'access-control-allow-headers': expect.stringContaining('Authorization,Content-Type'),
+      'access-control-allow-headers': HEADERS,
       'access-control-max-age': '600',
-      vary: 'Origin',
+      vary: 'Origin, Access-Control-Request-Headers',
     },
   ],
   ['the page can read a success', '/plants', { headers: { origin: ORIGIN } }, 200, readable],
@@ -139,6 +141,14 @@ test.each<[what: string, path: string, options: object, status: number, headers:
   const headers = Object.fromEntries(response.headers)
   expect(headers).toMatchObject({ 'access-control-allow-origin': ORIGIN, ...expected })
   expect(headers).not.toHaveProperty('access-control-allow-credentials')
+})
+
+test.each<[string, object]>([
+  ['a preflight', { method: 'OPTIONS', token: null, headers: { origin: APP, ...asked } }],
+  ['a response', { headers: { origin: APP } }],
+])('with CORS_ORIGINS an app of another scheme can read %s', async (_what, options) => {
+  const { headers } = await allowing.call('/plants', options)
+  expect(headers.get('access-control-allow-origin')).toBe(APP)
 })
 
 const otherOrigins = ['https://evil.example', 'null', `${ORIGIN}.evil.example`, 'http://app.example.com']

@@ -32,7 +32,10 @@ const rate =
 const proxies =
   'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1'
 const origins =
-  'must be origins separated by commas, such as https://app.example.com,http://localhost:5173; "*" is not supported'
+  'must be origins separated by commas, such as https://app.example.com,capacitor://localhost; "*" and "null", which any site can send, are not supported'
+const longOrigin = (origin: string, rest: string) =>
+  `must have "${origin}" without "${rest}", since browsers send no path, query or default port: cut it`
+const respelled = (origin: string) => `must have an origin as browsers send it: "${origin}"`
 const url = 'must be an http or https URL, such as https://plants.example.com'
 const keysUrl =
   'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine'
@@ -108,8 +111,28 @@ const FORMATS: Format[] = [
   ],
   [
     ['CORS_ORIGINS'],
-    list('https://app.example.com, http://localhost:5173'),
-    { [origins]: ['*', 'app.example.com', 'https://app.example.com/', 'https://a.b,', 'null', 'HTTPS://A.B'] },
+    list(
+      'https://app.example.com, http://localhost:5173',
+      'https://[::1]:8443,capacitor://localhost,ionic://localhost,tauri://localhost,app://-,file://',
+      'chrome-extension://abcdefghijklmnopabcdefghijklmnop, moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc',
+    ),
+    {
+      [origins]: ['*', 'null', '*,null', 'app.example.com', 'localhost:5173', 'https://a.b,', 'https://*.example.com'],
+      [longOrigin('https://app.example.com', '/')]: [
+        'https://app.example.com/',
+        'http://a.b, https://app.example.com/',
+      ],
+      [longOrigin('http://localhost:5173', '/app?a=1#b')]: ['http://localhost:5173/app?a=1#b'],
+      [longOrigin('https://[::1]', '?a=1')]: ['https://[::1]?a=1'],
+      [longOrigin('capacitor://localhost', '/')]: ['capacitor://localhost/'],
+      [longOrigin('moz-extension://2c127fa4', '/page.html')]: ['moz-extension://2c127fa4/page.html'],
+      [longOrigin('https://a.b', ':443')]: ['https://a.b:443'],
+      [longOrigin('http://a.b', ':080/')]: ['http://a.b:080/'],
+      [respelled('https://a.b')]: ['HTTPS://a.b', 'https://A.b:443/', 'https://ada:secret@a.b'],
+      [respelled('capacitor://localhost')]: ['Capacitor://localhost', 'capacitor://LOCALHOST/'],
+      [respelled('http://xn--bcher-kva.example')]: ['http://bücher.example'],
+      [respelled('http://127.0.0.1')]: ['http://127.1'],
+    },
   ],
   [
     ['PUBLIC_URL'],

@@ -45,14 +45,14 @@ function countParameters({ path }: Route): number {
 }
 
 /**
- * Lets pages of some origins call the service (CORS). It comes before authentication, since a preflight has no token, and
- * leaves the response to `OPTIONS` to the path. Credentials stay off: the token is a header, not a cookie.
+ * Lets pages of some origins call the service (CORS), with any request headers: tools such as OpenTelemetry add their own.
+ * It comes before authentication, since a preflight has no token, and leaves the response to `OPTIONS` to the path.
+ * Credentials stay off: the token is a header, not a cookie.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({
     origin: [...origins],
     methods: METHODS,
-    allowedHeaders: ['Authorization', 'Content-Type', 'X-Request-Id', 'Traceparent', 'Tracestate'],
     exposedHeaders: ['Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
     maxAge: PREFLIGHT_MAX_AGE,
     preflightContinue: true,
