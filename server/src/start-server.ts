@@ -6,7 +6,7 @@ import { type Dependencies, openDependencies } from './dependencies.ts'
 import { startAdminServer } from './http/listen/admin-server.ts'
 import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
-import { checkPort, type InheritedSockets, listen, stop, stopAccepting } from './http/listen/ports.ts'
+import { checkPort, findBadPort, type InheritedSockets, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import type { Metrics } from './metrics.ts'
 import { completeSettings, type Settings } from './settings/settings.ts'
 
@@ -103,6 +103,8 @@ export async function startServer(
     }
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
+    const badPort = findBadPort(Number(new URL(url).port))
+    if (badPort) logger.warn(badPort)
     notReady = undefined
     return { url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty: dependencies.database.isEmpty, close }
   } catch (error) {

@@ -8,7 +8,8 @@ import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { startServer } from '../../src/index.ts'
+import { findBadPort } from '../../src/http/listen/ports.ts'
+import { type RunningServer, startServer } from '../../src/index.ts'
 import { createFileLog } from '../helpers/telemetry/log-lines.ts'
 
 function longMigration(rows: number | 'endless'): string {
@@ -85,6 +86,30 @@ test('the duration of a migration is logged, and nothing if none is pending', as
   expect(line.seconds).toBeGreaterThan(0)
   await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
   expect(lines()).toEqual(written)
+})
+
+test('on a port that browsers and fetch reject, one warning says so and what to do', async () => {
+  const { logger, lines } = await createFileLog('warn')
+  const start = (port: number) =>
+    startServer({ port, databaseUrl: temporaryDatabase().url, shutdownDelay: 0 }, { logger })
+  let server: RunningServer | undefined
+  // The first that no other program has.
+  for (const port of [6000, 6566, 6665, 6666, 6697, 10080]) server ??= await start(port).catch(() => undefined)
+  const { url = '' } = server ?? {}
+  await expect(fetch(url)).rejects.toMatchObject({ cause: { message: 'bad port' } })
+  await server?.close()
+  const warning = `PORT ${new URL(url).port} is a "bad port" of browsers and fetch: they, and the SDK, do not connect to it. Set another PORT, unless a proxy is in front of the server.`
+  expect(lines().map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', msg: warning }])
+})
+
+test('the ports with a warning are those that fetch rejects', async () => {
+  // Nothing is sent. None of the list is higher than 10080.
+  const options: object = { dispatcher: { dispatch: () => expect.fail('sent') } }
+  const isRejected = (port: number) =>
+    fetch(`http://127.0.0.1:${port}`, options).catch(({ cause }) => cause.message === 'bad port')
+  for (let port = 1; port < 11_000; port++) {
+    expect(findBadPort(port) !== undefined, `${port}`).toBe(await isRejected(port))
+  }
 })
 
 afterAll(explainSkipped)
