@@ -42,7 +42,9 @@ declare global {
 const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
-const MAX_HEADER_LENGTH = 4096
+/** In characters: the cache holds whole tokens. */
+const MAX_TOKEN_LENGTH = 4096
+const TOO_LONG = `The token has more than ${MAX_TOKEN_LENGTH} characters. Get a shorter one, such as with fewer claims.`
 /**
  * How long a valid token is cached, in milliseconds, from the start of its lookup: revocation takes effect within one second
  * in every process.
@@ -70,8 +72,9 @@ export function createAuthentication(
 
   async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
     if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing')
-    const token = authorization.length > MAX_HEADER_LENGTH ? undefined : BEARER.exec(authorization)?.[1]
+    const token = BEARER.exec(authorization)?.[1]
     if (token === undefined) throw rejected('tokenInvalid')
+    if (token.length > MAX_TOKEN_LENGTH) throw rejected('tokenInvalid', TOO_LONG)
     const cached = cache.get(token)
     if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
     // A lookup that takes long shows the token as it was before.
@@ -100,9 +103,9 @@ export function createAuthentication(
 }
 
 /** RFC 6750 section 3: `error` is named only where a token was sent. */
-function rejected(reason: InvalidToken | 'tokenMissing'): HttpError {
+function rejected(reason: InvalidToken | 'tokenMissing', message?: string): HttpError {
   const challenge = reason === 'tokenMissing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
-  return new HttpError(reason, undefined, { headers: { 'WWW-Authenticate': challenge } })
+  return new HttpError(reason, message, { headers: { 'WWW-Authenticate': challenge } })
 }
 
 function insufficientScope(scope: Scope): HttpError {
