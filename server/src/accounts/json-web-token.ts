@@ -1,3 +1,4 @@
+import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
 import type { Logger } from 'pino'
 import { HttpError, shed } from '../http-error.ts'
@@ -15,7 +16,7 @@ export interface TokenIssuer {
 }
 
 /** Signatures by private keys only: an HMAC could be made with the public key, and `none` by any client. */
-const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
+const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA']
 /** Access tokens say `at+jwt` (RFC 9068), or no more than `JWT`. Others of the issuer say what they are for: `logout+jwt`. */
 const TOKEN_TYPES = ['at+jwt', 'jwt']
 /** How far the issuer's clock and ours may differ, in seconds. */
@@ -26,13 +27,16 @@ const FETCH_TIMEOUT = 3_000
 const COOLDOWN = 10_000
 /** When keys are fetched again though they are known, in milliseconds: so that withdrawn keys go. */
 const KEYS_TTL = 600_000
+/** How long rejected tokens are not logged after one that was, in milliseconds. */
+const LOG_INTERVAL = 10_000
 
 /**
- * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account and `scope` the scopes:
- * the issuer is trusted with both.
+ * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account, `scope` or `scp` has the
+ * scopes: the issuer is trusted with both.
  */
 export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
-  const findKey = createIssuerKeys(keysUrl, logger)
+  const keys = createIssuerKeys(keysUrl, logger)
+  const logRejected = createRejectionLog(logger)
   const options: jose.JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
     issuer,
@@ -41,23 +45,57 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     clockTolerance: CLOCK_TOLERANCE,
   }
 
-  return async (token) => {
-    if (!isCanonical(token)) return 'tokenInvalid'
+  async function verify(token: string): Promise<jose.JWTVerifyResult> {
     try {
-      const { payload, protectedHeader } = await jose.jwtVerify(token, findKey, options)
-      // Of these, jose has checked the type of exp only.
-      const { sub: account, scope, exp = 0 } = payload
-      if (!isAccessToken(protectedHeader.typ)) return 'tokenInvalid'
-      if (typeof account !== 'string' || !isAccountName(account)) return 'tokenInvalid'
-      const scopes = knownScopes(typeof scope === 'string' ? scope.split(' ') : [])
-      return { identity: { account, tokenId: `${issuer} ${account}`, scopes }, expiresAt: exp * 1000 }
+      return await jose.jwtVerify(token, keys.find, options)
     } catch (error) {
-      if (error instanceof HttpError) throw error
-      // Which rule a token breaks would only help forgers; and the error holds its claims. A key that cannot be used, such as
-      // a short one, is not a fault of the server either: a client chooses which key its token names.
-      return error instanceof jose.errors.JWTExpired ? 'tokenEnded' : 'tokenInvalid'
+      if (!isUnknownKey(error)) throw error
+      await keys.refresh()
+      return jose.jwtVerify(token, keys.find, options)
     }
   }
+
+  return async (token) => {
+    try {
+      if (!isCanonical(token)) throw new Error('the parts are not in canonical base64url')
+      const { payload, protectedHeader } = await verify(token)
+      // Of these, jose has checked the type of exp only.
+      const { sub: account, exp = 0 } = payload
+      if (!isAccessToken(protectedHeader.typ)) throw new Error('unexpected "typ" header value')
+      if (typeof account !== 'string' || !isAccountName(account)) throw new Error('"sub" claim is not an account name')
+      const tokenId = `${issuer} ${account}`
+      return { identity: { account, tokenId, scopes: readScopes(payload) }, expiresAt: exp * 1000 }
+    } catch (error) {
+      if (error instanceof HttpError) throw error
+      if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
+      // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of
+      // the server either: a client chooses which key its token names.
+      logRejected(error as Error)
+      return 'tokenInvalid'
+    }
+  }
+}
+
+/** Whether the issuer may have a newer key for a token: with another id, or without one in place of the key that is known. */
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof jose.errors.JWKSNoMatchingKey || error instanceof jose.errors.JWSSignatureVerificationFailed
+}
+
+/** Logs why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
+function createRejectionLog(logger: Logger): (error: Error) => void {
+  let silentUntil = Number.NEGATIVE_INFINITY
+  return (error) => {
+    if (performance.now() < silentUntil) return
+    silentUntil = performance.now() + LOG_INTERVAL
+    // The message of this one has text of the token.
+    const reason = error instanceof jose.errors.JOSENotSupported ? error.code : error.message
+    logger.info({ event: 'token rejected', reason }, 'a JSON Web Token was rejected')
+  }
+}
+
+/** Reads `scope` (RFC 9068), or `scp` of Entra ID and Okta: names separated by spaces, or a list of them. */
+function readScopes({ scope, scp }: jose.JWTPayload): Scope[] {
+  return knownScopes([scope ?? scp].flat().join(' ').split(' '))
 }
 
 /** Whether the header `typ`, a media type (RFC 7515 section 4.1.9), is that of an access token, or missing. */
@@ -77,11 +115,8 @@ function isCanonical(token: string): boolean {
  * Fetches and caches the public keys of a token issuer (RFC 7517). Requests share one fetch. jose's cache never expires here:
  * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
  * that fails.
- *
- * @returns a function that throws an HttpError (503) until a key set was fetched, and then another error for an unknown or
- *   malformed key
  */
-function createIssuerKeys(url: string, logger: Logger): (header: jose.JWSHeaderParameters) => Promise<jose.CryptoKey> {
+function createIssuerKeys(url: string, logger: Logger) {
   const forever = { cacheMaxAge: Number.POSITIVE_INFINITY, cooldownDuration: Number.POSITIVE_INFINITY }
   const keys = jose.createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT, ...forever })
   let running: Promise<void> | undefined
@@ -112,17 +147,36 @@ function createIssuerKeys(url: string, logger: Logger): (header: jose.JWSHeaderP
     return shed('issuer-keys', message, { 'Retry-After': String(wait) })
   }
 
-  return async (header) => {
+  /**
+   * Finds the key of a token. Keys that are being replaced may have no id, or the same one: then it is the one that signed.
+   *
+   * @throws HttpError (503) until a key set was fetched; then another error for an unknown or malformed key
+   */
+  async function find(header: jose.JWSHeaderParameters, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
     if (fetchedAt === undefined) await refresh()
     if (fetchedAt === undefined) throw unavailable()
     // In the background: no request waits for newer keys.
     if (performance.now() >= fetchedAt + KEYS_TTL) void refresh()
-    return keys(header).catch(async (error) => {
-      if (!(error instanceof jose.errors.JWKSNoMatchingKey)) throw error
-      await refresh()
-      return keys(header)
-    })
+    try {
+      return await keys(header)
+    } catch (error) {
+      if (!(error instanceof jose.errors.JWKSMultipleMatchingKeys)) throw error
+      return findSigner(error, token)
+    }
   }
+
+  return { find, refresh }
+}
+
+async function findSigner(keys: AsyncIterable<jose.CryptoKey>, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
+  for await (const key of keys) {
+    const isSigner = await jose.flattenedVerify(token, key).then(
+      () => true,
+      () => false,
+    )
+    if (isSigner) return key
+  }
+  throw new jose.errors.JWSSignatureVerificationFailed()
 }
 
 /** Explains why a fetch failed: `fetch` puts the reason into the cause, for several addresses as a code alone. */

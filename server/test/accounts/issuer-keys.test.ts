@@ -1,4 +1,5 @@
 /** When the keys of the token issuer are fetched and how long they are cached, also from key servers that fail. */
+import { SignJWT } from 'jose'
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -13,6 +14,7 @@ import {
   resultOf,
   signToken,
   startTokenIssuer,
+  validClaims,
 } from '../helpers/accounts/token-issuer.ts'
 
 const INVALID = { status: 401, error: 40102 }
@@ -25,6 +27,9 @@ beforeEach(() => {
   lines = []
 })
 afterEach(() => void vi.restoreAllMocks())
+
+/** Returns why tokens were rejected, as the log says. */
+const loggedReasons = () => lines.filter(({ event }) => event === 'token rejected').map(({ reason }) => reason)
 
 /** Logs what `serve` logs by default, without the lines of its startup. */
 const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
@@ -132,7 +137,8 @@ test('once the keys were fetched, a token that names an unknown key gets a 401, 
     const results = await Promise.all(unknown.map((token) => callWith(server, token)))
     expect(results, when).toEqual(unknown.map(() => INVALID))
     expect(keyServer.fetches, when).toBe(before + (respond ? 1 : 0))
-    expect(lines.length, when).toBeLessThanOrEqual(1)
+    // The fetch, and why a token is rejected.
+    expect(lines.length, when).toBeLessThanOrEqual(2)
     await expectAccepted(server, { jti: when })
   }
 })
@@ -170,6 +176,68 @@ test('once the keys were fetched, new keys are fetched, and tokens of removed ke
   expect(keyServer.fetches).toBe(3)
 })
 
+test.each([undefined, 'first'])(
+  'of several keys with the id %s, a token may be signed with any, and with no other',
+  async (kid) => {
+    const { keyServer, server } = await start()
+    stopClock()
+    const algorithms = ['ES256', 'ES256', 'RS256', 'Ed25519']
+    const [other, ...published] = await Promise.all(
+      ['ES256', ...algorithms].map((algorithm) => createKey(kid, algorithm)),
+    )
+    const malformed = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA', ...(kid && { kid }) }
+    // Without an algorithm, an elliptic curve matches both of its kind.
+    keyServer.keys = [malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
+    for (const [index, each] of published.entries()) {
+      expect((await server.call('/plants', { token: await signToken(each) })).status, `${index}`).toBe(200)
+    }
+    expect(loggedReasons()).toEqual([])
+    const expired = await signToken(published[1] ?? key, { exp: 1 })
+    expect(await callWith(server, expired)).toEqual({ status: 401, error: 40103 })
+    expect(await callWith(server, await signToken(other ?? key))).toEqual(INVALID)
+    expect(loggedReasons()).toEqual(['signature verification failed'])
+  },
+)
+
+test.each([undefined, 'first'])(
+  'a key that replaces another with the id %s is fetched for its first token',
+  async (kid) => {
+    const [old, next] = await Promise.all([createKey(kid), createKey(kid)])
+    const { keyServer, server } = await startTokenIssuer(old, {}, { logger })
+    const statusOf = async (signer: typeof old, jti: string) =>
+      (await server.call('/plants', { token: await signToken(signer, { jti }) })).status
+    expect(await statusOf(old, '1')).toBe(200)
+    keyServer.keys = [next.jwk]
+    advanceClock(COOL_DOWN)
+    expect(await statusOf(next, '2')).toBe(200)
+    expect(await statusOf(old, '3')).toBe(401)
+    expect(keyServer.fetches).toBe(2)
+  },
+)
+
+test('why tokens of the issuer are rejected is logged once in ten seconds, without what they say', async () => {
+  const { server } = await start()
+  const reject = async (claims: Record<string, unknown>) =>
+    expect(await callWith(server, await signToken(key, claims))).toEqual(INVALID)
+  stopClock()
+  await reject({ aud: 'https://secret.example.com' })
+  await reject({ iss: 'https://secret.example.com' })
+  stopClock(10_000)
+  await reject({ sub: 'secret\n' })
+  stopClock(10_000)
+  const header = { alg: 'ES256', kid: 'first', crit: ['secret'], secret: 1 }
+  const token = await new SignJWT(validClaims())
+    .setProtectedHeader(header)
+    .sign(key.privateKey, { crit: { secret: true } })
+  expect(await callWith(server, token)).toEqual(INVALID)
+  expect(loggedReasons()).toEqual([
+    'unexpected "aud" claim value',
+    '"sub" claim is not an account name',
+    'ERR_JOSE_NOT_SUPPORTED',
+  ])
+  expect(JSON.stringify(lines)).not.toContain('secret')
+})
+
 test('malformed keys in the key set affect neither other keys nor unknown ids', async () => {
   const { keyServer, server } = await start()
   stopClock()
@@ -189,5 +257,5 @@ test('malformed keys in the key set affect neither other keys nor unknown ids', 
     await expectAccepted(server, { jti: `${round}` })
   }
   expect(keyServer.fetches).toBe(1)
-  expect(lines).toEqual([])
+  expect(lines).toHaveLength(loggedReasons().length)
 })

@@ -19,10 +19,10 @@ export interface ProviderKey {
   jwk: JWK
 }
 
-/** Creates a key pair with an id. */
-export async function createKey(kid: string, algorithm = 'ES256'): Promise<ProviderKey> {
+/** Creates a key pair, with an id unless that is undefined. */
+export async function createKey(kid: string | undefined, algorithm = 'ES256'): Promise<ProviderKey> {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
-  return { privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' } }
+  return { privateKey, jwk: { ...(await exportJWK(publicKey)), ...(kid && { kid }), alg: algorithm, use: 'sig' } }
 }
 
 /** Returns the claims of a valid token. */
@@ -33,8 +33,9 @@ export function validClaims(): JWTPayload {
 
 /** Signs a token, valid except for these claims; `undefined` leaves one out. */
 export function signToken({ privateKey, jwk }: ProviderKey, claims: Record<string, unknown> = {}): Promise<string> {
-  const { alg = '', kid = '' } = jwk
-  return new SignJWT({ ...validClaims(), ...claims }).setProtectedHeader({ alg, kid }).sign(privateKey)
+  const { alg = '', kid } = jwk
+  const header = { alg, ...(kid && { kid }) }
+  return new SignJWT({ ...validClaims(), ...claims }).setProtectedHeader(header).sign(privateKey)
 }
 
 /** The key server of an OpenID provider. */
