@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import type { Metrics } from '../../metrics.ts'
-import { listen, type Port, stop } from './ports.ts'
+import { listen, type Port, respondToHalfClosed, stop } from './ports.ts'
 
 /** How many connections it accepts: a part of the files that clients leave. */
 const MAX_CONNECTIONS = 64
@@ -52,6 +52,7 @@ export async function startAdminServer(
       else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
     },
   )
+  respondToHalfClosed(server)
   server.maxConnections = MAX_CONNECTIONS
   return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
 }

@@ -6,6 +6,7 @@ import { requestRejected } from '../../telemetry/events.ts'
 import { isValidTarget, rejectTarget } from '../request/receive-request.ts'
 import { createConnections } from './connections.ts'
 import { createMessageClasses } from './message-classes.ts'
+import { respondToHalfClosed } from './ports.ts'
 import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 import { takeTurns } from './turns.ts'
 
@@ -47,6 +48,7 @@ export function createHttpServer(app: Express, settings: Settings, onEnd: (socke
     ...createMessageClasses(app, onEnd),
   }
   const server = createServer(options, receive)
+  respondToHalfClosed(server)
   server.maxConnections = settings.maxConnections
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0

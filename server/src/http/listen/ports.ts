@@ -72,6 +72,15 @@ export async function listen(server: net.Server, { host, port, descriptor }: Por
   return `http://${name.includes(':') ? `[${name}]` : name}:${address.port}`
 }
 
+/**
+ * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses, and
+ * then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event loop.
+ */
+export function respondToHalfClosed(server: Server): void {
+  // Neither the documentation of Node.js nor its types have this property.
+  Object.assign(server, { httpAllowHalfOpen: true })
+}
+
 /** Returns a warning about a port that browsers and `fetch`, and so the SDK, do not connect to. */
 export function findBadPort(port: number): string | undefined {
   if (!BAD_PORTS.has(port)) return undefined

@@ -52,7 +52,7 @@ export function takeTurns(handle: RequestListener): RequestListener {
         if (response.destroyed) return
         queue.waiting--
         share.release(queue.address, 1)
-        // Once the client has ended its side of the connection, Node.js has ended this side.
+        // A connection that has been ended on this side gets no more responses.
         if (response.socket?.writable) handle(request, response)
       })
     })

@@ -122,7 +122,7 @@ export async function exchange(url: string, wire: string, patience?: number): Pr
     socket.destroy()
   })
   socket.write(wire, 'latin1')
-  const timer = patience && setTimeout(() => socket.end(), patience)
+  const timer = patience === undefined ? undefined : setTimeout(() => socket.end(), patience)
   const text = await readAll(socket)
   clearTimeout(timer)
   if (isOpen) throw new Error(`the server does not close the connection, after ${text.slice(0, 1_000)}`)

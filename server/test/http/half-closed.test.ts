@@ -1,0 +1,82 @@
+/** Clients that end their side of a connection after what they send, as `nc -N` and some proxies do. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { LOCK_WRITES, openConnection } from '../../../test/helpers/database/databases.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { addLongList } from '../helpers/storage/long-list.ts'
+import { exchange, readResponses, type WireResponse } from '../helpers/wire/connection.ts'
+import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request, withToken } from '../helpers/wire/requests.ts'
+
+const server = await startTestServer({ adminPort: 0 })
+
+/** Sends a request or several, ends this side of the connection, and reads until the server ends its own. */
+async function send(wire: string, { token, url } = server): Promise<WireResponse[]> {
+  return readResponses(await exchange(url, withToken(wire, token), 0))
+}
+
+const statuses = (responses: readonly WireResponse[]) => responses.map(({ status }) => status)
+const list = async () => JSON.stringify(await (await server.call('/plants')).json())
+
+function postPlant(id: number): string {
+  return createPlant(server.token, id)
+}
+
+const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
+const CHUNK = '16\r\n{"id":4,"name":"four"}\r\n'
+
+test.each([
+  ['a POST', postPlant(1), [200]],
+  ['a POST that closes the connection', post('{"id":2,"name":"two"}'), [200]],
+  ['a POST of HTTP/1.0', request({ version: 'HTTP/1.0', body: '{"id":3,"name":"three"}' }), [200]],
+  ['a POST in chunks', `${CHUNKED}${CHUNK}0\r\n\r\n`, [200]],
+  ['a POST that expects 100', post('{"id":5,"name":"five"}', { ...KEEP_ALIVE, Expect: '100-continue' }), [100, 200]],
+  ['a GET', get('/plants', KEEP_ALIVE), [200]],
+  ['a page', get('/plants?limit=1', KEEP_ALIVE), [200]],
+  ['a rejected POST', request({ headers: { ...NO_TOKEN, ...KEEP_ALIVE }, body: '{}' }), [401]],
+  [
+    'several requests',
+    `${postPlant(6)}${get('/plants', KEEP_ALIVE)}${postPlant(7)}${postPlant(8)}`,
+    [200, 200, 200, 200],
+  ],
+  ['many requests', Array.from({ length: 50 }, (_, id) => postPlant(100 + id)).join(''), Array(50).fill(200)],
+])('each request gets its response, and then the connection ends: %s', async (_what, wire, expected) => {
+  expect(statuses(await send(wire))).toEqual(expected)
+})
+
+test.each([
+  ['nothing', '', []],
+  ['half a line', 'POST /pla', [400]],
+  ['half a head', postHead().slice(0, -2), [400]],
+  ['half a body', postPlant(200).slice(0, -3), [400]],
+  ['no body', postHead({ 'Content-Length': '30' }), [400]],
+  ['no body after 100', postHead({ 'Content-Length': '30', Expect: '100-continue' }), [100, 400]],
+  ['chunks without their end', `${CHUNKED}${CHUNK}`, [400]],
+  ['a request and half of another', postPlant(201) + postPlant(202).slice(0, -3), [200, 400]],
+])('what is incomplete gets no more than a 400, and the connection ends: %s', async (_what, wire, expected) => {
+  expect(statuses(await send(wire))).toEqual(expected)
+  expect(await list()).not.toMatch(/plant 200|plant 202/)
+})
+
+test('a POST that waits for the database gets its response', async () => {
+  const lock = await openConnection(server.databaseUrl)
+  await lock.run(LOCK_WRITES)
+  const sent = send(postPlant(300))
+  // The end of the client's side arrives while the request waits.
+  await sleep(200)
+  await lock.run('ROLLBACK')
+  await lock.close()
+  expect(statuses(await sent)).toEqual([200])
+})
+
+test('a list that is sent in pieces is whole', async () => {
+  await addLongList(server.databaseUrl, 'long', 4)
+  const { token } = await server.createToken({ account: 'long' })
+  const [response] = await send(get('/plants', KEEP_ALIVE), { ...server, token })
+  expect(JSON.parse(response?.body ?? '')).toHaveLength(4)
+})
+
+test.each(['/livez', '/readyz', '/metrics'])('the private port responds to %s', async (path) => {
+  const { adminUrl: url = '' } = server
+  const wire = get(path, { ...KEEP_ALIVE, Host: 'localhost' })
+  expect(statuses(await send(wire, { ...server, url }))).toEqual([200])
+})
