@@ -13,7 +13,7 @@ import { errorHandler } from './http/response/error-responses.ts'
 import { overrideJson } from './http/response/send-json.ts'
 import { toValidationError } from './http/response/validation-errors.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
-import type { Settings } from './settings/settings.ts'
+import type { Settings } from './settings.ts'
 
 /**
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).

@@ -8,7 +8,7 @@ import { createResponseMemory } from './http/response/response-memory.ts'
 import { createFairShare, SCARCE } from './limits/fair-share.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
-import type { Settings } from './settings/settings.ts'
+import type { Settings } from './settings.ts'
 import { busyRetried } from './telemetry/events.ts'
 
 /** What the app and the metrics work with. */

@@ -4,7 +4,7 @@
  */
 import { get } from 'node:http'
 import { loadSettings } from './installation.ts'
-import { readSettings } from './settings/settings.ts'
+import { readSettings } from './settings.ts'
 
 /** In milliseconds. */
 const TIMEOUT = 4_000

@@ -6,7 +6,7 @@ import { type DatabaseState, storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Dependencies } from './dependencies.ts'
 import { readVersion } from './installation.ts'
-import type { Settings } from './settings/settings.ts'
+import type { Settings } from './settings.ts'
 import * as events from './telemetry/events.ts'
 
 /** The metrics of this process, in Prometheus text format. */

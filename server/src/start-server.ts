@@ -8,7 +8,7 @@ import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
 import { checkPort, findBadPort, type InheritedSockets, listen, stop, stopAccepting } from './http/listen/ports.ts'
 import type { Metrics } from './metrics.ts'
-import { completeSettings, type Settings } from './settings/settings.ts'
+import { readSettings, type Settings } from './settings.ts'
 
 /** A server that handles requests. */
 export interface RunningServer {
@@ -46,7 +46,7 @@ export async function startServer(
   changes: Partial<Settings> = {},
   { logger = pino({ level: 'silent' }), signal, migrationsFolder, sockets }: StartOptions = {},
 ): Promise<RunningServer> {
-  const settings = completeSettings(changes)
+  const settings = { ...readSettings({}), ...changes }
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
   let notReady: string | undefined = 'The server is starting.'
@@ -64,7 +64,7 @@ export async function startServer(
     http?.drain()
     const begin = performance.now()
     const accepting = http && sockets?.http !== undefined ? [stopAccepting(http.server)] : []
-    await Promise.race([sleep(settings.shutdownDelay), ...accepting])
+    await Promise.race([sleep(Math.min(settings.shutdownDelay, settings.shutdownTimeout)), ...accepting])
     await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
   }
 

@@ -3,7 +3,7 @@ import { DatabaseError, DEFAULT_DATABASE_URL, explainDatabaseError, explainIgnor
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
-import { type Environment, findMistakenMode, readSettings, SettingsError } from '../settings/settings.ts'
+import { type Environment, readSettings, SettingsError } from '../settings.ts'
 import { STANDARD_ERROR, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
 import { createLogger } from '../telemetry/log/logger.ts'
 import { CommandError, type Context, OutputError, print, printError, UsageError } from './console.ts'
@@ -67,11 +67,9 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
   ): Promise<void> {
     const settings = readSettings(variables)
     const logger = await createLogger(settings.logLevel, log)
-    for (const warning of [findMistakenMode(environment), explainIgnored(settings.databaseUrl)]) {
-      if (warning === undefined) continue
-      if (log === output) logger.warn(warning)
-      else printError(`plant-store: ${warning}`, errors)
-    }
+    const warning = explainIgnored(settings.databaseUrl)
+    if (warning !== undefined && log === output) logger.warn(warning)
+    else if (warning !== undefined) printError(`plant-store: ${warning}`, errors)
     try {
       await run({ settings, logger, output, errors })
     } catch (error) {

@@ -1,7 +1,7 @@
 /** What commands print, and the errors that end them. */
 import { readFileSync, readlinkSync } from 'node:fs'
 import type { Logger } from 'pino'
-import type { Settings } from '../settings/settings.ts'
+import type { Settings } from '../settings.ts'
 import { STANDARD_ERROR, STANDARD_OUTPUT, writeAll } from '../telemetry/log/log-output.ts'
 import { escapeAll } from '../telemetry/log/logger.ts'
 

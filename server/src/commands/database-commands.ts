@@ -10,7 +10,7 @@ import {
   databaseUrl,
   migrateDatabase,
 } from '@plant-store/prisma'
-import type { Settings } from '../settings/settings.ts'
+import type { Settings } from '../settings.ts'
 import { announce, type Context, printError, tryToWrite, UsageError } from './console.ts'
 
 const MEGABYTE = 1_000_000

@@ -11,7 +11,7 @@ import {
   type TokenStore,
   tokenState,
 } from '../accounts/token-store.ts'
-import { parseDuration } from '../settings/formats.ts'
+import { parseDuration } from '../settings.ts'
 import {
   announce,
   CommandError,

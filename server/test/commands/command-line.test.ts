@@ -12,7 +12,6 @@ import { commandLine, runCommand } from '../../../test/helpers/server/run-comman
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { withProgress } from '../../src/commands/database-commands.ts'
-import { findMistakenMode } from '../../src/settings/settings.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 let folder: string
@@ -139,15 +138,6 @@ async function listCommands(...parents: string[]): Promise<string[]> {
   )
   return found.flat()
 }
-
-test('a NODE_ENV that looks like production and is not is a warning', async () => {
-  const { exitCode, stderr } = await runInProcess(['migrate'], { ...environment, NODE_ENV: '"production"' })
-  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('NODE_ENV="production" is not NODE_ENV=production')])
-  for (const mode of ['prod', 'PRD', 'Production', 'production ', 'prodution']) {
-    expect(findMistakenMode({ NODE_ENV: mode }), mode).toBeDefined()
-  }
-  for (const mode of ['production', 'staging', '']) expect(findMistakenMode({ NODE_ENV: mode }), mode).toBeUndefined()
-})
 
 test('the help of every command has examples, and in the long tests each of them works as pasted', async () => {
   const shell = isLong ? await openShell() : undefined

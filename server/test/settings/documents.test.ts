@@ -1,40 +1,46 @@
-/** The files that list settings, and the file that sets them. */
+/** The files that list settings: `npm run --silent --prefix server write-settings` writes both from the schema. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import type * as z from 'zod'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { type SettingEntry, settingsTable } from '../../src/settings/table.ts'
+import { SettingsSchema, variableOf } from '../../src/settings.ts'
 
-// After a change of the table in the code, `vitest run server/test/settings -u` writes both documents again.
-
-const entries = Object.entries<SettingEntry>(settingsTable)
-const unsetOf = (entry: SettingEntry) => (entry.default === undefined ? (entry.unset ?? 'none') : undefined)
 const WIDTH = 120
 const TABLE = /^\| variable \| default \| meaning \|\n(?:\|.*\n)+/m
-
 const EXAMPLE_HEAD = `# Copy to .env and change what you need; a line without # is the default. The real environment wins over this file.
-# Times are written as 250ms, 30s or 15m, up to 24d; rates as 100/1s (requests in a time); sizes as 512kb or 1mb.
+# Times are written as 250ms, 30s or 15m, up to 24d; rates as 100/1s (requests in a time).
 # One client (an account, or an address until the account is known) gets at most 8 times what is left of connections and
-# requests in flight, and at most what is left of memory, so it never takes all of any.
+# requests in flight, so it never takes all of them.
 `
 
-test('.env.example lists every setting with its description and default', async () => {
-  const blocks = entries.map(([name, entry]) => {
-    const { description, example } = entry
-    const unset = unsetOf(entry)
-    const comment = wrap(unset === undefined ? description : `${description} Not set: ${unset}.`)
-    return `\n${comment}\n${entry.default === undefined ? `# ${name}=${example}` : `${name}=${entry.default}`}\n`
+const settings = Object.entries<z.ZodType>(SettingsSchema.shape).map(([name, schema]) => {
+  const { def } = schema as z.ZodPrefault | z.ZodOptional
+  return {
+    variable: variableOf(name),
+    schema,
+    description: schema.description ?? '',
+    default: 'defaultValue' in def ? String(def.defaultValue) : undefined,
+    example: [schema.meta()?.['examples']].flat()[0] as string | undefined,
+  }
+})
+
+test('.env.example lists every setting with its description, and its default or an example', async () => {
+  const blocks = settings.map(({ variable, description, example, ...setting }) => {
+    const line = setting.default === undefined ? `# ${variable}=${example}` : `${variable}=${setting.default}`
+    return `\n${wrap(description)}\n${line}\n`
   })
   await expect(EXAMPLE_HEAD + blocks.join('')).toMatchFileSnapshot(pathOf('.env.example'))
 })
 
 test('the table of settings in the README lists every setting with its default and description', async () => {
-  const rows = entries.map(
-    ([name, entry]) => `| \`${name}\` | ${unsetOf(entry) ?? `\`${entry.default}\``} | ${entry.description} |`,
-  )
+  const rows = settings.map(({ variable, description, ...setting }) => {
+    const value = setting.default === undefined ? 'not set' : `\`${setting.default}\``
+    return `| \`${variable}\` | ${value} | ${description} |`
+  })
   const file = pathOf('server/README.md')
   const text = await readFile(file, 'utf8')
   expect(text).toMatch(TABLE)
@@ -42,10 +48,10 @@ test('the table of settings in the README lists every setting with its default a
   await expect(text.replace(TABLE, () => expected)).toMatchFileSnapshot(file)
 })
 
-test('each setting has a default or an example', () => {
-  for (const [name, { format, example, ...entry }] of entries) {
-    expect([name, entry.default === undefined]).toEqual([name, example !== undefined])
-    expect(format.safeParse(entry.default ?? example).error).toBeUndefined()
+test('every setting has a description, and a valid default or example', () => {
+  for (const { variable, schema, description, example, ...setting } of settings) {
+    expect([variable, description]).toEqual([variable, expect.stringMatching(/\.$/)])
+    expect(schema.safeParse(setting.default ?? example).error, variable).toBeUndefined()
   }
 })
 

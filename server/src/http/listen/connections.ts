@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { createFairShare } from '../../limits/fair-share.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { Settings } from '../../settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { addressKey } from '../request/client-address.ts'
 

@@ -1,7 +1,7 @@
 import { createServer, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express, Request, Response } from 'express'
-import type { Settings } from '../../settings/settings.ts'
+import type { Settings } from '../../settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 import { isValidTarget, rejectTarget } from '../request/receive-request.ts'
 import { createConnections } from './connections.ts'
@@ -36,7 +36,8 @@ export function createHttpServer(app: Express, settings: Settings, onEnd: (socke
     else reject()
   })
 
-  const { headersTimeout, requestTimeout, keepAliveTimeout } = settings
+  const { requestTimeout, keepAliveTimeout } = settings
+  const headersTimeout = Math.min(settings.headersTimeout, requestTimeout)
   const options: ServerOptions = {
     headersTimeout,
     requestTimeout,

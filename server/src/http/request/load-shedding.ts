@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Request } from 'express'
 import { shed } from '../../http-error.ts'
 import { createFairShare } from '../../limits/fair-share.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { Settings } from '../../settings.ts'
 import { addressKey, clientAddress } from './client-address.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import { HttpError } from '../../http-error.ts'
 import { createRecentMap } from '../../limits/recent-map.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { Settings } from '../../settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
 
 /** How many requests in how many seconds. */

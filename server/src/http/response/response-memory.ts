@@ -1,7 +1,7 @@
 import { maxPageBytes } from '@plant-store/prisma'
 import { HttpError, shed } from '../../http-error.ts'
 import { createFairShare, SCARCE } from '../../limits/fair-share.ts'
-import type { Settings } from '../../settings/settings.ts'
+import type { Settings } from '../../settings.ts'
 import type { Rejection } from '../../telemetry/events.ts'
 
 /** The client that a response is read for. */

@@ -1,0 +1,280 @@
+import { DatabaseError, DEFAULT_DATABASE_URL, databaseUrl } from '@plant-store/prisma'
+import bytes from 'bytes'
+import * as z from 'zod'
+
+/** The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time. */
+const MAX_TIME = '24d'
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
+const COUNT = /^[1-9]\d{0,8}$/
+
+/**
+ * Reads a duration such as `250ms`, `30s`, `15m`, `12h` or `90d` as milliseconds.
+ *
+ * @param max the longest duration, in the same format
+ * @returns undefined if the text is not a duration, or is longer
+ */
+export function parseDuration(text: string, max: string = MAX_TIME): number | undefined {
+  const duration = toMilliseconds(text)
+  return duration <= toMilliseconds(max) ? duration : undefined
+}
+
+/** Returns NaN, with which every comparison is false, if the text is not a duration. */
+function toMilliseconds(text: string): number {
+  const [, count, unit] = DURATION.exec(text) ?? []
+  return Number(count) * UNITS[unit as keyof typeof UNITS]
+}
+
+/** Creates a format from a function that reads text, and returns undefined or throws a DatabaseError for a mistake. */
+function format<T>(read: (text: string) => T | undefined, mistake: string) {
+  return z.string().transform((text, context): T => {
+    const value = read(text)
+    if (value !== undefined) return value
+    context.addIssue({ code: 'custom', message: mistake })
+    return z.NEVER
+  })
+}
+
+/** Reads text between commas; undefined unless every part is valid. */
+function parseList(text: string, isValid: (part: string) => boolean): string[] | undefined {
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.every(isValid) ? parts : undefined
+}
+
+/** Reads a URL without a user name, a query, a fragment or spaces. */
+function parseUrl(text: string): URL | undefined {
+  if (!/^https?:\/\/[^/\\?#\s][^?#\s]*$/i.test(text) || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  return url.username === '' && url.password === '' ? url : undefined
+}
+
+function parseRate(text: string): { requests: number; seconds: number } | undefined {
+  const [count = '', time = '', ...rest] = text.split('/')
+  const duration = parseDuration(time)
+  if (!COUNT.test(count) || duration === undefined || duration < 1_000 || rest.length > 0) return undefined
+  return { requests: Number(count), seconds: duration / 1_000 }
+}
+
+function findOriginMistake(text: string): string | undefined {
+  if (!/^[a-z][a-z\d+.-]*:\/\/[^*]*$/i.test(text) || !URL.canParse(text)) {
+    return 'must be origins separated by commas, such as https://app.example.com,capacitor://localhost; "*" and "null", which any site can send, are not supported'
+  }
+  const url = new URL(text)
+  // `URL` has the origin "null" for schemes that it does not know.
+  const origin = url.origin === 'null' ? `${url.protocol}//${url.host}`.toLowerCase() : url.origin
+  if (text === origin) return undefined
+  if (!text.startsWith(origin)) return `must have an origin as browsers send it: "${origin}"`
+  const rest = text.slice(origin.length)
+  return `must have "${origin}" without "${rest}", since browsers send no path, query or default port: cut it`
+}
+
+/** Accepts a URL whose responses cannot be changed on their way. */
+function isSafeUrl(text: string): boolean {
+  const { protocol, hostname = '' } = parseUrl(text) ?? {}
+  return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+const text = z.string()
+const count = text.regex(COUNT, 'must be a whole number between 1 and 999999999').transform(Number)
+const port = format(
+  (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
+  'must be a port number, 0 to 65535 (0: any free one)',
+)
+const timeout = format(
+  (text) => parseDuration(text),
+  `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
+)
+const timeoutOrNone = format(
+  (text) => (text === '0' ? 0 : parseDuration(text)),
+  `must be 0 or a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
+)
+const onOff = z.enum(['on', 'off'], 'must be on or off').transform((value) => value === 'on')
+const rate = format(
+  parseRate,
+  `must be a number of requests and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`,
+)
+const size = format(
+  (text) => (/^\d+(kb|mb|gb)$/.test(text) ? (bytes.parse(text) ?? undefined) : undefined),
+  'must be a size such as 512kb or 1mb',
+)
+const publicUrl = format(
+  (text) => parseUrl(text)?.href.replace(/\/+$/, ''),
+  'must be an http or https URL without a user name, a query or a fragment, such as https://plants.example.com',
+)
+const keysUrl = text.refine(
+  isSafeUrl,
+  'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
+)
+/** Reads origins of any scheme, each as browsers send it in the header `Origin`. */
+const origins = text.transform((text, context): string[] => {
+  const origins = text.split(',').map((part) => part.trim())
+  const mistakes = new Set(origins.flatMap((origin) => findOriginMistake(origin) ?? []))
+  for (const message of mistakes) context.addIssue({ code: 'custom', message })
+  return origins
+})
+const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
+const proxies = format(
+  (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, (part) => subnet.safeParse(part).success)),
+  'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
+)
+const mode = text.refine(
+  (text) => text === 'production' || !/^\W*pro?d/i.test(text),
+  'must be production, in lower case and without quotes, or a word that does not look like it',
+)
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** Makes a setting without a default, with a value for `.env.example`. */
+function optional<Schema extends z.ZodType>(schema: Schema, example: string) {
+  return schema.optional().meta({ examples: [example] })
+}
+
+/** Reads an absolute or relative `file:` URL as an absolute one. */
+const database = z.string().transform((text, context): string => {
+  try {
+    return databaseUrl(text)
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    context.addIssue({ code: 'custom', message: error.message.replace(/^DATABASE_URL /, '') })
+    return z.NEVER
+  }
+})
+
+/**
+ * Every setting with its default, as text of the environment, and what the README and `.env.example` say about it. The
+ * variable of `maxConnections` is `MAX_CONNECTIONS`. Times are in milliseconds, sizes in bytes.
+ */
+export const SettingsSchema = z.object({
+  host: text.prefault('127.0.0.1').describe('Address to listen on, unless systemd passes a socket.'),
+  port: port.prefault('3000').describe('Port to listen on; 0 takes any free port and prints it.'),
+  databaseUrl: database
+    .prefault(DEFAULT_DATABASE_URL)
+    .describe(
+      'SQLite file, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
+    ),
+  publicUrl: optional(publicUrl, 'https://plants.example.com').describe(
+    'Base URL that clients use, for links and the OpenAPI document. Default: as requested.',
+  ),
+  logLevel: z
+    .enum(logLevels, `must be one of ${logLevels.join(', ')}`)
+    .prefault('info')
+    .describe(
+      'Log level: fatal, error, warn, info, debug, trace or silent. Only silent turns audit events and ACCESS_LOG off.',
+    ),
+  accessLog: onOff.prefault('off').describe('Whether the log has a line for each request: on or off.'),
+  nodeEnv: optional(mode, 'production').describe(
+    'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
+  ),
+  docs: onOff.prefault('on').describe('Whether /docs and /openapi.json are served: on or off.'),
+  bodyLimit: size.prefault('1mb').describe('Largest request body; a larger one gets 413.'),
+  headersTimeout: timeout.prefault('10s').describe('How long the headers of a request may take to arrive; then 408.'),
+  requestTimeout: timeout
+    .prefault('30s')
+    .describe('How long a whole request may take to arrive, headers included; then 408.'),
+  keepAliveTimeout: timeout
+    .prefault('5s')
+    .describe(
+      'How long a connection may be idle between two requests. Behind a proxy, longer than the idle timeout of the proxy (nginx: 60s).',
+    ),
+  stallTimeout: timeout
+    .prefault('40s')
+    .describe(
+      'How long a client may leave a response unread, and take to read each MiB of it, before its connection is closed.',
+    ),
+  rateLimit: optional(rate, '100/1s').describe(
+    'Requests per token and time; above it, 429. All JSON Web Tokens of one subject count as one token. Each process counts for itself. Default: unlimited.',
+  ),
+  authFailureLimit: optional(rate, '20/1m').describe(
+    'How often an address may fail to authenticate in each process (401, or 503 while the keys of JWT_ISSUER are unavailable); then 429. Valid tokens are still accepted. Default: unlimited.',
+  ),
+  trustProxy: optional(proxies, '1').describe(
+    'Proxies trusted to report client addresses (X-Forwarded-For): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
+  ),
+  corsOrigins: optional(origins, 'https://app.example.com,http://localhost:5173').describe(
+    'Origins whose pages may call the service from a browser, as it sends them: scheme, host and port, such as capacitor://localhost.',
+  ),
+  jwtIssuer: optional(text, 'https://login.example.com/').describe(
+    'OpenID provider whose JSON Web Tokens are also accepted (claim iss). Set JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together.',
+  ),
+  jwtAudience: optional(text, 'https://plants.example.com').describe(
+    'Audience that its tokens must be for (claim aud).',
+  ),
+  jwtJwksUrl: optional(keysUrl, 'https://login.example.com/.well-known/jwks.json').describe(
+    'Where it publishes its keys: an https URL, or http on this machine.',
+  ),
+  maxConnections: count
+    .prefault('20000')
+    .describe(
+      'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
+    ),
+  maxRequestsInFlight: count.prefault('1000').describe('Requests in flight; more get 503 with Retry-After.'),
+  maxBodyMemory: size
+    .prefault('64mb')
+    .describe('Memory for request bodies until they are parsed, at least BODY_LIMIT; above it, requests get 503.'),
+  maxResponseMemory: size
+    .prefault('64mb')
+    .describe('Memory for responses waiting to be read; above it, requests for lists get 503.'),
+  shutdownTimeout: timeout
+    .prefault('10s')
+    .describe('How long a shutdown (SIGTERM) may take; then requests in flight are aborted.'),
+  shutdownDelay: timeoutOrNone
+    .prefault('1s')
+    .describe(
+      'How much of SHUTDOWN_TIMEOUT the server keeps serving, with /readyz at 503, so that a load balancer notices.',
+    ),
+  adminPort: optional(port, '3001').describe('Private port with /livez, /readyz and /metrics.'),
+  adminHost: text
+    .prefault('127.0.0.1')
+    .describe(
+      'Address that the private port listens on. A request whose Host is neither an address, nor this value, nor a name without a dot or under .internal, .local or .localhost gets 403.',
+    ),
+})
+
+/** The settings, checked. */
+export type Settings = z.output<typeof SettingsSchema>
+
+/** The environment variables that settings are read from. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Settings are invalid. The message names each, and what it must be. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+}
+
+const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL']
+
+/**
+ * Reads the settings from the environment; an empty variable counts as not set.
+ *
+ * @throws SettingsError that names every mistake
+ */
+export function readSettings(environment: Environment): Settings {
+  const names = Object.keys(SettingsSchema.shape)
+  const texts = Object.fromEntries(names.map((name) => [name, environment[variableOf(name)] || undefined]))
+  const { data, error } = SettingsSchema.safeParse(texts)
+  const invalid = error?.issues.map(({ path, message }) => `${variableOf(String(path[0]))} ${message}`) ?? []
+  const mistakes = [...invalid, ...findMissing(environment)]
+  if (data && environment['SHUTDOWN_DELAY'] && data.shutdownDelay > data.shutdownTimeout) {
+    mistakes.push('SHUTDOWN_DELAY must be at most SHUTDOWN_TIMEOUT, of which it is a part')
+  }
+  if (data && mistakes.length === 0) return data
+  throw new SettingsError(`Fix these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
+}
+
+/** Returns the environment variable of a setting. */
+export function variableOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
+}
+
+function findMissing(environment: Environment): string[] {
+  const missing: string[] = []
+  // The default would be a new, empty database where the setting was lost.
+  if (environment['NODE_ENV'] === 'production' && !environment['DATABASE_URL']) {
+    const examples = 'file:/srv/plants.db or postgresql://localhost/plants'
+    missing.push(`DATABASE_URL must be set with NODE_ENV=production, such as ${examples}`)
+  }
+  // Without one of an issuer's settings, tokens that are meant for other services would be accepted.
+  const present = ISSUER_SETTINGS.find((name) => environment[name])
+  if (present === undefined) return missing
+  const others = ISSUER_SETTINGS.filter((name) => !environment[name])
+  return [...missing, ...others.map((name) => `${name} must be set too, since ${present} is`)]
+}
