@@ -153,28 +153,20 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   test('a process that is killed is started again', async () => {
     const first = await show('MainPID')
     await machine.run('systemctl kill --signal=SIGKILL plant-store')
-    expect(await plants()).toEqual(['plant 1'])
+    await expect.poll(() => plants().catch(String), { timeout: MINUTES }).toEqual(['plant 1'])
     const second = await show('MainPID')
     expect(second).not.toBe(first)
   })
 
-  test('with invalid settings it stops and stays stopped, also if requests come, until they are fixed', async () => {
+  test('with invalid settings it stops and stays stopped until they are fixed', async () => {
     const file = '/etc/plant-store/plant-store.env'
-    // On a busy machine a start takes so long that the limit of five in five seconds is not reached.
-    const slow = '/run/systemd/system/plant-store.service.d'
-    await machine.run(`mkdir -p ${slow}; printf '[Unit]\\nStartLimitIntervalSec=60s\\n' >${slow}/slow.conf
-      systemctl daemon-reload; sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=many/' ${file}`)
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=many/' ${file}`)
     await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('failed')
     expect([await show('ExecMainStatus'), await show('NRestarts')]).toEqual(['2', '0'])
-    // Requests start it through the socket, until systemd closes that too.
-    await machine.run('for i in $(seq 100); do curl -s --max-time 1 http://127.0.0.1:3000/ || true; done')
     await expect.poll(() => show('ActiveState'), { timeout: MINUTES }).toBe('failed')
     expect(await machine.run('journalctl --unit=plant-store --output=cat')).toContain('ADMIN_PORT must be')
 
-    await machine.run(`rm -r ${slow}; systemctl daemon-reload; sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}`)
-    await expect
-      .poll(() => machine.run('systemctl restart plant-store && echo restarted').catch(String), { timeout: MINUTES })
-      .toBe('restarted\n')
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
     expect(await plants()).toEqual(['plant 1'])
   })
 
@@ -189,10 +181,10 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await lastBackup('127.0.0.1')).toBeGreaterThan(Date.now() / 1_000 - 60 * 60)
   })
 
-  test('an upgrade changes the version, and no request fails', async () => {
+  test('an upgrade changes the version, and no request fails that is retried', async () => {
     const requests = machine.run(`
       for ((id = 100; ; id++)); do
-        curl -sS -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${token}' \\
+        curl -sS --retry 30 --retry-delay 1 -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${token}' \\
           -H 'Content-Type: application/json' -d "{\\"id\\": $id, \\"name\\": \\"plant $id\\"}" http://127.0.0.1/plants
         test ! -e /run/upgraded || break
       done >/run/statuses`)
@@ -256,7 +248,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   describe('with the addresses of several machines', () => {
     const servers = readGuide('several-machines/README.md')
     const runHere = (section: string, index = 0) => machine.run(`cd /root\n${codeBlock(servers, section, index)}`)
-    const START = 'systemctl start plant-store.socket plant-store.service'
+    const START = 'systemctl start plant-store.service'
     const STOP = START.replace('start', 'stop')
     /** Runs commands as the user postgres. */
     const asPostgres = (script: string) => {
@@ -297,9 +289,8 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
         .replace(/\?\S+/, '')
       await machine.run(`systemctl disable --now plant-store-backup.timer
         cd /opt/plant-store/current/production/several-machines
-        for unit in service socket; do install -d /etc/systemd/system/plant-store.$unit.d; done
+        install -d /etc/systemd/system/plant-store.service.d
         install -m 644 server.conf /etc/systemd/system/plant-store.service.d/several-machines.conf
-        install -m 644 socket.conf /etc/systemd/system/plant-store.socket.d/several-machines.conf
         sed -i -E '/^(DATABASE_URL|TRUST_PROXY)=/d' /etc/plant-store/plant-store.env
         cat >>/etc/plant-store/plant-store.env <<'END'\n${settings}END`)
       await runHere('Install the servers', 0)
@@ -313,7 +304,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     })
 
     test('systemd knows every directive, and rates the exposure of the services as low', async () => {
-      const units = ['.service', '.socket', '-backup.service', '-backup.timer']
+      const units = ['.service', '-backup.service', '-backup.timer']
       const files = units.map((unit) => `/etc/systemd/system/plant-store${unit}`)
       expect(await machine.run(`systemd-analyze verify --man=no ${files.join(' ')} 2>&1`)).toBe('')
       for (const [name, max] of Object.entries(MAX_EXPOSURE)) {

@@ -217,7 +217,7 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
   }
   const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
   const token = stdout.trim()
-  // Two machines without systemd's sockets: a server that is not ready accepts no connection.
+  // A server that is not ready accepts no connection.
   const ports = [await freePort(), await freePort()]
   const start = (index: number) => startServerProcess({ ...environment, PORT: String(ports[index]) })
   const servers = await Promise.all([start(0), start(1)])

@@ -9,7 +9,6 @@ import { createFairShare, SCARCE } from './limits/fair-share.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings.ts'
-import { busyRetried } from './telemetry/events.ts'
 
 /** What the app and the metrics work with. */
 export type Dependencies = Awaited<ReturnType<typeof openDependencies>>
@@ -27,7 +26,6 @@ export async function openDependencies(settings: Settings, logger: Logger, signa
   const opened = await openDatabase(settings.databaseUrl, {
     signal,
     editsPlants,
-    onRetry: () => busyRetried.publish(undefined),
   })
   const database = {
     ...opened,

@@ -3,15 +3,18 @@ import { readFileSync } from 'node:fs'
 import module from 'node:module'
 import path from 'node:path'
 // Before all else that takes time to load, since the first process of a container ignores signals without handlers.
-import { hideUrlsFromProcessList } from './commands/process.ts'
+import './commands/signals.ts'
+
+/** How long what is still open may keep the process running after its command has ended, in milliseconds. */
+const GRACE = 1_000
 
 checkNodeVersion()
-hideUrlsFromProcessList()
 // What V8 has compiled is kept in the installation, if that can be written to: the next start takes an eighth less.
 module.enableCompileCache(path.join(import.meta.dirname, '../node_modules/.cache/compiled'))
 
 const { runCommandLine } = await import('./commands/command-line.ts')
 process.exitCode = await runCommandLine(process.argv.slice(2))
+setTimeout(() => process.exit(), GRACE).unref()
 
 /** Ends the process where Node.js is too old, with the versions that are needed: without this, SQLite crashes it. */
 function checkNodeVersion(): void {

@@ -144,7 +144,7 @@ const database = z.string().transform((text, context): string => {
  * variable of `maxConnections` is `MAX_CONNECTIONS`. Times are in milliseconds, sizes in bytes.
  */
 export const SettingsSchema = z.object({
-  host: text.prefault('127.0.0.1').describe('Address to listen on, unless systemd passes a socket.'),
+  host: text.prefault('127.0.0.1').describe('Address to listen on.'),
   port: port.prefault('3000').describe('Port to listen on; 0 takes any free port and prints it.'),
   databaseUrl: database
     .prefault(DEFAULT_DATABASE_URL)

@@ -6,9 +6,9 @@ import { type Dependencies, openDependencies } from './dependencies.ts'
 import { startAdminServer } from './http/listen/admin-server.ts'
 import { limitConnections } from './http/listen/connections.ts'
 import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
-import { checkPort, findBadPort, type InheritedSockets, listen, stop, stopAccepting } from './http/listen/ports.ts'
-import type { Metrics } from './metrics.ts'
+import { checkPort, findBadPort, listen, stop } from './http/listen/ports.ts'
 import { readSettings, type Settings } from './settings.ts'
+import type { Metrics } from './telemetry/metrics.ts'
 
 /** A server that handles requests. */
 export interface RunningServer {
@@ -31,24 +31,22 @@ export interface StartOptions {
   signal?: AbortSignal | undefined
   /** Where the migrations are; default: those of the plant store. */
   migrationsFolder?: string | undefined
-  /** Sockets to listen on instead of the ports of the settings. */
-  sockets?: InheritedSockets | undefined
 }
 
 /**
  * Starts the server: private port, migrations, database, app, and the public port last: until then, connections fail,
- * which a balancer retries on another server, or wait in an inherited socket.
+ * which a balancer retries on another server.
  *
  * @param changes what differs from the default settings
  * @throws StartError if a port cannot be listened on; DatabaseError if the database cannot be used; the reason of the signal
  */
 export async function startServer(
   changes: Partial<Settings> = {},
-  { logger = pino({ level: 'silent' }), signal, migrationsFolder, sockets }: StartOptions = {},
+  { logger = pino({ level: 'silent' }), signal, migrationsFolder }: StartOptions = {},
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...changes }
   const { databaseUrl, adminHost, adminPort } = settings
-  const publicPort = { host: settings.host, port: settings.port, descriptor: sockets?.http }
+  const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
   let admin: Awaited<ReturnType<typeof startAdminServer>> | undefined
   let dependencies: Dependencies | undefined
@@ -63,8 +61,7 @@ export async function startServer(
     notReady = 'The server is shutting down.'
     http?.drain()
     const begin = performance.now()
-    const accepting = http && sockets?.http !== undefined ? [stopAccepting(http.server)] : []
-    await Promise.race([sleep(Math.min(settings.shutdownDelay, settings.shutdownTimeout)), ...accepting])
+    await sleep(Math.min(settings.shutdownDelay, settings.shutdownTimeout))
     await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
   }
 
@@ -79,9 +76,8 @@ export async function startServer(
   }
 
   try {
-    if (adminPort !== undefined || sockets?.admin !== undefined) {
-      const port = { host: adminHost, port: adminPort ?? 0, descriptor: sockets?.admin }
-      admin = await startAdminServer(port, whyNotReady, () => metrics)
+    if (adminPort !== undefined) {
+      admin = await startAdminServer({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
@@ -92,14 +88,21 @@ export async function startServer(
     const loadingApp = import('./app.ts')
     dependencies = await openDependencies(settings, logger, signal)
     const { createApp } = await loadingApp
-    const poolSize = dependencies.database.connections?.().max ?? 0
-    const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, poolSize, logger) }
+    const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
     http = createHttpServer(createApp(dependencies, settings, logger), limited, dependencies.loadShedding.release)
     if (admin) {
       // The metrics are loaded only if there is a private port to read them from.
-      const { createMetrics } = await import('./metrics.ts')
+      const { createMetrics } = await import('./telemetry/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
-      metrics = createMetrics({ dependencies, settings: limited, isReady, openConnections: http.openConnections })
+      const { database, loadShedding, bodyMemory, responseMemory } = dependencies
+      metrics = createMetrics({
+        database,
+        isReady,
+        openConnections: http.openConnections,
+        requestsInFlight: loadShedding.inFlight,
+        bodyMemory: bodyMemory.used,
+        responseMemory: responseMemory.used,
+      })
     }
     signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)

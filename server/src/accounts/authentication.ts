@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
-import { addressKey, clientAddress } from '../http/request/client-address.ts'
 import { createRateLimit, type RateLimit } from '../http/request/rate-limit.ts'
 import { HttpError } from '../http-error.ts'
+import { addressKey, clientAddress } from '../limits/client-address.ts'
 import { createRecentMap } from '../limits/recent-map.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
@@ -86,7 +86,7 @@ export function createAuthentication(
   }
 
   function reportFailure(failure: HttpError, address: string, response: Response): void {
-    if (failure.status === 401) authenticationFailed.publish({ code: failure.body.error, address })
+    if (failure.status === 401) authenticationFailed.publish(failure.body.error)
     // A 503 counts too: a client chooses which key its token names.
     countFailure?.(address, response)
   }

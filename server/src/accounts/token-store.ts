@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { TokenRow, Tokens } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { auditLogger } from '../telemetry/log/logger.ts'
+import { auditLogger } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 import { generateToken, hashToken, isWellFormedToken } from './token-format.ts'
 
@@ -25,7 +25,7 @@ export type TokenState = 'active' | 'expired' | 'revoked'
 
 const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
-/** Creates, lists, revokes, deletes and finds the tokens of all accounts. */
+/** Creates, lists, revokes and finds the tokens of all accounts. */
 export type TokenStore = ReturnType<typeof createTokenStore>
 
 /** Creates the token store of a database. */
@@ -70,7 +70,7 @@ export function isAccountName(text: string): boolean {
 /** Logs what happened to a token, for audits: its id and what it may do, never the token or its hash. */
 export function logTokenEvent(
   logger: Logger,
-  event: 'token created' | 'token revoked' | 'token pruned',
+  event: 'token created' | 'token revoked',
   { id, account, scopes, expiresAt }: Token,
 ): void {
   auditLogger(logger).info({ event, tokenId: id, account, scopes, expiresAt }, event)

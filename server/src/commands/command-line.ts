@@ -4,12 +4,11 @@ import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
 import { type Environment, readSettings, SettingsError } from '../settings.ts'
-import { STANDARD_ERROR, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
-import { createLogger } from '../telemetry/log/logger.ts'
-import { CommandError, type Context, OutputError, print, printError, UsageError } from './console.ts'
+import { createLog, type LogStream } from '../telemetry/log.ts'
+import { CommandError, type Context, UsageError, writeLine } from './console.ts'
 import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
-import { hideUrls, onEndingSignal, untilSignal } from './process.ts'
-import { createToken, listTokens, pruneTokens, revokeToken } from './token.ts'
+import { endProcess, untilSignal } from './signals.ts'
+import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -20,74 +19,88 @@ const EXPECTED = [CommandError, DatabaseError, SettingsError, StartError, UsageE
 export interface Surroundings {
   /** Default: the environment of the process, with the settings of the file `.env`. */
   environment?: Environment
-  /** File descriptors; default: those of the process. */
-  output?: number
-  errors?: number
+  /** Default: those of the process. */
+  stdout?: LogStream
+  stderr?: LogStream
 }
 
 /** Runs a command to its end, prints what it says, and returns the exit code. */
 export async function runCommandLine(
   args: readonly string[],
-  { environment, output = STANDARD_OUTPUT, errors = STANDARD_ERROR }: Surroundings = {},
+  { environment, stdout = process.stdout, stderr = process.stderr }: Surroundings = {},
 ): Promise<number> {
+  // A failed write is an error of the command that prints; one to standard error can be reported nowhere.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
   try {
-    await createProgram({ environment: environment ?? loadSettings(), output, errors }).parseAsync(args, {
-      from: 'user',
-    })
+    const program = createProgram({ environment: environment ?? loadSettings(), stdout, stderr })
+    await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {
     // Commander has printed its own errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-    // A reader such as `head` has closed the pipe.
-    if (error instanceof OutputError && error.cause === 'EPIPE') return 0
     const isExpected = EXPECTED.some((type) => error instanceof type)
-    printError(isExpected ? `plant-store: ${(error as Error).message}` : inspect(error), errors)
+    const text = isExpected ? `plant-store: ${(error as Error).message}` : inspect(error)
+    await writeLine(stderr, text).catch(() => {})
     const isUsage = error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)
     return isUsage ? EXIT_USAGE : EXIT_FAILURE
   }
 }
 
-function createProgram({ environment, output, errors }: Required<Surroundings>): Command {
+function createProgram({ environment, stdout, stderr }: Required<Surroundings>): Command {
   const program = new Command('plant-store')
     .description('Runs the plant store and manages its tokens and its database.')
     .showSuggestionAfterError()
     .configureOutput({
-      writeOut: (text) => print(text.trimEnd(), output),
-      writeErr: (text) => printError(text.trimEnd(), errors),
-      outputError: (text, write) => write(hideUrls(text.replace(/^error:/, 'plant-store:'))),
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error:/, 'plant-store:')),
     })
     .version(readVersion())
     .exitOverride()
   addExamples(program, 'plant-store serve', 'plant-store token create --account me', 'plant-store token create --help')
 
-  /** Runs a command with the settings, and its log at a file descriptor. */
+  /** Runs a command with the settings, and its log at a stream. */
   async function withSettings(
     run: (context: Context) => Promise<void>,
-    { variables = environment, log = errors } = {},
+    { variables = environment, log = stderr } = {},
   ): Promise<void> {
     const settings = readSettings(variables)
-    const logger = await createLogger(settings.logLevel, log)
+    const { logger, flush } = await createLog(settings.logLevel, log)
+    const print = (text: string) => writeLine(stdout, text)
+    const report = (text: string) => void stderr.write(`plant-store: ${text}\n`)
     const warning = explainIgnored(settings.databaseUrl)
-    if (warning !== undefined && log === output) logger.warn(warning)
-    else if (warning !== undefined) printError(`plant-store: ${warning}`, errors)
+    if (warning !== undefined && log === stdout) logger.warn(warning)
+    else if (warning !== undefined) report(warning)
     try {
-      await run({ settings, logger, output, errors })
+      await run({ settings, logger, print, report })
     } catch (error) {
       throw await explainDatabaseError(error, settings.databaseUrl)
+    } finally {
+      await flush()
     }
+  }
+
+  /** Runs a command that a signal aborts: after it has cleaned up, the process ends as if by the signal. */
+  function untilAborted(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    return untilSignal((signal) =>
+      run(signal).catch((error) => {
+        if (signal.aborted) endProcess(signal.reason)
+        throw error
+      }),
+    )
   }
 
   addCommand(program, 'serve', 'serve the API until SIGTERM or SIGINT', [
     'plant-store serve',
     'PORT=8080 ACCESS_LOG=on plant-store serve',
-  ]).action(() => {
-    // Exit code 0 as in a later shutdown: stopping a server during startup is not a failure.
-    onEndingSignal(() => process.exit(0))
-    // The other commands do not load the server.
-    return withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: output })
-  })
+  ]).action(() =>
+    // Exit code 0: stopping a server, also during startup, is not a failure. The other commands do not load it.
+    untilSignal((ending) =>
+      withSettings(async (context) => (await import('./serve.ts')).serve(context, ending), { log: stdout }),
+    ),
+  )
 
-  const token = addCommand(program, 'token', 'create, list, revoke and prune the tokens of accounts', [
+  const token = addCommand(program, 'token', 'create, list and revoke the tokens of accounts', [
     'plant-store token create --account me',
     'plant-store token list',
   ])
@@ -114,38 +127,28 @@ function createProgram({ environment, output, errors }: Required<Surroundings>):
   addCommand(token, 'revoke', 'revoke a token; it is rejected within one second', ['plant-store token revoke ID'])
     .argument('<id>', 'the id that "token list" shows')
     .action((id) => withSettings((context) => revokeToken(context, id)))
-  addCommand(token, 'prune', 'delete the tokens that expired or were revoked long ago; their plants stay', [
-    'plant-store token prune --dry-run',
-    'plant-store token prune --older-than 90d',
-  ])
-    .option('--older-than <time>', 'how long ago: 12h, 90d', '30d')
-    .option('--dry-run', 'only list them')
-    .action((options) => withSettings((context) => pruneTokens(context, options)))
 
   addCommand(program, 'migrate', 'create the database, or apply the migrations that it lacks', [
     'plant-store migrate',
-  ]).action(() => withSettings((context) => untilSignal((signal) => migrate(context, signal))))
+  ]).action(() => untilAborted((signal) => withSettings((context) => migrate(context, signal))))
 
   addCommand(program, 'backup', 'copy the database consistently, even while the server writes to it', [
     'plant-store backup "plants-$(date +%F).db"',
   ])
     .argument('<file>', 'where to write the copy; the file must not exist')
-    .action((file) => withSettings((context) => untilSignal((signal) => backup(context, file, signal))))
+    .action((file) => untilAborted((signal) => withSettings((context) => backup(context, file, signal))))
 
-  addCommand(program, 'copy', 'copy tokens and plants to another database, such as from SQLite to PostgreSQL', [
+  addCommand(program, 'copy', 'copy tokens and plants from SQLite to PostgreSQL', [
     'plant-store copy --to postgresql://localhost/plants',
-    'plant-store copy --from postgresql://localhost/plants --to "file:$PWD/plants.db"',
   ])
     .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
-    .option('--to <url>', 'the database to copy to, created if it does not exist (default: DATABASE_URL)')
+    .option('--to <url>', 'the database to copy to (default: DATABASE_URL)')
     .addHelpText('after', ABOUT_COPY)
-    .action((options: CopyOptions) =>
+    .action((options: CopyOptions) => {
       // Where both are given, DATABASE_URL is not used, and may be missing in production too.
-      withSettings(
-        (context) => untilSignal((signal) => copy(context, options, signal)),
-        options.from && options.to ? { variables: { ...environment, DATABASE_URL: DEFAULT_DATABASE_URL } } : {},
-      ),
-    )
+      const variables = { ...environment, ...(options.from && options.to && { DATABASE_URL: DEFAULT_DATABASE_URL }) }
+      return untilAborted((signal) => withSettings((context) => copy(context, options, signal), { variables }))
+    })
   return program
 }
 

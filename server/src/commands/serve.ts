@@ -1,16 +1,11 @@
-import { isatty } from 'node:tty'
+import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { explainDatabaseError, nameDatabase } from '@plant-store/prisma'
-import type { Logger } from 'pino'
-import { takeInheritedSockets } from '../http/listen/ports.ts'
+import { logTokenEvent } from '../accounts/token-store.ts'
 import { ownCommand } from '../installation.ts'
-import type { Settings } from '../settings.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
-import { logOutput, STANDARD_OUTPUT } from '../telemetry/log/log-output.ts'
-import { logAuthenticationFailures, logRejections, logRequests } from '../telemetry/log/log-requests.ts'
-import { type Context, isClosed, OutputError, print, printError } from './console.ts'
-import { onEndingSignal } from './process.ts'
-import { createPrinted } from './token.ts'
+import { logRejections, logRequests } from '../telemetry/request-log.ts'
+import type { Context } from './console.ts'
 
 /**
  * By default V8 lets the heap grow to several times what is in use before it collects garbage. With this, the process stays
@@ -22,78 +17,54 @@ const DAY = 86_400_000
 const DEMO_DAYS = 7
 
 /**
- * Serves until a signal. On an empty database it prints how to begin.
+ * Serves until a signal aborts it, and then shuts down. On an empty database it prints how to begin.
  *
- * @throws StartError, or an error of the database, with everything closed
+ * @throws StartError, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
  */
-export async function serve({ settings, logger }: Context): Promise<void> {
+export async function serve(context: Context, ending: AbortSignal): Promise<void> {
+  const { settings, logger } = context
   setFlagsFromString(HEAP_GROWTH)
-  const startup = new AbortController()
-  const starting = start(settings, logger, startup.signal)
-  shutDownOnSignal(async () => {
-    startup.abort()
-    // A startup that fails, or is aborted, has closed everything.
-    const close = await starting.catch(() => undefined)
-    await close?.()
-  }, logger)
-  try {
-    await starting
-  } catch (error) {
-    if (!startup.signal.aborted) throw error
-  }
-}
+  const uncaught = once(process, 'uncaughtException').then(([error]) => ({ error }))
+  const ended = once(ending, 'abort').then(() => logger.info({ signal: ending.reason }, 'closing'))
+  logRejections(logger)
+  if (settings.accessLog) logRequests(logger)
 
-/** Starts everything and returns a function that closes it. */
-async function start(settings: Settings, logger: Logger, signal: AbortSignal): Promise<() => Promise<void>> {
-  const sockets = takeInheritedSockets(process.env, process.pid)
-  if (sockets) logger.info({ sockets }, 'listening on sockets of systemd instead of the ports of the settings')
-  const stopLogs = startLogs(settings, logger)
-  const server = await startServer(settings, { logger, signal, sockets }).catch(async (error) => {
-    await stopLogs()
+  let server: RunningServer
+  try {
+    server = await startServer(settings, { logger, signal: ending })
+  } catch (error) {
+    if (ending.aborted) return
     throw error
-  })
-  await greetIfEmpty(server, settings, logger, signal)
-  const { url, adminUrl } = server
-  if (!signal.aborted) {
+  }
+  await greetIfEmpty(server, context)
+  if (!ending.aborted) {
+    const { url, adminUrl } = server
     logger.info({ url, ...(adminUrl && { adminUrl }), database: nameDatabase(settings.databaseUrl) }, 'ready')
   }
-  return async () => {
-    await server.close()
-    await stopLogs()
-  }
+  const fault = await Promise.race([uncaught, ended])
+  if (fault) logger.fatal({ err: fault.error }, 'uncaught exception, shutting down')
+  await server.close()
+  if (fault) throw fault.error
 }
 
 /**
  * Prints how to begin if the database is empty: a token and calls that work as pasted. In production, where others read the
  * output, a line of the log says how to create one instead. A greeting that fails is logged: the server serves without it.
- *
- * @param signal no token is printed, or stays valid, once it is aborted
  */
-async function greetIfEmpty(
-  server: RunningServer,
-  settings: Settings,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<void> {
+async function greetIfEmpty(server: RunningServer, { settings, logger, print }: Context): Promise<void> {
   try {
     if (!(await server.isEmpty())) return
     if (settings.nodeEnv === 'production') {
       logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens()}`)
       return
     }
-    if (isClosed() || signal.aborted) return
     const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
-    const newToken = { account: 'demo', label: 'printed at the first startup', expiresAt }
-    await createPrinted(server.tokens, newToken, logger, ({ token }) => {
-      signal.throwIfAborted()
-      print(explainCalls(server.url, token, settings.docs))
-    })
+    const created = await server.tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
+    logTokenEvent(logger, 'token created', created)
+    await print(explainCalls(server.url, created.token, settings.docs))
   } catch (error) {
-    if (signal.aborted) return
     const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
-    // The log is written to the output that has failed.
-    if (error instanceof OutputError) printError(`plant-store: no token was printed: ${message}`)
-    else logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
+    logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
   }
 }
 
@@ -115,52 +86,4 @@ function explainTokens(): string {
   if (ownCommand === 'plant-store') return `create a token with ${command}`
   // The shell that the command is pasted into does not have the server's settings.
   return `create a token, in the same folder, with ${command} and the same DATABASE_URL in the environment`
-}
-
-/** Starts the logs of what happens to requests, and returns a function that ends them. */
-function startLogs({ accessLog }: Settings, logger: Logger): () => Promise<void> {
-  const { hasRoom, flush } = logOutput(STANDARD_OUTPUT)
-  const ends = [logRejections(logger), logAuthenticationFailures(logger)]
-  if (accessLog) ends.push(logRequests(logger, hasRoom))
-  return () => {
-    for (const end of ends) end()
-    return flush()
-  }
-}
-
-/**
- * Shuts the process down: on a signal, with exit code 0; after an uncaught exception, with 1, since it leaves an unknown
- * state. A second signal ends the process immediately.
- */
-function shutDownOnSignal(close: () => Promise<void>, logger: Logger): void {
-  let closing = false
-  const hasTerminal = isatty(0)
-  const shutDown = async (exitCode: number): Promise<void> => {
-    if (closing) process.exit(1)
-    closing = true
-    try {
-      await close()
-      process.exitCode = exitCode
-    } catch (error) {
-      logger.fatal({ err: error }, 'closing failed')
-      process.exitCode = 1
-    }
-    // What is still open must not keep the process running.
-    process.exit()
-  }
-  onEndingSignal((signal) => {
-    // Without a terminal that can close, SIGHUP usually means that settings should be read again.
-    if (signal === 'SIGHUP' && !hasTerminal) {
-      logger.info({ signal }, 'signal ignored: restart the server to change its settings')
-      return
-    }
-    // The terminal is gone, so writing to it would be an uncaught error.
-    if (signal === 'SIGHUP') logger.level = 'silent'
-    logger.info({ signal }, 'closing')
-    void shutDown(0)
-  })
-  process.on('uncaughtException', (error) => {
-    logger.fatal({ err: error }, 'uncaught exception, shutting down')
-    if (!closing) void shutDown(1)
-  })
 }

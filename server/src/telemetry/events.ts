@@ -47,22 +47,15 @@ export const rejections = [
 /** Why a request or connection was rejected without being handled. */
 export type Rejection = (typeof rejections)[number]
 
-/** A request that is handled has arrived; the message is its method. */
-export const requestBegan = event<string>('plant-store.request-began')
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
 export const requestUnparsed = event<RequestUnparsed>('plant-store.request-unparsed')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
-/**
- * A request has no valid token; its response is a 401, or a 429 beyond `AUTH_FAILURE_LIMIT`. `code` is the number of the
- * `Error` body of a 401; `address` names the client: an IPv4 address, or the first half of an IPv6 address.
- */
-export const authenticationFailed = event<{ code: number; address: string }>('plant-store.authentication-failed')
+/** A request has no valid token; the message is the number of the `Error` body of a 401. */
+export const authenticationFailed = event<number>('plant-store.authentication-failed')
 /** A batch of new plants was committed; the message is its size. */
 export const batchCommitted = event<number>('plant-store.batch-committed')
 /** A batch of so many new plants could not be committed. */
 export const writesRejected = event<{ count: number; error: unknown }>('plant-store.writes-rejected')
-/** A statement found the database locked by another process and is retried. */
-export const busyRetried = event<undefined>('plant-store.busy-retried')
 
 /** Subscribes to an event, and returns a function that ends that. */
 export function subscribe<Message>(event: Event<Message>, listener: (message: Message) => void): () => void {

@@ -1,12 +1,11 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
-import { openSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -60,54 +59,31 @@ test('backup copies the database while the server runs, but never over a file', 
   expect(await (await restored.call('/plants', { token: server.token })).json()).toEqual([{ name: 'Ficus' }])
 })
 
-// On other systems, `script` takes other arguments.
-test.skipIf(process.platform !== 'linux')('backup shows progress in a terminal, apart from its result', async () => {
-  await runInProcess(['migrate'], environment)
-  const file = environment.DATABASE_URL.replace('file:', '')
-  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '1', hex(zeroblob(16000000)))`)
-  const copy = path.join(folder, 'copy.db')
-  const result = path.join(folder, 'result')
-  const command = [...commandLine(['backup', copy]), '>', result].join(' ')
-  const { stdout } = await promisify(execFile)('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
-    env: { ...process.env, ...environment },
-  })
-  // Each line replaces the one before, and the last one is removed.
-  const lines = stdout.split('\r').slice(1)
-  expect(lines.pop()).toBe('\x1b[K')
-  expect(lines.length).toBeGreaterThan(0)
-  for (const line of lines) {
-    const [text, end] = line.split('\x1b')
-    expect(text).toMatch(/^(copying \d+%: \d+ MB|checking the copy), \d+ s$/)
-    expect(end).toBe('[K')
-  }
-  expect(await readFile(result, 'utf8')).toBe(`The database is copied to ${copy}.\n`)
-})
-
-test('without a terminal, long work writes a line every five seconds; short work writes nothing', async () => {
+test('long work reports every five seconds how far it is; short work reports nothing', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const file = path.join(folder, 'errors')
-  const errors = openSync(file, 'w')
-  for (const [isTerminal, time] of [
-    [false, 4_900],
-    [true, 90],
-  ] as const) {
-    const short = async (show: (progress: string) => void) => {
-      show('copying 0%: 0 MB')
-      await vi.advanceTimersByTimeAsync(time)
-    }
-    await withProgress(errors, short, isTerminal)
-  }
-  expect(await readFile(file, 'utf8')).toBe('')
-  const work = async (show: (progress: string) => void) => {
-    for (const progress of ['copying 0%: 0 MB', 'copying 20%: 400 MB', 'copying 40%: 600 MB', 'checking the copy']) {
+  const reported: string[] = []
+  const report = (text: string) => void reported.push(text)
+  await withProgress(report, async (show) => {
+    show('copying 0%')
+    await vi.advanceTimersByTimeAsync(4_900)
+  })
+  expect(reported).toEqual([])
+  await withProgress(report, async (show) => {
+    for (const progress of ['copying 0%', 'copying 20%', 'copying 40%', 'checking the copy']) {
       show(progress)
       await vi.advanceTimersByTimeAsync(4_000)
     }
-  }
-  await withProgress(errors, work, false)
-  const written = ['copying 20%: 400 MB, 5 s', 'copying 40%: 600 MB, 10 s', 'checking the copy, 15 s']
-  expect(await readFile(file, 'utf8')).toBe(written.map((line) => `plant-store: ${line}\n`).join(''))
+  })
+  expect(reported).toEqual(['copying 20%', 'copying 40%', 'checking the copy'])
+})
+
+test.skipIf(!existsSync('/dev/full'))('an output that cannot be written is an error in one line', async () => {
+  const words = commandLine(['token', 'create', '--account', 'me']).map((word) => `'${word}'`)
+  await runInProcess(['migrate'], environment)
+  const shell = promisify(execFile)('sh', ['-c', `${words.join(' ')} >/dev/full`], { env: environment })
+  const stderr = expect.stringMatching(/^\{.*\}\nplant-store: standard output cannot be written: ENOSPC.*\n$/)
+  await expect(shell).rejects.toMatchObject({ code: 1, stderr })
 })
 
 test('the README lists every command, with the arguments and options of its help', async () => {

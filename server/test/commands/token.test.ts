@@ -1,9 +1,8 @@
-/** The commands that create, list, revoke and prune tokens. */
+/** The commands that create, list and revoke tokens. */
 import { beforeEach, expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
-import { readLines } from '../helpers/telemetry/log-lines.ts'
 
 const DAY = 86_400_000
 
@@ -67,8 +66,7 @@ const INVALID: [what: string, args: string[], message: RegExp][] = [
   ['an invalid scope', ['create', '--account', 'a', '--scope', 'admin'], /--scope must be read or write, /],
   ['an invalid time', ['create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
   ['an empty account', ['create', '--account', ''], /--account must be 1 to 200 visible characters/],
-  ['no age', ['prune', '--older-than', '0'], /--older-than must be .* between 1ms and 36500d/],
-  ['an age too long', ['prune', '--older-than', '36501d'], /--older-than must be .* between 1ms and 36500d/],
+  ['an expiry too late', ['create', '--account', 'a', '--expires', '1000000d'], /between 1ms and 999999d/],
   ['a mistyped command', ['crate'], /Did you mean create\?/],
   ['a mistyped option', ['create', '--acount', 'a'], /unknown option '--acount'\n\(Did you mean --account\?\)/],
 ]
@@ -92,29 +90,18 @@ test('list marks tokens that expired or were revoked, and --active leaves them o
   expect(await list('--active')).toMatchObject([{ id: 'a' }])
 })
 
-test('list escapes what a terminal would act on or not show, and --json still has it exactly', async () => {
-  const label = 'a\u001b]0;title\u0007b\r\nc\u0085d\u202ee\u2066f\u{e0041}g \u2028 🌱👩\u200d🌾 é \\n'
+test('list shows no control character of a label to a terminal, and --json has it exactly', async () => {
+  const label = 'a\u001b]0;title\u0007b\r\nc\u0085d 👩\u200d🌾 é'
   await create('--label', label)
-  await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "account" = 'al\u001b[2Jice\u200b'`)
-  const shown =
-    'a\\u001b]0;title\\u0007b\\u000d\\u000ac\\u0085d\\u202ee\\u2066f\\udb40\\udc41g \\u2028 🌱👩\u200d🌾 é \\n'
-  const { stdout: table } = await run('list')
-  expect(table).toContain(shown)
-  expect(table).toContain('al\\u001b[2Jice\\u200b')
-  const { stdout: json } = await run('list', '--json')
-  const [token] = JSON.parse(json)
-  expect([token.label, token.account]).toEqual([label, 'al\u001b[2Jice\u200b'])
-  const revoked = await run('revoke', token.id)
-  expect(revoked.stdout).toContain('"al\\u001b[2Jice\\u200b"')
-  const unsafe = /(?!\n)\p{Cc}|\p{Zl}|(?!\u200d)\p{Cf}/u
-  for (const output of [table, json, revoked.stdout]) expect(output).not.toMatch(unsafe)
+  expect((await run('list')).stdout).toContain('a?]0;title?b??c?d 👩\u200d🌾 é\n')
+  expect(await list()).toMatchObject([{ label }])
 })
 
 test('revoke logs it once, keeps the first time, and fails for an unknown id', async () => {
-  expect(await run('revoke', 'no\u001bsuch')).toEqual({
+  expect(await run('revoke', 'no such')).toEqual({
     exitCode: 1,
     stdout: '',
-    stderr: 'plant-store: token "no\\u001bsuch" does not exist; list them with: plant-store token list\n',
+    stderr: 'plant-store: token "no such" does not exist; list them with: plant-store token list\n',
   })
   const { id } = JSON.parse(await create('--json'))
   const revoked = await run('revoke', id)
@@ -123,37 +110,4 @@ test('revoke logs it once, keeps the first time, and fails for an unknown id', a
   const [{ revokedAt }] = await list()
   const stdout = `${id} of the account "alice" is revoked since ${revokedAt}\n`
   expect(await run('revoke', id)).toEqual({ exitCode: 0, stdout, stderr: '' })
-})
-
-test('prune deletes what expired or was revoked over 30 days ago, and logs each for audits', async () => {
-  const ids = async () => (await list()).map(({ id }: { id: string }) => id)
-  await store({
-    'a-forever': {},
-    'b-valid': { expired: -1 },
-    'c-expired-lately': { expired: 29 },
-    'd-revoked-lately': { revoked: 29 },
-    'e-expired': { expired: 31 },
-    'f-revoked': { revoked: 31, expired: -90 },
-    'g-both': { revoked: 40, expired: 35 },
-  })
-  const preview = await run('prune', '--dry-run')
-  expect(preview).toMatchObject({ exitCode: 0, stderr: '' })
-  expect(preview.stdout).toMatch(
-    /^ID .*\ne-expired .*\nf-revoked .*\ng-both .*\n\n3 tokens that .* would be deleted\n$/,
-  )
-  expect(await ids()).toHaveLength(7)
-
-  const { exitCode, stdout, stderr } = await run('prune')
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^deleted 3 tokens that expired or were revoked bef/)])
-  expect(readLines(stderr)).toMatchObject(
-    ['e-expired', 'f-revoked', 'g-both'].map((tokenId) => ({ event: 'token pruned', tokenId, account: 'alice' })),
-  )
-  expect(stderr).not.toContain('hash of')
-  expect(await ids()).toEqual(['a-forever', 'b-valid', 'c-expired-lately', 'd-revoked-lately'])
-
-  // More than a statement deletes.
-  await store(Object.fromEntries(Array.from({ length: 1_201 }, (_, index) => [`id${index}`, { expired: 2 }])))
-  expect((await run('prune', '--older-than', '3d')).stdout).toMatch(/^deleted 2 tokens /)
-  expect((await run('prune', '--older-than', '36h')).stdout).toMatch(/^deleted 1201 tokens /)
-  expect(await ids()).toEqual(['a-forever', 'b-valid'])
 })

@@ -12,7 +12,6 @@ const COMMANDS = [
   ['token', 'create', '--account', 'alice'],
   ['token', 'list'],
   ['token', 'revoke', 'nothing'],
-  ['token', 'prune'],
   ['backup', 'copy.db'],
 ]
 

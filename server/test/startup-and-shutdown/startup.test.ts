@@ -10,7 +10,7 @@ import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { findBadPort } from '../../src/http/listen/ports.ts'
 import { type RunningServer, startServer } from '../../src/index.ts'
-import { createFileLog } from '../helpers/telemetry/log-lines.ts'
+import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
 function longMigration(rows: number | 'endless'): string {
   const end = rows === 'endless' ? '' : `LIMIT ${rows}`
@@ -29,7 +29,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   const { url: databaseUrl } = temporaryDatabase()
   await migrateDatabase(databaseUrl)
   const [port, adminPort] = [await freePort(), await freePort()]
-  const { logger, lines } = await createFileLog()
+  const { logger, lines } = await createMemoryLog()
   const ending = new AbortController()
   const migrationsFolder = longMigration('endless')
   const starting = startServer({ port, adminPort, databaseUrl }, { logger, migrationsFolder, signal: ending.signal })
@@ -76,7 +76,7 @@ test('the public port is closed until requests are served, and /readyz responds 
 
 test('the duration of a migration is logged, and nothing if none is pending', async () => {
   const { url: databaseUrl } = temporaryDatabase()
-  const { logger, lines } = await createFileLog()
+  const { logger, lines } = await createMemoryLog()
   const options = { logger, migrationsFolder: longMigration(300_000) }
   await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
   const migrations = expect.arrayContaining([expect.stringMatching(/_initial$/), '90000101000000_long'])
@@ -89,7 +89,7 @@ test('the duration of a migration is logged, and nothing if none is pending', as
 })
 
 test('on a port that browsers and fetch reject, one warning says so and what to do', async () => {
-  const { logger, lines } = await createFileLog('warn')
+  const { logger, lines } = await createMemoryLog('warn')
   const start = (port: number) =>
     startServer({ port, databaseUrl: temporaryDatabase().url, shutdownDelay: 0 }, { logger })
   let server: RunningServer | undefined

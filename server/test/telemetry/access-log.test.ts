@@ -7,15 +7,15 @@ import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { logRequests } from '../../src/telemetry/log/log-requests.ts'
+import { logRequests } from '../../src/telemetry/request-log.ts'
 import { createKey, ISSUER, signToken, startKeyServer } from '../helpers/accounts/token-issuer.ts'
 import { addLongList } from '../helpers/storage/long-list.ts'
-import { createFileLog, type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
+import { createMemoryLog, type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
 import { exchange, openConnection, openSocket } from '../helpers/wire/connection.ts'
 import { get, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
 
-const log = await createFileLog()
-afterAll(logRequests(log.logger, () => true))
+const log = await createMemoryLog()
+afterAll(logRequests(log.logger))
 const key = await createKey('first')
 const keyServer = await startKeyServer(key)
 const start = (settings: Partial<Settings>) =>

@@ -7,7 +7,6 @@ import { codeBlock, codeBlocks, isInstalled, readGuide, shell } from '../../../t
 import { startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
 import { exchange } from '../helpers/wire/connection.ts'
@@ -26,10 +25,6 @@ async function writeAll(): Promise<LogLine[]> {
   await exchange(server.url, 'no request\r\n\r\n')
   await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
   expect([await statusOf(2), await statusOf(3)]).toEqual([500, 429])
-  await until(async () => {
-    await Promise.all(Array.from({ length: 30 }, () => fetch(`${server.url}/plants`)))
-    return server.output().includes('requests omitted')
-  })
   expect(await server.end()).toBe(0)
   const command = ' with "plant-store token create --account me"'
   return readLines(created.stderr + server.output()).map((line) => ({
@@ -40,9 +35,9 @@ async function writeAll(): Promise<LogLine[]> {
 
 /** Returns the names of all fields, and of an error those that all errors have. */
 function fieldsOf(line: LogLine): string[] {
-  const { err, addresses } = line as { err?: object; addresses?: object[] }
+  const { err } = line as { err?: object }
   const common = Object.keys(err ?? {}).filter((name) => ['type', 'message', 'stack'].includes(name))
-  return [...Object.keys(line), ...common, ...Object.keys(addresses?.[0] ?? {})]
+  return [...Object.keys(line), ...common]
 }
 
 /** Returns an id with zeros for its hexadecimal digits. */
@@ -93,5 +88,5 @@ test('its commands say who called what, everything about one request, and who fa
   expect((await ask(0)).replace(/^ +/gm, '')).toBe('2 alice\tGET\t/plants\t200\n1 \tGET\t/plants\t401\n')
   const lines = (await ask(1)).trim().split('\n')
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ requestId: id, status: 200 }])
-  expect(await ask(2)).toBe('127.0.0.1\t1\n')
+  expect((await ask(2)).trim()).toBe('1 127.0.0.1')
 })

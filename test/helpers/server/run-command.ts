@@ -17,22 +17,17 @@ export interface CommandResult {
   stderr: string
 }
 
-/**
- * Starts the command line without the settings of this process's environment. Sockets are passed as by systemd; `nofile` is
- * the limit of open files.
- */
+/** Starts the command line without the settings of this process's environment; `nofile` is the limit of open files. */
 export function spawnCommand(
   args: readonly string[],
   environment: Record<string, string> = {},
-  sockets: readonly number[] = [],
   nofile?: number,
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env
-  const preparation = [nofile ? `ulimit -n ${nofile};` : '', sockets.length > 0 ? 'LISTEN_PID=$$' : ''].join(' ').trim()
-  const activation = preparation === '' ? [] : ['sh', '-c', `${preparation} exec "$@"`, 'sh']
-  const [program, ...parameters] = bound([...activation, ...commandLine(args)])
-  const env = { PATH, HOME, ...(sockets.length > 0 && { LISTEN_FDS: String(sockets.length) }), ...environment }
-  const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe', ...sockets] })
+  const limit = nofile ? ['sh', '-c', `ulimit -n ${nofile}; exec "$@"`, 'sh'] : []
+  const [program, ...parameters] = bound([...limit, ...commandLine(args)])
+  const env = { PATH, HOME, ...environment }
+  const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   // A test that fails may leave processes behind.
   afterFile(() => child.kill('SIGKILL'))
   return child
@@ -59,12 +54,8 @@ export async function runCommand(
 export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
 
 /** Starts `plant-store serve` and waits until it is ready. */
-export async function startServerProcess(
-  environment: Record<string, string>,
-  sockets: readonly number[] = [],
-  nofile?: number,
-) {
-  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, sockets, nofile)
+export async function startServerProcess(environment: Record<string, string>, nofile?: number) {
+  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, nofile)
   const closed = once(child, 'close') as Promise<[number | null]>
   let output = ''
   let isReady = false

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
-import type { Metrics } from '../../metrics.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { listen, type Port, respondToHalfClosed, stop } from './ports.ts'
 
 /** How many connections it accepts: a part of the files that clients leave. */

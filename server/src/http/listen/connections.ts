@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import { addressKey } from '../../limits/client-address.ts'
 import { createFairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings.ts'
 import { requestRejected } from '../../telemetry/events.ts'
-import { addressKey } from '../request/client-address.ts'
 
 /** How often unread responses are checked, in milliseconds. */
 const INTERVAL = 500
@@ -16,16 +16,14 @@ const NOTABLE = 0.95
 /**
  * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
  * every new connection would be reset, those of probes too, and the database could not be opened again.
- *
- * @param poolSize how many connections to the database may be open
  */
-export function limitConnections(maxConnections: number, poolSize: number, logger: Logger): number {
+export function limitConnections(maxConnections: number, logger: Logger): number {
   // Without this, a report looks up the names of addresses.
   Object.assign(process.report, { excludeNetwork: true })
   // Node.js has raised it to the hard limit. Windows has none.
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
   const nofile = Number(userLimits?.open_files.soft)
-  const left = Math.floor(Math.max(nofile / 2, nofile - RESERVED - poolSize))
+  const left = Math.floor(Math.max(nofile / 2, nofile - RESERVED))
   if (!(left < maxConnections)) return maxConnections
   // A few less are not worth a line at every startup.
   if (left < NOTABLE * maxConnections) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { addressKey } from '../../limits/client-address.ts'
 import { createFairShare } from '../../limits/fair-share.ts'
-import { addressKey } from '../request/client-address.ts'
 
 /** How many requests may wait on one connection behind the one being handled. */
 export const MAX_PIPELINED = 100

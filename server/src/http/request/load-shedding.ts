@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Request } from 'express'
 import { shed } from '../../http-error.ts'
+import { addressKey, clientAddress } from '../../limits/client-address.ts'
 import { createFairShare } from '../../limits/fair-share.ts'
 import type { Settings } from '../../settings.ts'
-import { addressKey, clientAddress } from './client-address.ts'
 
 /**
  * Sheds requests early, because a late response is useless and delays others.

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
 import { HttpError } from '../../http-error.ts'
-import { requestBegan, requestEnded } from '../../telemetry/events.ts'
+import { requestEnded } from '../../telemetry/events.ts'
 import { finalStatus, sendError } from '../response/error-responses.ts'
 
 declare global {
@@ -34,13 +34,12 @@ export function receiveRequest(request: Request, response: Response): void {
 
 /** Gives a request its id and reports its end. */
 function identifyRequest(request: Request, response: Response): void {
-  const { headers, method, socket } = request
+  const { headers, socket } = request
   const id = headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
   if (!requestEnded.hasSubscribers) return
   const begin = performance.now()
   const sentBefore = socket.bytesWritten
-  requestBegan.publish(method)
   response.once('close', () => {
     requestEnded.publish({
       request,

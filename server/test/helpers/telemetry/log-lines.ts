@@ -1,38 +1,35 @@
-import { openSync, readFileSync } from 'node:fs'
-import path from 'node:path'
-import type { Logger } from 'pino'
-import { temporaryFolder } from '../../../../test/helpers/temporary-folder.ts'
-import { logOutput } from '../../../src/telemetry/log/log-output.ts'
-import { createLogger } from '../../../src/telemetry/log/logger.ts'
+import { Writable } from 'node:stream'
+import { createLog } from '../../../src/telemetry/log.ts'
 
-/** A line of the log, without what is the same in every line of a process. */
+/** A line of the log. */
 export type LogLine = Record<string, unknown> & { event?: string }
 
-/** A log in a file of its own. */
-export interface FileLog {
-  logger: Logger
-  /** Returns the lines so far. */
-  lines(): string[]
-  /** Returns the lines of an event so far. */
-  eventLines(event: string): LogLine[]
+/** Creates a stream that keeps what is written. */
+export function openMemory() {
+  let text = ''
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk
+      done()
+    },
+  })
+  return { stream, text: () => text }
 }
 
-/** What a program that reads lines may take for the end of one. */
-const LINE_ENDS = /[\n\r\u0085\u2028\u2029]/
-
-/** Creates a logger over a file, and reads its lines. */
-export async function createFileLog(level = 'info'): Promise<FileLog> {
-  const file = path.join(temporaryFolder(), 'log')
-  const descriptor = openSync(file, 'a')
-  const logger = await createLogger(level, descriptor)
-  const read = () => {
-    void logOutput(descriptor).flush()
-    return readFileSync(file, 'utf8')
+/** Creates a log in memory. */
+export async function createMemoryLog(level = 'info') {
+  const { stream, text } = openMemory()
+  const { logger, flush } = await createLog(level, stream)
+  const lines = () => {
+    void flush()
+    return text().split('\n').slice(0, -1)
   }
   return {
     logger,
-    lines: () => read().split(LINE_ENDS).slice(0, -1),
-    eventLines: (event) => eventLines(read(), event),
+    /** Returns the lines so far. */
+    lines,
+    /** Returns the lines of an event so far. */
+    eventLines: (event: string) => eventLines(`${lines().join('\n')}\n`, event),
   }
 }
 

@@ -1,0 +1,151 @@
+import { contract, errorCatalogue } from '@plant-store/contract'
+import { type Database, type DatabaseState, storageFaults } from '@plant-store/prisma'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { readVersion } from '../installation.ts'
+import * as events from './events.ts'
+
+/** The metrics of this process, in Prometheus text format. */
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** What the metrics read. */
+interface MetricSources {
+  database: Pick<Database, 'engine' | 'failure' | 'state'>
+  isReady(): Promise<boolean>
+  openConnections(): number
+  requestsInFlight(): number
+  bodyMemory(): number
+  responseMemory(): number
+}
+
+/** The buckets that OpenTelemetry recommends for HTTP requests, in seconds. */
+const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+const BATCH_BUCKETS = [1, 10, 100, 500]
+/** A write that fails for another reason than storage, which is a 500. */
+const INTERNAL = 'internal'
+const authenticationErrors = Object.values(errorCatalogue)
+  .map(({ code }) => String(code))
+  .filter((code) => code.startsWith('401'))
+const operations = Object.values(contract)
+const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method }) => method)])
+
+/**
+ * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
+ * can see. No label has a value that a client chooses.
+ */
+export function createMetrics({ database, isReady, ...sources }: MetricSources) {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+
+  /** Adds a counter with one label. */
+  function addCounter(name: string, help: string, label: string, values: readonly string[]) {
+    const counter = new Counter({ name, help, labelNames: [label], registers })
+    for (const value of values) counter.inc({ [label]: value }, 0)
+    return counter
+  }
+
+  /** Adds what is read at each scrape. A value that cannot be read is left out: a scrape never fails. */
+  function addGauge(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
+    async function collect(this: Gauge): Promise<void> {
+      const value = await Promise.resolve()
+        .then(read)
+        .catch(() => undefined)
+      if (value === undefined) this.remove()
+      else this.set(value)
+    }
+    new Gauge({ name, help, registers, collect })
+  }
+
+  const rejectedHelp = 'Requests and connections that were rejected without being handled.'
+  const rejected = addCounter('plant_store_rejected_total', rejectedHelp, 'reason', events.rejections)
+  const unauthenticatedHelp = 'Requests without a valid token, by the number of their Error body.'
+  const unauthenticated = addCounter(
+    'plant_store_authentication_failures_total',
+    unauthenticatedHelp,
+    'code',
+    authenticationErrors,
+  )
+  const reasons = [...storageFaults, INTERNAL]
+  const notWrittenHelp = 'New plants that could not be stored.'
+  const notWritten = addCounter('plant_store_writes_rejected_total', notWrittenHelp, 'reason', reasons)
+  const batchHelp = 'New plants per commit.'
+  const batches = new Histogram({
+    name: 'plant_store_batch_size',
+    help: batchHelp,
+    buckets: BATCH_BUCKETS,
+    registers,
+  })
+  const durations = createDurations(registry)
+
+  const unsubscribes = [
+    events.subscribe(events.requestEnded, ({ request: { method, route }, status, seconds }) => {
+      durations.observe(labelsOf(method, route?.path, status), seconds)
+    }),
+    events.subscribe(events.requestRejected, (reason) => rejected.inc({ reason })),
+    events.subscribe(events.authenticationFailed, (code) => unauthenticated.inc({ code })),
+    events.subscribe(events.batchCommitted, (size) => batches.observe(size)),
+    events.subscribe(events.writesRejected, ({ count, error }) => {
+      notWritten.inc({ reason: database.failure(error)?.fault ?? INTERNAL }, count)
+    }),
+  ]
+
+  const build = { version: readVersion(), node_version: process.versions.node, engine: database.engine }
+  const labelNames = Object.keys(build)
+  new Gauge({ name: 'plant_store_build_info', help: 'What runs: always 1.', labelNames, registers }).set(build, 1)
+  const stateOf = (key: keyof DatabaseState) => async () => (await database.state())[key]
+  addGauge('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () => Number(await isReady()))
+  addGauge('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
+  addGauge('plant_store_requests_in_flight', 'Requests that the process works on.', sources.requestsInFlight)
+  addGauge(
+    'plant_store_request_body_memory_bytes',
+    'Memory of request bodies until they are parsed.',
+    sources.bodyMemory,
+  )
+  addGauge('plant_store_response_memory_bytes', 'Memory of responses waiting to be read.', sources.responseMemory)
+  addGauge(
+    'plant_store_last_backup_timestamp_seconds',
+    'When the last backup that succeeded ended; 0: none.',
+    stateOf('lastBackup'),
+  )
+  if (database.engine === 'sqlite') {
+    addGauge('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', stateOf('logSize'))
+    addGauge('plant_store_disk_free_bytes', "Free space on the database's disk.", stateOf('freeSpace'))
+  }
+
+  return {
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+    close(): void {
+      for (const unsubscribe of unsubscribes) unsubscribe()
+      registry.clear()
+    },
+  }
+}
+
+/**
+ * Creates the durations of requests, by the names of OpenTelemetry's semantic conventions for HTTP servers. Every operation
+ * has a series for each status that the contract declares from the beginning.
+ */
+function createDurations(registry: Registry) {
+  const durations = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Duration of a request until its response is sent or its client disconnects.',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets: DURATION_BUCKETS,
+    registers: [registry],
+  })
+  for (const { method, path, responses } of operations) {
+    for (const status of Object.keys(responses)) durations.zero(labelsOf(method, path, Number(status)))
+  }
+  return durations
+}
+
+/** A label that does not apply is empty, which is the same as absent in Prometheus. */
+function labelsOf(method: string, route = '', status: number): Record<string, string | number> {
+  return {
+    // A client may send any method.
+    http_request_method: METHODS.has(method) ? method : '_OTHER',
+    http_route: route,
+    http_response_status_code: status === events.CLIENT_CLOSED_REQUEST ? '' : status,
+  }
+}
