@@ -4,8 +4,8 @@ import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { createAuthentication } from './accounts/authentication.ts'
 import type { Dependencies } from './dependencies.ts'
-import { serveDocs } from './docs/serve-docs.ts'
-import { allowOrigins, rejectOthers } from './http/request/known-paths.ts'
+import { createDocs } from './docs/serve-docs.ts'
+import { allowOrigins, checkPath } from './http/request/known-paths.ts'
 import { createRateLimit } from './http/request/rate-limit.ts'
 import { readBody } from './http/request/read-body.ts'
 import { receiveRequest } from './http/request/receive-request.ts'
@@ -23,17 +23,17 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
-    .enable('strict routing')
-    .enable('case sensitive routing')
     .set('trust proxy', settings.trustProxy ?? false)
   overrideJson(app)
 
+  const docs = settings.docs ? createDocs(settings.publicUrl) : []
+  const check = checkPath([...Object.values(contract), ...docs])
   const allow = settings.corsOrigins?.length ? allowOrigins(settings.corsOrigins) : undefined
   // One handler instead of three, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admit = () => {
       loadShedding.shedByAddress(request)
-      next()
+      check(request, response, next)
     }
     receiveRequest(request, response)
     if (allow) allow(request, response, admit)
@@ -57,13 +57,12 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
         request.body = undefined as never
       },
     ],
-    requestValidationErrorHandler: (error, request) => {
-      throw toValidationError(error, request)
+    requestValidationErrorHandler: (error) => {
+      throw toValidationError(error)
     },
   })
 
-  const docs = settings.docs ? serveDocs(app, settings.publicUrl) : []
-  rejectOthers(app, [...Object.values(contract), ...docs])
+  for (const { path, handle } of docs) app.get(path, handle)
   app.use(errorHandler(logger, database.failure))
   return app
 }

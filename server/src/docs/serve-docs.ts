@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Express } from 'express'
+import type { RequestHandler, Response } from 'express'
 import type { Route } from '../http/request/known-paths.ts'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import { ownCommand } from '../installation.ts'
@@ -17,43 +17,42 @@ const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
   : new URL('swagger-ui/', import.meta.url)
 
 /**
- * Serves the OpenAPI document, and the page that shows it and calls the service. They are the same for every client and need no
- * token, and are in memory from the first request on: most servers never get one. Clients cache and revalidate them, so that
- * they see a new version immediately.
- *
- * @returns the routes
+ * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They are the same for every
+ * client and need no token, and are read at the first request: most servers never get one.
  */
-export function serveDocs(app: Express, publicUrl: string | undefined): Route[] {
-  const routes: Route[] = []
-
-  /** @param policy the Content-Security-Policy; default: that of every response, which allows nothing */
-  function serve(path: string, contentType: string, read: () => Promise<Buffer>, policy?: string): void {
-    let cached: { content: Buffer; etag: string } | undefined
-    app.get(path, async (_request, response) => {
-      cached ??= addEtag(await read())
-      response.setHeader('Content-Type', contentType)
-      response.setHeader('Cache-Control', 'no-cache')
-      response.setHeader('ETag', cached.etag)
+export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
+  function route(path: string, contentType: string, read: () => Promise<Buffer>, policy?: string) {
+    let content: Promise<Buffer> | undefined
+    const handle: RequestHandler = async (_request, response) => {
+      content ??= read()
       if (policy !== undefined) response.setHeader('Content-Security-Policy', policy)
-      // Express sends a 304 to a client that has this version.
-      response.send(cached.content)
-    })
-    routes.push({ method: 'GET', path })
+      send(response, contentType, await content)
+    }
+    return { method: 'GET', path, handle }
   }
 
-  function serveFile(folder: URL, file: string, mediaType: string): void {
-    serve(`/docs/${file}`, `${mediaType}; charset=utf-8`, () => readFile(new URL(file, folder)))
-  }
+  const routeFile = (folder: URL, file: string, mediaType: string) =>
+    route(`/docs/${file}`, `${mediaType}; charset=utf-8`, () => readFile(new URL(file, folder)))
 
-  serve('/openapi.json', JSON_CONTENT_TYPE, () => createDocument(publicUrl))
-  serve('/docs', 'text/html; charset=utf-8', createPage, PAGE_POLICY)
-  serveFile(PAGE_FOLDER, 'page.css', 'text/css')
-  serveFile(PAGE_FOLDER, 'page.js', 'text/javascript')
-  serveFile(PAGE_FOLDER, 'color-scheme.js', 'text/javascript')
-  serveFile(PAGE_FOLDER, 'icon.svg', 'image/svg+xml')
-  serveFile(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css')
-  serveFile(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript')
-  return routes
+  return [
+    route('/openapi.json', JSON_CONTENT_TYPE, () => createDocument(publicUrl)),
+    route('/docs', 'text/html; charset=utf-8', createPage, PAGE_POLICY),
+    routeFile(PAGE_FOLDER, 'page.css', 'text/css'),
+    routeFile(PAGE_FOLDER, 'page.js', 'text/javascript'),
+    routeFile(PAGE_FOLDER, 'color-scheme.js', 'text/javascript'),
+    routeFile(PAGE_FOLDER, 'icon.svg', 'image/svg+xml'),
+    routeFile(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css'),
+    routeFile(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript'),
+  ]
+}
+
+/** Sends content that clients cache and revalidate, so that they see a new version immediately. */
+function send(response: Response, contentType: string, content: Buffer): void {
+  response.setHeader('Content-Type', contentType)
+  response.setHeader('Cache-Control', 'no-cache')
+  response.setHeader('ETag', `"${createHash('sha256').update(content).digest('base64url')}"`)
+  // Express sends a 304 to a client that has this version.
+  response.send(content)
 }
 
 /** Reads the page, and puts the command that works here into it. */
@@ -65,8 +64,4 @@ async function createPage(): Promise<Buffer> {
 async function createDocument(serverUrl: string | undefined): Promise<Buffer> {
   const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
   return Buffer.from(JSON.stringify(createOpenApiDocument({ serverUrl })))
-}
-
-function addEtag(content: Buffer): { content: Buffer; etag: string } {
-  return { content, etag: `"${createHash('sha256').update(content).digest('base64url')}"` }
 }

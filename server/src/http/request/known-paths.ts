@@ -1,6 +1,6 @@
 import { contract } from '@plant-store/contract'
 import cors from 'cors'
-import type { Express, Request, RequestHandler, Response } from 'express'
+import type { RequestHandler } from 'express'
 import { HttpError } from '../../http-error.ts'
 
 /** What a path serves. */
@@ -12,36 +12,41 @@ export interface Route {
 /** How long a browser may cache the response to a preflight, in seconds. */
 const PREFLIGHT_MAX_AGE = 600
 
+/** A parameter in a path of the contract. */
+const PARAMETER = /\/:\w+/g
 const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])].sort()
 
 /**
- * Rejects unsupported methods of known paths, with 405 and `Allow` (RFC 9110 section 15.5.6), and unknown paths, with 404, and
- * responds to `OPTIONS`. Call it after the routes are added.
+ * Creates what rejects unknown paths, with 404, and unsupported methods of known ones, with 405 and `Allow` (RFC 9110
+ * section 15.5.6), and responds to `OPTIONS`. It comes before the routes: of two paths that match, the one with fewer
+ * parameters counts for every method.
  */
-export function rejectOthers(app: Express, routes: readonly Route[]): void {
-  const paths = new Map<string, string[]>()
-  // A path with fewer parameters is one of those that a path with more of them matches.
-  for (const { method, path } of routes.toSorted((one, other) => countParameters(one) - countParameters(other))) {
-    paths.set(path, [...(paths.get(path) ?? []), method])
-  }
-  for (const [path, methods] of paths) {
-    const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
-    app.all(path, ({ method }: Request, response: Response) => {
-      if (method !== 'OPTIONS') {
-        throw new HttpError('methodNotAllowed', `Method not allowed. Use ${allow}.`, { headers: { Allow: allow } })
-      }
-      response.set('Allow', allow).status(204).end()
+export function checkPath(routes: readonly Route[]): RequestHandler {
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  const known = paths
+    .toSorted((one, other) => countParameters(one) - countParameters(other))
+    .map((path) => {
+      const methods = routes.filter((route) => route.path === path).map(({ method }) => method)
+      const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
+      return { pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
     })
+
+  return ({ method, url, path }, response, next) => {
+    const found = known.find(({ pattern }) => pattern.test(path))
+    if (found === undefined) {
+      // `OPTIONS *` is about the server as a whole (RFC 9110 section 9.3.7).
+      if (method !== 'OPTIONS' || url !== '*') throw new HttpError('notFound')
+      response.status(204).end()
+    } else if (!found.allowed.includes(method)) {
+      const headers = { Allow: found.allow }
+      throw new HttpError('methodNotAllowed', `Method not allowed. Use ${found.allow}.`, { headers })
+    } else if (method === 'OPTIONS') response.set('Allow', found.allow).status(204).end()
+    else next()
   }
-  // `OPTIONS *` is about the server as a whole (RFC 9110 section 9.3.7).
-  app.use(({ method, url }: Request, response: Response) => {
-    if (method !== 'OPTIONS' || url !== '*') throw new HttpError('notFound')
-    response.status(204).end()
-  })
 }
 
-function countParameters({ path }: Route): number {
-  return path.split('/:').length
+function countParameters(path: string): number {
+  return path.match(PARAMETER)?.length ?? 0
 }
 
 /**
