@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
+import { LRUCache } from 'lru-cache'
 import { createRateLimit, type RateLimit } from '../http/request/rate-limit.ts'
 import { HttpError } from '../http-error.ts'
 import { addressKey, clientAddress } from '../limits/client-address.ts'
-import { createRecentMap } from '../limits/recent-map.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */
@@ -68,7 +68,7 @@ export function createAuthentication(
   failureLimit: RateLimit | undefined,
 ): (request: TsRestRequest<typeof contract>, response: Response) => Promise<void> {
   const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
-  const cache = createRecentMap<ValidToken & { staleAt: number }>(MAX_CACHED, TTL)
+  const cache = new LRUCache<string, ValidToken>({ max: MAX_CACHED, ttl: TTL })
 
   async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
     if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing')
@@ -76,12 +76,12 @@ export function createAuthentication(
     if (token === undefined) throw rejected('tokenInvalid')
     if (token.length > MAX_TOKEN_LENGTH) throw rejected('tokenInvalid', TOO_LONG)
     const cached = cache.get(token)
-    if (cached && performance.now() < cached.staleAt && Date.now() < cached.expiresAt) return cached
+    if (cached && Date.now() < cached.expiresAt) return cached
     // A lookup that takes long shows the token as it was before.
-    const staleAt = performance.now() + TTL
+    const start = performance.now()
     const found = await findToken(token)
     if (typeof found === 'string') throw rejected(found)
-    if (performance.now() < staleAt) cache.set(token, { ...found, staleAt })
+    cache.set(token, found, { start })
     return found
   }
 
