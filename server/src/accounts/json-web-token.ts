@@ -1,7 +1,8 @@
 import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
 import type { Logger } from 'pino'
-import { HttpError, shed } from '../http-error.ts'
+import { HttpError } from '../http-error.ts'
+import { requestRejected } from '../telemetry/events.ts'
 import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './token-store.ts'
 
@@ -23,10 +24,10 @@ const TOKEN_TYPES = ['at+jwt', 'jwt']
 const CLOCK_TOLERANCE = 5
 /** How long the key server may take for its whole response, in milliseconds. */
 const FETCH_TIMEOUT = 3_000
-/** The pause after a fetch, successful or not, in milliseconds: unknown keys in tokens must not flood the key server. */
+/** For how long after a fetch no token makes the keys be fetched again, in milliseconds. */
 const COOLDOWN = 10_000
-/** When keys are fetched again though they are known, in milliseconds: so that withdrawn keys go. */
-const KEYS_TTL = 600_000
+/** How long fetched keys are used, in milliseconds: an outage of the issuer is survived. */
+const KEYS_TTL = 86_400_000
 /** How long rejected tokens are not logged after one that was, in milliseconds. */
 const LOG_INTERVAL = 10_000
 
@@ -35,7 +36,12 @@ const LOG_INTERVAL = 10_000
  * scopes: the issuer is trusted with both.
  */
 export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
-  const keys = createIssuerKeys(keysUrl, logger)
+  const keys = jose.createRemoteJWKSet(new URL(keysUrl), {
+    timeoutDuration: FETCH_TIMEOUT,
+    cooldownDuration: COOLDOWN,
+    cacheMaxAge: KEYS_TTL,
+    [jose.customFetch]: fetchKeys,
+  })
   const logRejected = createRejectionLog(logger)
   const options: jose.JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
@@ -45,13 +51,24 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     clockTolerance: CLOCK_TOLERANCE,
   }
 
+  /** Finds the key of a token. Keys that are being replaced may have no id, or the same one: then it is the one that signed. */
+  async function findKey(header: jose.JWSHeaderParameters, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
+    try {
+      return await keys(header)
+    } catch (error) {
+      if (!(error instanceof jose.errors.JWKSMultipleMatchingKeys)) throw error
+      return findSigner(error, token)
+    }
+  }
+
   async function verify(token: string): Promise<jose.JWTVerifyResult> {
     try {
-      return await jose.jwtVerify(token, keys.find, options)
+      return await jose.jwtVerify(token, findKey, options)
     } catch (error) {
-      if (!isUnknownKey(error)) throw error
-      await keys.refresh()
-      return jose.jwtVerify(token, keys.find, options)
+      // The issuer may have replaced a key by one with the same id. One with a new id is fetched by jose itself.
+      if (!(error instanceof jose.errors.JWSSignatureVerificationFailed) || keys.coolingDown) throw error
+      await keys.reload()
+      return jose.jwtVerify(token, findKey, options)
     }
   }
 
@@ -66,7 +83,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       const tokenId = `${issuer} ${account}`
       return { identity: { account, tokenId, scopes: readScopes(payload) }, expiresAt: exp * 1000 }
     } catch (error) {
-      if (error instanceof HttpError) throw error
+      if (isFetchError(error)) throw unavailable(error)
       if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
       // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of
       // the server either: a client chooses which key its token names.
@@ -74,11 +91,6 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       return 'tokenInvalid'
     }
   }
-}
-
-/** Whether the issuer may have a newer key for a token: with another id, or without one in place of the key that is known. */
-function isUnknownKey(error: unknown): boolean {
-  return error instanceof jose.errors.JWKSNoMatchingKey || error instanceof jose.errors.JWSSignatureVerificationFailed
 }
 
 /** Logs why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
@@ -111,61 +123,22 @@ function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 }
 
-/**
- * Fetches and caches the public keys of a token issuer (RFC 7517). Requests share one fetch. jose's cache never expires here:
- * known keys are used while the issuer is down, and a refresh delays no request. jose's cooldown would not cover a fetch
- * that fails.
- */
-function createIssuerKeys(url: string, logger: Logger) {
-  const forever = { cacheMaxAge: Number.POSITIVE_INFINITY, cooldownDuration: Number.POSITIVE_INFINITY }
-  const keys = jose.createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT, ...forever })
-  let running: Promise<void> | undefined
-  let fetchedAt: number | undefined
-  let endedAt = Number.NEGATIVE_INFINITY
+/** Fetches the keys. The error is one of jose, as that of a response that is not a key set. */
+function fetchKeys(url: string, options: RequestInit): Promise<Response> {
+  return fetch(url, options).catch((cause) => {
+    throw new jose.errors.JOSEError('The keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL', { cause })
+  })
+}
 
-  async function fetchKeys(): Promise<void> {
-    try {
-      await keys.reload()
-      fetchedAt = performance.now()
-    } catch (error) {
-      logger.warn({ reason: explain(error) }, 'the keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL')
-    }
-    endedAt = performance.now()
-    running = undefined
-  }
+function isFetchError(error: unknown): boolean {
+  const { code } = error as Partial<jose.errors.JOSEError>
+  return code === 'ERR_JOSE_GENERIC' || code === 'ERR_JWKS_INVALID' || code === 'ERR_JWKS_TIMEOUT'
+}
 
-  /** Waits for the fetch in progress, or starts one unless it is too early. */
-  async function refresh(): Promise<void> {
-    if (!running && performance.now() >= endedAt + COOLDOWN) running = fetchKeys()
-    await running
-  }
-
-  function unavailable(): HttpError {
-    const wait = Math.max(1, Math.ceil((COOLDOWN - (performance.now() - endedAt)) / 1000))
-    const message = "The token issuer's keys are currently unavailable. Retry the request."
-    // Without a cause, which would be logged per request: the failed fetch is logged already.
-    return shed('issuer-keys', message, { 'Retry-After': String(wait) })
-  }
-
-  /**
-   * Finds the key of a token. Keys that are being replaced may have no id, or the same one: then it is the one that signed.
-   *
-   * @throws HttpError (503) until a key set was fetched; then another error for an unknown or malformed key
-   */
-  async function find(header: jose.JWSHeaderParameters, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
-    if (fetchedAt === undefined) await refresh()
-    if (fetchedAt === undefined) throw unavailable()
-    // In the background: no request waits for newer keys.
-    if (performance.now() >= fetchedAt + KEYS_TTL) void refresh()
-    try {
-      return await keys(header)
-    } catch (error) {
-      if (!(error instanceof jose.errors.JWKSMultipleMatchingKeys)) throw error
-      return findSigner(error, token)
-    }
-  }
-
-  return { find, refresh }
+function unavailable(cause: unknown): HttpError {
+  requestRejected.publish('issuer-keys')
+  const message = "The token issuer's keys are currently unavailable. Retry the request."
+  return new HttpError('unavailable', message, { headers: { 'Retry-After': String(COOLDOWN / 1_000) }, cause })
 }
 
 async function findSigner(keys: AsyncIterable<jose.CryptoKey>, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
@@ -177,10 +150,4 @@ async function findSigner(keys: AsyncIterable<jose.CryptoKey>, token: jose.Flatt
     if (isSigner) return key
   }
   throw new jose.errors.JWSSignatureVerificationFailed()
-}
-
-/** Explains why a fetch failed: `fetch` puts the reason into the cause, for several addresses as a code alone. */
-function explain(error: unknown): string {
-  const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } }
-  return [message, cause?.message || cause?.code].filter(Boolean).join(': ')
 }

@@ -28,16 +28,21 @@ export function checkPath(routes: readonly Route[]): RequestHandler {
     .map((path) => {
       const methods = routes.filter((route) => route.path === path).map(({ method }) => method)
       const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
-      return { pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
+      return { path, pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
     })
 
-  return ({ method, url, path }, response, next) => {
+  return (request, response, next) => {
+    const { method, url, path } = request
     const found = known.find(({ pattern }) => pattern.test(path))
-    if (found === undefined) {
+    if (!found) {
       // `OPTIONS *` is about the server as a whole (RFC 9110 section 9.3.7).
       if (method !== 'OPTIONS' || url !== '*') throw new HttpError('notFound')
       response.status(204).end()
-    } else if (!found.allowed.includes(method)) {
+      return
+    }
+    // The router sets it again; the log and the metrics name it also where no route is called.
+    request.route = { path: found.path }
+    if (!found.allowed.includes(method)) {
       const headers = { Allow: found.allow }
       throw new HttpError('methodNotAllowed', `Method not allowed. Use ${found.allow}.`, { headers })
     } else if (method === 'OPTIONS') response.set('Allow', found.allow).status(204).end()

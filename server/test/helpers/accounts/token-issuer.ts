@@ -84,8 +84,9 @@ export async function resultOf(response: Response): Promise<{ status: number; er
   return { status: response.status, error }
 }
 
-/** Advances the clock that measures durations, until the mocks are restored. */
+const realNow = Date.now.bind(Date)
+
+/** Sets the clock ahead of the real one, until the mocks are restored. */
 export function advanceClock(milliseconds: number): void {
-  const now = performance.now.bind(performance)
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + milliseconds)
+  vi.spyOn(Date, 'now').mockImplementation(() => realNow() + milliseconds)
 }
