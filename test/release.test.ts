@@ -224,7 +224,7 @@ test('in CI, a package says where its sources are', async () => {
 // As server/README.md says, where FOLDER has what `npm run pack -- FOLDER` makes.
 const tarballs = ['contract', 'prisma', 'server'].map((name) => `FOLDER/plant-store-${name}.tgz`).join(' ')
 describe.each([
-  ['npm 11 on Node.js 22', 'node-22', 'npm-11', 'npm install @plant-store/server'],
+  ['npm 11 on Node.js 24', 'node-24', 'npm-11', 'npm install @plant-store/server'],
   ['pnpm on Node.js 24', 'node-24', 'npm-12', 'pnpm add @plant-store/server'],
   ['npm 12 on Node.js 26 from tarballs', 'node-26', 'npm-12', `npm install ${tarballs}`],
 ])('installed without a compiler, with %s', (name, node, npm, command) => {
