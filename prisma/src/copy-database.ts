@@ -134,8 +134,9 @@ async function copyAll(
   return { source: source.name, target: target.name, ...copied }
 }
 
-/** Rejects a target that has been used, of which a server may already rely on the secrets. */
+/** Rejects a target that has been used. The secret that a server creates when it starts is replaced: nothing relies on it yet. */
 async function rejectData(target: CopyConnection): Promise<void> {
+  await target.query('DELETE FROM "Secret"')
   for (const name of tableNames) {
     const [row] = await target.query<[number]>(`SELECT 1 FROM "${name}" LIMIT 1`)
     if (!row) continue

@@ -119,10 +119,10 @@ test('a change of the source while it is copied fails the verification', async (
 
 test('a target with anything in it is rejected and unchanged', async () => {
   const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await createMigrated(newUrl.PostgreSQL())]
+  await runSql(target, `INSERT INTO "Secret" VALUES ('cursor', 'private')`)
   for (const [table, row] of [
     ['Plant', `("account", "id", "name") VALUES ('x', 'x', 'private')`],
     ['Token', `("id", "hash", "account", "scopes") VALUES ('x', 'x', 'private', 'read')`],
-    ['Secret', `VALUES ('cursor', 'private')`],
   ] as const) {
     await runSql(target, `INSERT INTO "${table}" ${row}`)
     const before = await readStoredRows(target)
@@ -135,6 +135,14 @@ test('a target with anything in it is rejected and unchanged', async () => {
     expect(await readStoredRows(target)).toEqual(before)
     await runSql(target, `DELETE FROM "${table}"`)
   }
+})
+
+test.each(ENGINES)('a target of %s on which a server was started once gets the secrets of the source', async (to) => {
+  const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await createMigrated(newUrl[to]())]
+  await runSql(source, `INSERT INTO "Secret" VALUES ('cursor', 'known to clients')`)
+  await runSql(target, `INSERT INTO "Secret" VALUES ('cursor', 'new'), ('other', 'new')`)
+  await copy(source, target)
+  expect((await readStoredRows(target)).secrets).toEqual((await readStoredRows(source)).secrets)
 })
 
 test.each(ENGINES)('a target of %s that once had more plants does not use their places again', async (to) => {

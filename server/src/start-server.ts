@@ -33,6 +33,9 @@ export interface StartOptions {
   migrationsFolder?: string | undefined
 }
 
+/** How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it. */
+const SECRET_PATIENCE = 1_000
+
 /**
  * Starts the server: private port, migrations, database, app, and the public port last: until then, connections fail,
  * which a balancer retries on another server.
@@ -87,6 +90,8 @@ export async function startServer(
     // Loaded while the database opens, for which a process is started.
     const loadingApp = import('./app.ts')
     dependencies = await openDependencies(settings, logger, signal)
+    // The pages of this server then need no write, which fails while the disk does not respond.
+    await Promise.race([dependencies.cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
     const { createApp } = await loadingApp
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
     http = createHttpServer(createApp(dependencies, settings, logger), limited, dependencies.loadShedding.release)

@@ -35,6 +35,11 @@ export function createCursors(readSecret: () => Promise<Buffer>) {
   }
 
   return {
+    /** Reads the secret before a page needs it, which creates the first one. A failure is left to that page. */
+    async prepare(): Promise<void> {
+      await readKey().catch(() => {})
+    },
+
     /** Returns a cursor of the page after the plant `seq` in an account's list. */
     async write(account: string, seq: number): Promise<string> {
       const nonce = randomBytes(NONCE_BYTES)

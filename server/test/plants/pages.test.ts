@@ -1,7 +1,7 @@
 /** The links of pages, and the cursors in them. The fuzzer and the conformance suite have what pages list, and which have a link. */
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { copyDatabase, newDatabase } from '../../../test/helpers/database/databases.ts'
+import { copyDatabase, engine, newDatabase, openConnection, query } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { nextPage } from '../../src/plants/plants-router.ts'
@@ -64,24 +64,52 @@ test('a cursor of another account, of another database, with one changed letter 
   }
 })
 
-test('the secret of cursors is read once, and again if it could not be read', async () => {
-  const readSecret = vi.fn(async () => randomBytes(32)).mockRejectedValueOnce(new Error('locked'))
-  const { write, read } = createCursors(readSecret)
+test('the secret of cursors is read once, and again if it could not be read, which is left to the next page', async () => {
+  const failure = new Error('locked')
+  const readSecret = vi
+    .fn(async () => randomBytes(32))
+    .mockRejectedValueOnce(failure)
+    .mockRejectedValueOnce(failure)
+  const { prepare, write, read } = createCursors(readSecret)
+  await prepare()
   await expect(write('alice', 7)).rejects.toThrow('locked')
   expect(await read('alice', await write('alice', 7))).toBe(7)
-  expect(readSecret).toHaveBeenCalledTimes(2)
+  await prepare()
+  expect(readSecret).toHaveBeenCalledTimes(3)
 })
+
+test('a server that has started has stored the secret of cursors, and needs no write for a page', async () => {
+  const url = await newDatabase()
+  await using server = await startTestServer({ databaseUrl: url })
+  expect(await query(url, 'SELECT "name" FROM "Secret"')).toEqual([{ name: 'cursor' }])
+  expect((await server.call('/plants?limit=1')).status).toBe(200)
+})
+
+test.skipIf(engine === 'sqlite')(
+  'a server starts while secrets cannot be stored, and has pages once they can',
+  async () => {
+    const url = await newDatabase()
+    const lock = await openConnection(url)
+    await lock.run('BEGIN; LOCK TABLE "Secret" IN EXCLUSIVE MODE')
+    const server = await start(url)
+    await server.create(1, 2)
+    await lock.run('ROLLBACK')
+    await lock.close()
+    await expect.poll(server.link).toMatch(/rel="next"/)
+    await server.close()
+  },
+)
 
 test('servers of one database accept each other’s cursors, also after a restore, and no others', async () => {
   const url = await newDatabase()
-  const [one, other] = [await start(url, 'https://plants.example.com/api'), await start(url)]
+  // Both servers create the secret at the same time.
+  const [one, other] = await Promise.all([start(url, 'https://plants.example.com/api'), start(url)])
   const expectRejections = async () => {
     const body = { error: 40004, message: expect.stringMatching(/^cursor: /) }
     for (const text of ['MQ', 'A'.repeat(48)]) expect(await one.list(text)).toEqual({ status: 400, body })
   }
   await expectRejections()
   await one.create(1, 2)
-  // Both servers create the secret at the same time.
   const [link, linkOfOther] = await Promise.all([one.link(), other.link()])
   await expectRejections()
   const [, cursor = ''] =

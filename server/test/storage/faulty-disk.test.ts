@@ -151,6 +151,7 @@ test.skipIf(whyNoFaultyDisk)('while a commit waits for the disk, everything that
 test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, until it responds', async () => {
   await using server = await startOnSlowDisk()
   expect(await readiness(server)).toBe('200 ready')
+  for (const id of [5, 6]) expect((await createPlant(server.url, server.token, id)).status).toBe(200)
   server.disk.set(600_000)
   const responses = await Promise.all([1, 2, 3].map((id) => createPlant(server.url, server.token, id)))
   expect(responses.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(Array(3).fill([503, '5']))
@@ -159,6 +160,9 @@ test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, 
   expect((await createPlant(server.url, server.token, 4)).status).toBe(503)
   expect(performance.now() - begin).toBeLessThan(1_500)
   expect((await server.call('/plants')).status).toBe(200)
+  // The first page of this server.
+  const { status, headers } = await server.call('/plants?limit=1')
+  expect([status, headers.get('link')]).toEqual([200, expect.stringContaining('rel="next"')])
   expect(await readiness(server)).toBe(
     "503 The database's disk does not respond: check that it is mounted and not overloaded.",
   )
@@ -168,7 +172,7 @@ test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, 
   for (const id of [1, 2, 3, 4]) expect((await createPlant(server.url, server.token, id)).status).toBe(200)
   await server.close()
   const { integrity, ids } = readDatabase(server.file)
-  expect([integrity, ids.toSorted()]).toEqual(['ok', [1, 2, 3, 4]])
+  expect([integrity, ids.toSorted()]).toEqual(['ok', [1, 2, 3, 4, 5, 6]])
 })
 
 test.skipIf(whyNoFaultyDisk)('SIGTERM ends a server whose disk hangs', async () => {
