@@ -74,7 +74,8 @@ export const contract = c.router(
       summary: 'Create Plant',
       description:
         'Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content ' +
-        'gets a 200 with the same plant and adds nothing. Different content gets a 400 (40003).',
+        'gets a 200 with the same plant and adds nothing. Different content gets a 400 (40003). After a 5xx, or without ' +
+        'a response, the plant may be stored: send it again.',
       body: NewPlantSchema,
       responses: { 200: PlantSchema },
       metadata: { scope: 'write', tag: plantsTag, idempotent: true } satisfies OperationMetadata as OperationMetadata,

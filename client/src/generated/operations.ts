@@ -21,7 +21,8 @@ export type GetPlantsError =
 export interface Operations {
   /**
    * Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content gets a 200
-   * with the same plant and adds nothing. Different content gets a 400 (40003).
+   * with the same plant and adds nothing. Different content gets a 400 (40003). After a 5xx, or without a response,
+   * the plant may be stored: send it again.
    *
    * Errors: `CreatePlantError`.
    */

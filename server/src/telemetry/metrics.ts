@@ -66,7 +66,7 @@ export function createMetrics({ database, isReady, ...sources }: MetricSources) 
     authenticationErrors,
   )
   const reasons = [...storageFaults, INTERNAL]
-  const notWrittenHelp = 'New plants that could not be stored.'
+  const notWrittenHelp = 'New plants whose commit failed or was late.'
   const notWritten = addCounter('plant_store_writes_rejected_total', notWrittenHelp, 'reason', reasons)
   const batchHelp = 'New plants per commit.'
   const batches = new Histogram({
