@@ -13,11 +13,11 @@ export type Scope = (typeof scopes)[number]
 export const requestRules: Record<OperationName, RequestRules> = {
   createPlant: {
     scope: "write",
-    body: {"type":"object","properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"},"tag":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}},"required":["id","name"]},
+    body: {"type":"object","properties":{"id":{"type":"integer","format":"int64"},"name":{"type":"string","pattern":"^[^\\x00]*$"},"tag":{"type":"string","pattern":"^[^\\x00]*$"}},"required":["id","name"]},
     int64s: { id: 'int64' },
   },
   getPlants: {
     scope: "read",
-    query: {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":1000,"format":"int32"},"cursor":{"type":"string","pattern":"^(?:[^\\x00\\uD800-\\uDFFF]|[\\uD800-\\uDBFF][\\uDC00-\\uDFFF])*$"}},"required":[]},
+    query: {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":1000,"format":"int32"},"cursor":{"type":"string","pattern":"^[^\\x00]*$"}},"required":[]},
   },
 }

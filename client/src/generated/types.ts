@@ -13,13 +13,15 @@ export interface NewPlant {
    */
   id: number | bigint
   /**
-   * The name of the plant. Any Unicode text, including empty text, within the body size limit.
+   * The name of the plant. Any Unicode text, including empty text, within the body size limit; U+0000 and lone
+   * surrogates are rejected.
    *
    * @example "Monstera deliciosa"
    */
   name: string
   /**
-   * Tag that specifies the type of the plant. A plant without a tag has no `tag` key; `null` is invalid.
+   * Tag that specifies the type of the plant: text as of `name`. A plant without a tag has no `tag` key; `null` is
+   * invalid.
    *
    * @example "aroid"
    */
@@ -29,13 +31,15 @@ export interface NewPlant {
 /** The plant record returned by the service. It does not include `id`. */
 export interface Plant {
   /**
-   * The name of the plant. Any Unicode text, including empty text, within the body size limit.
+   * The name of the plant. Any Unicode text, including empty text, within the body size limit; U+0000 and lone
+   * surrogates are rejected.
    *
    * @example "Monstera deliciosa"
    */
   name: string
   /**
-   * Tag that specifies the type of the plant. A plant without a tag has no `tag` key; `null` is invalid.
+   * Tag that specifies the type of the plant: text as of `name`. A plant without a tag has no `tag` key; `null` is
+   * invalid.
    *
    * @example "aroid"
    */
