@@ -3,7 +3,7 @@ import { MalformedResponseError, type ResponseHead, redact } from './errors.ts'
 import type { OperationErrors, OperationResponses, Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
-import { nextLink, parseUrl } from './wire/request.ts'
+import { cursorOf, nextCursor, setParameter } from './wire/request.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.
@@ -128,7 +128,7 @@ function createClient(settings: Settings): PlantStoreClient {
     raw[operation] = async (...parameters) => {
       const response = await call(parameters)
       const result = { data: response.data, ...response.head, attempts: response.call.attempts }
-      return paged ? { ...result, nextCursor: nextPage(response)?.searchParams.get('cursor') ?? undefined } : result
+      return paged ? { ...result, nextCursor: nextPage(response, new Set()) } : result
     }
     if (!paged) continue
     iterate[operation] = (...parameters) => {
@@ -149,19 +149,17 @@ function createClient(settings: Settings): PlantStoreClient {
 }
 
 /**
- * Returns the URL of the next page; undefined if this is the last page.
+ * Returns the cursor of the next page; undefined if this is the last page.
  *
- * @param seen the URLs of the pages so far
- * @throws MalformedResponseError if the link leads to another origin, which must not get the token, or to a page before
+ * @param seen the cursors of the pages before
+ * @throws MalformedResponseError if the link leads to another place, which is not followed, or to one of these pages
  */
-function nextPage({ head, call }: CallResponse, seen: Set<string> = new Set()): URL | undefined {
-  const target = nextLink(head.headers.get('link'))
-  if (target === undefined) return undefined
-  const current = new URL(call.url)
-  const next = parseUrl(target, current.href)
-  seen.add(current.href)
-  if (next?.origin === current.origin && !seen.has(next.href)) return next
-  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${target}`, call), head, call)
+function nextPage({ head, call }: CallResponse, seen: Set<string | undefined>): string | undefined {
+  const link = head.headers.get('link')
+  const next = nextCursor(link, call.url)
+  seen.add(cursorOf(call.url))
+  if (next === undefined || (next !== '' && !seen.has(next))) return next
+  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${link}`, call), head, call)
 }
 
 /** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
@@ -171,12 +169,13 @@ async function* iteratePages(
   settings: Settings,
 ): AsyncGenerator<unknown, void, undefined> {
   const call = prepareCall(operation, parameters, settings)
-  const seen = new Set<string>()
-  let next: URL | undefined = new URL(call.url)
-  if (!next.searchParams.has('limit')) next.searchParams.set('limit', '100')
-  while (next) {
-    const page = await sendCall({ ...call, url: next.href })
+  const seen = new Set<string | undefined>()
+  let url = /[?&]limit=/.test(call.url) ? call.url : setParameter(call.url, 'limit', '100')
+  for (;;) {
+    const page = await sendCall({ ...call, url })
     yield* page.data as unknown[]
-    next = nextPage(page, seen)
+    const cursor = nextPage(page, seen)
+    if (cursor === undefined) return
+    url = setParameter(url, 'cursor', cursor)
   }
 }

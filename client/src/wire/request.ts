@@ -74,10 +74,30 @@ export function withoutNull(headers: HeaderFields): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null)) as Record<string, string>
 }
 
-/** Returns the target of `rel="next"` in a `Link` header (RFC 8288), which may be relative; undefined if there is none. */
-export function nextLink(header: string | null): string | undefined {
+/**
+ * Returns the cursor in the target of `rel="next"` of a `Link` header (RFC 8288); undefined if there is none, and empty if the
+ * target is not a page of this URL, whatever its other parameters. It compares text: React Native cannot resolve URLs.
+ */
+export function nextCursor(link: string | null, url: string): string | undefined {
   // No two parts match the same characters, which would take quadratic time.
-  return /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(header ?? '')?.[1]
+  const target = /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(link ?? '')?.[1]
+  if (target === undefined) return undefined
+  const [place, own] = [target, url].map((each) => each.replace(/[?#].*/, ''))
+  const isPage = ['', own, own?.replace(/^https?:\/\/[^/]*/i, '')].includes(place)
+  return (isPage && cursorOf(target)) || ''
+}
+
+/** Returns the cursor in the query of a URL; undefined if there is none. */
+export function cursorOf(url: string): string | undefined {
+  const [, text = ''] = /^[^?#]*\?(?:[^#]*&)?cursor=([^&#]*)/.exec(url) ?? []
+  return orUndefined(() => decodeURIComponent(text.replaceAll('+', ' '))) || undefined
+}
+
+/** Sets a parameter in the query of a URL. */
+export function setParameter(url: string, name: string, value: string): string {
+  const [path, query = ''] = url.split('?')
+  const others = query.split('&').filter((pair) => pair && !pair.startsWith(`${name}=`))
+  return `${path}?${[...others, `${name}=${encodeURIComponent(value)}`].join('&')}`
 }
 
 /** Parses a URL; undefined if it is invalid. Not every runtime has `URL.canParse`. */
