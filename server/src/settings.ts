@@ -187,7 +187,7 @@ export const SettingsSchema = z.object({
     'How often an address may fail to authenticate in each process (401, or 503 while the keys of JWT_ISSUER are unavailable); then 429. Valid tokens are still accepted. Default: unlimited.',
   ),
   trustProxy: optional(proxies, '1').describe(
-    'Proxies trusted to report client addresses (X-Forwarded-For): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
+    'Proxies trusted to report client addresses (X-Forwarded-For) and the origin of the OpenAPI document (X-Forwarded-Proto, X-Forwarded-Host): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
   ),
   corsOrigins: optional(origins, 'https://app.example.com,http://localhost:5173').describe(
     'Origins whose pages may call the service from a browser, as it sends them: scheme, host and port, such as capacitor://localhost.',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Route } from '../http/request/known-paths.ts'
 import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
 import { ownCommand } from '../installation.ts'
@@ -10,6 +10,9 @@ const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** An origin without a user: what a client sends as `Host` is repeated only if it is a host and a port. */
+const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i
+
 // The build copies both next to the compiled file. The sources find Swagger UI in its package.
 const PAGE_FOLDER = new URL('page/', import.meta.url)
 const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
@@ -17,8 +20,11 @@ const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
   : new URL('swagger-ui/', import.meta.url)
 
 /**
- * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They are the same for every
- * client and need no token, and are read at the first request: most servers never get one.
+ * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token, and are
+ * read at the first request: most servers never get one.
+ *
+ * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that import
+ *   it take for the base URL
  */
 export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
   function route(path: string, contentType: string, read: () => Promise<Buffer>, policy?: string) {
@@ -35,7 +41,12 @@ export function createDocs(publicUrl: string | undefined): (Route & { handle: Re
     route(`/docs/${file}`, `${mediaType}; charset=utf-8`, () => readFile(new URL(file, folder)))
 
   return [
-    route('/openapi.json', JSON_CONTENT_TYPE, () => createDocument(publicUrl)),
+    {
+      method: 'GET',
+      path: '/openapi.json',
+      handle: async (request, response) =>
+        send(response, JSON_CONTENT_TYPE, await createDocument(publicUrl ?? requestedOrigin(request))),
+    },
     route('/docs', 'text/html; charset=utf-8', createPage, PAGE_POLICY),
     routeFile(PAGE_FOLDER, 'page.css', 'text/css'),
     routeFile(PAGE_FOLDER, 'page.js', 'text/javascript'),
@@ -61,7 +72,17 @@ async function createPage(): Promise<Buffer> {
   return Buffer.from(page.replace('<span>plant-store</span>', `<span>${ownCommand}</span>`))
 }
 
-async function createDocument(serverUrl: string | undefined): Promise<Buffer> {
+/** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */
+let document: object | undefined
+
+async function createDocument(url: string): Promise<Buffer> {
   const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
-  return Buffer.from(JSON.stringify(createOpenApiDocument({ serverUrl })))
+  document ??= createOpenApiDocument()
+  return Buffer.from(JSON.stringify({ ...document, servers: [{ url }] }))
+}
+
+/** Returns the origin that a client requested, as it says itself or a trusted proxy does; `/` if that is none. */
+function requestedOrigin({ protocol, host }: Request): string {
+  const origin = `${protocol}://${host ?? ''}`
+  return ORIGIN.test(origin) ? origin : '/'
 }

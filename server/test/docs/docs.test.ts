@@ -1,10 +1,14 @@
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { describe, expect, test } from 'vitest'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { exchange, readResponses } from '../helpers/wire/connection.ts'
+import { request, withToken } from '../helpers/wire/requests.ts'
 
 const PUBLIC_URL = 'https://plants.example.com/api'
 
 const server = await startTestServer({ publicUrl: PUBLIC_URL })
+const direct = await startTestServer()
+const proxied = await startTestServer({ trustProxy: 1 })
 
 function get(path: string, options: RequestInit = {}): Promise<Response> {
   return server.call(path, { token: null, ...options })
@@ -29,6 +33,55 @@ test('GET /openapi.json responds with the document of the contract for PUBLIC_UR
   const response = await get('/openapi.json')
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(await response.json()).toEqual(createOpenApiDocument({ serverUrl: PUBLIC_URL }))
+})
+
+describe('without PUBLIC_URL, GET /openapi.json names the origin that it was requested from', () => {
+  /** Requests the document with these headers, and returns the URL of its server and the ETag. */
+  async function requestDocument({ url, token }: TestServer, headers: Record<string, string>) {
+    const wire = withToken(request({ method: 'GET', target: '/openapi.json', headers }), token)
+    const [response] = readResponses(await exchange(url, wire))
+    const { servers, ...document } = JSON.parse(response?.body ?? '')
+    expect(document).toEqual({ ...createOpenApiDocument(), servers: undefined })
+    return [servers.map((each: { url: string }) => each.url).join(), response?.headers.get('etag')] as const
+  }
+
+  const forwarded = {
+    Host: 'plants:3000',
+    'X-Forwarded-Proto': 'https',
+    'X-Forwarded-Host': 'plants.example.com, proxy',
+  }
+  test.each<[trustProxy: number | undefined, headers: Record<string, string>, origin: string]>([
+    [undefined, { Host: '127.0.0.1:3000' }, 'http://127.0.0.1:3000'],
+    [undefined, { Host: '[::1]:3000' }, 'http://[::1]:3000'],
+    [undefined, { Host: 'Plants.example.com' }, 'http://Plants.example.com'],
+    [undefined, forwarded, 'http://plants:3000'],
+    [1, forwarded, 'https://plants.example.com'],
+    [1, { Host: 'plants:3000' }, 'http://plants:3000'],
+    [1, { ...forwarded, 'X-Forwarded-Proto': 'javascript' }, '/'],
+    [1, { ...forwarded, 'X-Forwarded-Host': 'evil.com/api?' }, '/'],
+    [1, { ...forwarded, 'X-Forwarded-Host': 'me@evil.com' }, '/'],
+    [1, { ...forwarded, 'X-Forwarded-Host': '"],"evil":["' }, '/'],
+    [undefined, { Host: '' }, '/'],
+    [undefined, { Host: "a'(b)" }, '/'],
+  ])('with TRUST_PROXY=%s, %o: %s', async (trustProxy, headers, origin) => {
+    const [url] = await requestDocument(trustProxy === undefined ? direct : proxied, headers)
+    expect(url).toBe(origin)
+  })
+
+  test('each with an ETag of its own, by which a cache revalidates it', async () => {
+    const hosts = ['a.example.com', 'b.example.com', 'a.example.com']
+    const documents: (readonly [string, string | undefined])[] = []
+    for (const Host of hosts) documents.push(await requestDocument(direct, { Host }))
+    expect(documents.map(([url]) => url)).toEqual(hosts.map((host) => `http://${host}`))
+    expect(documents[0]).toEqual(documents[2])
+    expect(documents[0]?.[1]).not.toBe(documents[1]?.[1])
+    const revalidate = async (Host: string) => {
+      const headers = { Host, 'If-None-Match': documents[0]?.[1] ?? '' }
+      const wire = withToken(request({ method: 'GET', target: '/openapi.json', headers }), direct.token)
+      return readResponses(await exchange(direct.url, wire)).map(({ status }) => status)
+    }
+    expect([await revalidate('a.example.com'), await revalidate('b.example.com')]).toEqual([[304], [200]])
+  })
 })
 
 describe('GET /docs', () => {
