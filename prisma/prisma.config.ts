@@ -1,11 +1,9 @@
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
-import { loadSettingsFile } from './src/base-folder.ts'
 import { databaseUrl } from './src/engines.ts'
 import { isPostgresqlUrl } from './src/postgresql/connection/server-address.ts'
-
-loadSettingsFile()
+import { loadSettingsFile } from './src/settings-file.ts'
 
 // Prisma would download its schema engine from a host that many networks cannot reach. With this executable it downloads
 // nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a Unix shell
@@ -15,7 +13,15 @@ process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'pri
 process.env['CHECKPOINT_DISABLE'] = '1'
 
 const [, , command = ''] = process.argv
-const { DATABASE_URL } = process.env
+// Commands that only read the schema ignore invalid settings: the server reports them, not its build.
+const needsDatabase = !['format', 'generate', 'validate', 'version'].includes(command)
+try {
+  loadSettingsFile()
+} catch (error) {
+  if (needsDatabase) fail(error, 2)
+}
+// As in the server, an empty variable counts as not set.
+const DATABASE_URL = process.env['DATABASE_URL'] || undefined
 const folder = DATABASE_URL !== undefined && isPostgresqlUrl(DATABASE_URL) ? 'postgresql/' : ''
 
 export default defineConfig({
@@ -25,8 +31,7 @@ export default defineConfig({
 })
 
 async function readUrl(): Promise<string> {
-  // Commands that only read the schema ignore an invalid DATABASE_URL: the server reports it, not its build.
-  if (['format', 'generate', 'validate', 'version'].includes(command)) return argumentUrl(undefined)
+  if (!needsDatabase) return argumentUrl(undefined)
   if (command !== 'studio') return argumentUrl(DATABASE_URL)
   const { hasDisplay, openStudioOnPlants, prepareStudio } = await import('./prisma-cli/studio.ts')
   openStudioOnPlants()
@@ -34,7 +39,11 @@ async function readUrl(): Promise<string> {
   try {
     return await prepareStudio(databaseUrl(DATABASE_URL))
   } catch (error) {
-    console.error((error as Error).message)
-    process.exit(1)
+    return fail(error, 1)
   }
+}
+
+function fail(error: unknown, exitCode: number): never {
+  console.error((error as Error).message)
+  process.exit(exitCode)
 }

@@ -35,7 +35,7 @@ await commands[command]()
 /** Completes a URL of prisma.config.ts, which has no password, with the environment. One of `--url` stays. */
 function completeUrl(argument = ''): string {
   const { DATABASE_URL: own } = process.env
-  return own !== undefined && argumentUrl(own) === argument ? own : argument
+  return own && argumentUrl(own) === argument ? own : argument
 }
 
 /**

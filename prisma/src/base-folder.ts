@@ -9,9 +9,3 @@ export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.y
 
 /** What relative paths are relative to: the repository root, or the current folder of an installed package. */
 export const baseFolder = runsFromRepository ? parent : process.cwd()
-
-/** Loads the file `.env` of that folder. Variables that are already set win. */
-export function loadSettingsFile(): void {
-  const file = path.join(baseFolder, '.env')
-  if (existsSync(file)) process.loadEnvFile(file)
-}

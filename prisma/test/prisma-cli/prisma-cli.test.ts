@@ -158,10 +158,18 @@ test('DATABASE_URL is read from .env at the root of the repository, the environm
 
   expect((await status(environment)).stderr).toContain(`does not exist at ${root}/data/from-dotenv.db`)
   expect((await status({ ...environment, DATABASE_URL: inFile.url })).stderr).toContain(`not exist at ${inFile.file}`)
+  expect((await status({ ...environment, DATABASE_URL: '' })).stderr).toContain(
+    `not exist at ${root}/data/plant-store.db`,
+  )
   const invalid = await status({ ...environment, DATABASE_URL: 'mysql://localhost/plants' })
   const stderr = expect.stringContaining('DATABASE_URL does not start with "file:" or "postgresql:"')
   expect(invalid).toMatchObject({ code: 1, stderr })
   expect(await runPrisma(['validate'], 'mysql://localhost/plants')).toMatchObject({ code: 0 })
+
+  writeFileSync(path.join(root, '.env'), 'DATABASE_URL: file:./data/from-dotenv.db\n')
+  const line = `${root}/.env, line 1: this is neither NAME=value nor a comment; write for example PORT=8090\n`
+  expect(await status(environment)).toMatchObject({ code: 2, stderr: expect.stringContaining(line) })
+  expect(await runPrisma(['validate'], inFile.url, cwd)).toMatchObject({ code: 0 })
 })
 
 const DIFF = [

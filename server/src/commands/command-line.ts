@@ -1,5 +1,11 @@
 import { inspect } from 'node:util'
-import { DatabaseError, DEFAULT_DATABASE_URL, explainDatabaseError, explainIgnored } from '@plant-store/prisma'
+import {
+  DatabaseError,
+  DEFAULT_DATABASE_URL,
+  explainDatabaseError,
+  explainIgnored,
+  SettingsFileError,
+} from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
@@ -12,8 +18,10 @@ import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
+/** Mistakes of the operator, which no restart helps against. */
+const USAGE = [SettingsError, SettingsFileError, UsageError]
 /** Errors whose message is for the operator; others are faults, and show where. */
-const EXPECTED = [CommandError, DatabaseError, SettingsError, StartError, UsageError]
+const EXPECTED = [CommandError, DatabaseError, StartError, ...USAGE]
 
 /** Where a command line runs, if not in a process of its own. */
 export interface Surroundings {
@@ -41,7 +49,7 @@ export async function runCommandLine(
     const isExpected = EXPECTED.some((type) => error instanceof type)
     const text = isExpected ? `plant-store: ${(error as Error).message}` : inspect(error)
     await writeLine(stderr, text).catch(() => {})
-    const isUsage = error instanceof SettingsError || error instanceof UsageError || isInvalidAddress(error)
+    const isUsage = USAGE.some((type) => error instanceof type) || isInvalidAddress(error)
     return isUsage ? EXIT_USAGE : EXIT_FAILURE
   }
 }

@@ -1,17 +1,14 @@
 /** The files that list settings: `npm run --silent --prefix server write-settings` writes both from the schema. */
-import { execFileSync } from 'node:child_process'
-import { cpSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type * as z from 'zod'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { SettingsSchema, variableOf } from '../../src/settings.ts'
 
 const WIDTH = 120
 const TABLE = /^\| variable \| default \| meaning \|\n(?:\|.*\n)+/m
 const EXAMPLE_HEAD = `# Copy to .env and change what you need; a line without # is the default. The real environment wins over this file.
+# A value is taken as it is, without variables such as $HOME. Quote one that contains # or begins with a quote.
 # Times are written as 250ms, 30s or 15m, up to 24d; rates as 100/1s (requests in a time).
 # One client (an account, or an address until the account is known) gets at most 8 times what is left of connections and
 # requests in flight, so it never takes all of them.
@@ -53,26 +50,6 @@ test('every setting has a description, and a valid default or example', () => {
     expect([variable, description]).toEqual([variable, expect.stringMatching(/\.$/)])
     expect(schema.safeParse(setting.default ?? example).error, variable).toBeUndefined()
   }
-})
-
-test.each([
-  ['a release does not read', 'plant-store-1.0.0', ''],
-  ['a package in node_modules reads', 'node_modules/@plant-store/server', 'from the file'],
-])('%s the file .env of the current folder', (_what, name, expected) => {
-  const cwd = temporaryFolder()
-  writeFileSync(path.join(cwd, '.env'), 'ACCESS_LOG=from the file\n')
-  const server = path.join(cwd, name)
-  const prisma = path.join(server, 'node_modules/@plant-store/prisma')
-  // What reads settings, built, outside of the repository, with what it needs of the other package.
-  cpSync(pathOf('server/dist/installation.js'), path.join(server, 'dist/installation.js'))
-  cpSync(pathOf('prisma/dist/base-folder.js'), path.join(prisma, 'dist/index.js'))
-  for (const folder of [server, prisma]) {
-    writeFileSync(path.join(folder, 'package.json'), '{"type": "module", "exports": "./dist/index.js"}')
-  }
-  const code = `import { loadSettings } from '${pathToFileURL(path.join(server, 'dist/installation.js'))}'
-    process.stdout.write(loadSettings().ACCESS_LOG ?? '')`
-  const output = execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd, env: {} })
-  expect(String(output)).toBe(expected)
 })
 
 function pathOf(name: string): string {

@@ -1,0 +1,103 @@
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { readSettingsFile, SettingsFileError } from '../src/settings-file.ts'
+
+function write(content: string | Buffer): string {
+  const file = path.join(temporaryFolder(), '.env')
+  writeFileSync(file, content)
+  return file
+}
+
+test.each([
+  ['a byte order mark', '\uFEFFPORT=8090\nHOST=::1\n', { PORT: '8090', HOST: '::1' }],
+  ['the line ends of Windows', 'PORT=8090\r\nHOST="a\r\nb"\r\n', { PORT: '8090', HOST: 'a\nb' }],
+  ['the line ends of old Macs', 'PORT=8090\rHOST=::1\r', { PORT: '8090', HOST: '::1' }],
+  ['export, and spaces', 'export PORT=8090\n\texport\tHOST = ::1 \n', { PORT: '8090', HOST: '::1' }],
+  [
+    'comments',
+    '# PORT: 1\n\n  # $HOME\nPORT=8090 # it is "free", $HOME\nHOST="a # b"\t# c',
+    { PORT: '8090', HOST: 'a # b' },
+  ],
+  ['an empty value', 'A=\nB=   \nC=""\nD= # none\nPORT=8090', { A: '', B: '', C: '', D: '', PORT: '8090' }],
+  [
+    'quotes',
+    `A='"x" $Y'\nB="it's"\nC=\`"'$\{Y}\`\nD=it's "x"`,
+    { A: '"x" $Y', B: "it's", C: `"'$\{Y}`, D: `it's "x"` },
+  ],
+  ['values of several lines', 'A="x\n# y\nZ=1"\nB=\'\nx\'\nPORT=8090', { A: 'x\n# y\nZ=1', B: '\nx', PORT: '8090' }],
+  ['escapes', 'A="x\\ny"\nB=\'x\\ny\'\nC=C:\\new', { A: 'x\ny', B: 'x\\ny', C: 'C:\\new' }],
+  [
+    'signs in a value',
+    'A=a=b\nB=5$\nC=$5\nD="C#/ä?b"\nE=--x;y&z',
+    { A: 'a=b', B: '5$', C: '$5', D: 'C#/ä?b', E: '--x;y&z' },
+  ],
+  ['nothing', '', {}],
+])('%s: are read as by Node.js', (_what, text, expected) => {
+  expect(Object.fromEntries(readSettingsFile(write(text)))).toEqual(expected)
+})
+
+test.each(['.env.example', 'docs/production/plant-store.env'])('%s can be read', (name) => {
+  const file = fileURLToPath(new URL(`../../${name}`, import.meta.url))
+  expect(readSettingsFile(file).get('DATABASE_URL')).toMatch(/^file:/)
+})
+
+const REJECTED = {
+  'this is neither NAME=value nor a comment; write for example PORT=8090': [
+    ...['PORT: 8090', 'PORT', 'export PORT', 'PORT 8090', '=8090', 'set PORT=8090', '$env:PORT = 8090', '"PORT"=8090'],
+    ...['8PORT=90', 'DATABASE-URL=x', '[server]', '; comment', '// comment', '{ "PORT": 8090 }', '\u00A0PORT=8090'],
+  ],
+  'variables such as $NAME are not replaced: write the value itself, or put it in single quotes to keep the $': [
+    ...[`A=file:$\{DB}`, `A="$\{DB}"`, 'A=$HOME/x', 'A=$(pwd)', 'export A="\n$B"'],
+  ],
+  'the value begins with a quote that does not end it: close or remove the quote': [
+    ...['A="x', "A='x", 'A=`x', 'A="x"y', 'A="a\\"b"', 'A="x" "y"', "A='it's'", 'A="x\nB="y"\nC=1', 'A="x"#y'],
+  ],
+  'put the value in quotes, or a space before # if a comment begins there': [
+    ...['A=a#b', 'A=#b', 'A=file:./C# apps/plants.db'],
+  ],
+  'HOST is set in a line above, too: remove one of them': ['HOST=::1', 'export HOST = '],
+  'this is not text in UTF-8: save the file in this encoding': ['A=a\0b', 'A=\uFFFD'],
+}
+
+describe.each(Object.entries(REJECTED))('%s', (mistake, entries) => {
+  test.each(entries)('%j', (entry) => {
+    const file = write(`\uFEFFHOST=::1\r\n\r\n${entry}\r\nDOCS=on\r\n`)
+    expect(() => readSettingsFile(file)).toThrow(new SettingsFileError(`${file}, line 3: ${mistake}`))
+  })
+})
+
+const wide = Buffer.from('PORT=8090\n', 'utf16le')
+
+test.each([
+  ['UTF-16', Buffer.concat([Buffer.from([0xff, 0xfe]), wide]), 1],
+  ['UTF-16 without a byte order mark', wide, 1],
+  ['big-endian UTF-16', Buffer.from(wide).swap16(), 1],
+  ['Latin-1', Buffer.from('PORT=8090\nJWT_AUDIENCE=plänts\n', 'latin1'), 2],
+])('a file in %s is rejected', (_encoding, content, line) => {
+  const file = write(content)
+  const message = `${file}, line ${line}: this is not text in UTF-8: save the file in this encoding`
+  expect(() => readSettingsFile(file)).toThrow(new SettingsFileError(message))
+})
+
+test('a missing file has no settings; one that cannot be read is named', () => {
+  const folder = temporaryFolder()
+  const file = path.join(folder, '.env')
+  expect(readSettingsFile(file).size).toBe(0)
+  const reads = (code: string) =>
+    expect(() => readSettingsFile(file)).toThrow(
+      new SettingsFileError(`${file} cannot be read (${code}): it must be a file that this user may read`),
+    )
+  symlinkSync('missing', file)
+  reads('ENOENT')
+  mkdirSync(path.join(folder, 'missing'))
+  reads('EISDIR')
+})
+
+test.skipIf(process.getuid?.() === 0)('a file that this user may not read is named', () => {
+  const file = write('PORT=8090')
+  chmodSync(file, 0o000)
+  expect(() => readSettingsFile(file)).toThrow(`${file} cannot be read (EACCES)`)
+})
