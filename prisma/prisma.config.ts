@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
-import { databaseUrl } from './src/engines.ts'
-import { isPostgresqlUrl } from './src/postgresql/connection/server-address.ts'
+import { databaseUrl } from './src/open-database.ts'
+import { isPostgresqlUrl } from './src/postgresql/address.ts'
 import { loadSettingsFile } from './src/settings-file.ts'
 
 // Prisma would download its schema engine from a host that many networks cannot reach. With this executable it downloads
@@ -33,8 +33,8 @@ export default defineConfig({
 async function readUrl(): Promise<string> {
   if (!needsDatabase) return argumentUrl(undefined)
   if (command !== 'studio') return argumentUrl(DATABASE_URL)
-  const { hasDisplay, openStudioOnPlants, prepareStudio } = await import('./prisma-cli/studio.ts')
-  openStudioOnPlants()
+  const { hasDisplay, prepareStudio, protectStudio } = await import('./prisma-cli/studio.ts')
+  protectStudio()
   if (!hasDisplay(process.env)) process.env['BROWSER'] ??= 'none'
   try {
     return await prepareStudio(databaseUrl(DATABASE_URL))

@@ -38,7 +38,7 @@ test.skipIf(process.platform === 'win32')(
     await using dev = await startProgram(['npm', 'run', 'dev'], /"msg":"ready"/, { cwd: root, env })
     const urls = () => [...dev.output().matchAll(/"url":"([^"]+)".*"msg":"ready"/g)].map(([, url]) => url)
     // No other process than the one that writes imports it. Its time is all that changes.
-    utimesSync(`${root}prisma/src/sqlite/process/database-process.ts`, new Date(), new Date())
+    utimesSync(`${root}prisma/src/sqlite/writer-thread.ts`, new Date(), new Date())
     await until(() => urls().length > 1, 60_000)
     const [, token] = /^ {2}(pst_\S+)$/m.exec(dev.output()) ?? []
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

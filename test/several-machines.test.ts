@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { editsPlants } from '@plant-store/contract'
-import { DatabaseError, migrateDatabase, openDatabase } from '@plant-store/prisma'
+import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from './helpers/database/databases.ts'
 import { demandPasswords, type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
@@ -152,7 +152,7 @@ describe('the role of the servers', () => {
   test('may not migrate: a server that starts before the migration says so', async () => {
     const { server } = await createDatabase('empty')
     const started = startTestServer({ databaseUrl: server })
-    await expect(started).rejects.toThrow(DatabaseError)
+    await expect(started).rejects.toThrow(StorageError)
     await expect(started).rejects.toThrow(/"empty".*(permission denied|does not allow this user)/)
   })
 })

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { isPostgresqlUrl } from '../src/postgresql/connection/server-address.ts'
+import { isPostgresqlUrl } from '../src/postgresql/address.ts'
 import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'
 

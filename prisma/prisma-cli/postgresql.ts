@@ -1,42 +1,37 @@
 import { randomUUID } from 'node:crypto'
 import { ColumnTypeEnum, type SqlDriverAdapter, type SqlQuery, type SqlResultSet } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
-import { openConnection } from '../src/postgresql/connection/connections.ts'
-import { sqlState, toDatabaseError } from '../src/postgresql/connection/errors.ts'
-import { describeDatabase, readServerAddress, type ServerAddress } from '../src/postgresql/connection/server-address.ts'
-import { createDatabase as create, MAINTENANCE_DATABASE } from '../src/postgresql/migrate-database.ts'
-import { select } from '../src/shared/sql.ts'
+import { StorageError } from '../src/database.ts'
+import { type Address, describeDatabase, readAddress } from '../src/postgresql/address.ts'
+import { describeError } from '../src/postgresql/errors.ts'
+import { openPool } from '../src/postgresql/pool.ts'
+import { select } from '../src/prisma-client.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
-/** Prisma's codes for what PostgreSQL or the network reports. */
-const CODES: Record<string, string> = {
-  '3D000': 'P1003',
-  '28P01': 'P1000',
-  '28000': 'P1000',
-  NETWORK: 'P1001',
-  CLOSED_PORT: 'P1001',
-  UNKNOWN_HOST: 'P1001',
-}
+/** The database that every server has. */
+const MAINTENANCE_DATABASE = 'postgres'
+/** Prisma's codes for what PostgreSQL reports. */
+const CODES: readonly (readonly [error: RegExp, code: string])[] = [
+  [/^3D000 /, 'P1003'],
+  [/^28\w{3} /, 'P1000'],
+]
+/** Prisma's codes for a server that does not respond, and for any other error. */
+const [UNREACHABLE, DENIED] = ['P1001', 'P1010']
 
 /** Connects to a database once. @throws {Error} if it does not exist or cannot be used */
-export function canConnect(url: string): Promise<void> {
-  const address = readServerAddress(url)
-  return explaining(address, execute(address, 'SELECT 1'))
-}
-
-/** Creates a database unless it exists. @throws {Error} if this user may not create it */
-export function createDatabase(url: string): Promise<void> {
-  const address = readServerAddress(url)
-  return explaining(address, create(address))
-}
-
-async function explaining(address: ServerAddress, operation: Promise<void>): Promise<void> {
+export async function canConnect(url: string): Promise<void> {
   try {
-    await operation
+    await execute(readAddress(url), 'SELECT 1')
   } catch (error) {
-    const { message } = toDatabaseError(error, describeDatabase(address))
-    throw prismaError(CODES[sqlState(error)] ?? 'P1010', message, error)
+    const [, code] = CODES.find(([pattern]) => pattern.test(describeError((error as Error).cause))) ?? []
+    const isUnreachable = error instanceof StorageError && error.isTemporary
+    throw prismaError(code ?? (isUnreachable ? UNREACHABLE : DENIED), (error as Error).message, error)
   }
+}
+
+/** Rejects to create a database, which the command line asks for where it does not exist. */
+export async function createDatabase(url: string): Promise<void> {
+  throw prismaError('P1003', `${describeDatabase(readAddress(url))} does not exist: create it (CREATE DATABASE)`)
 }
 
 // The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose who
@@ -63,8 +58,8 @@ const DROP_STATEMENTS = `
 
 /** Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
 export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
-  const wanted = readServerAddress(url)
-  if (wanted.pgbouncer) {
+  const wanted = readAddress(url)
+  if (wanted.isPooled) {
     // A pooler would leave the engine's locks to others that use the same session.
     throw prismaError('P1011', 'This command cannot go through a pooler: name PostgreSQL itself in DATABASE_URL')
   }
@@ -90,25 +85,30 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
 }
 
 /** Runs a statement on a connection of its own. */
-async function execute(address: ServerAddress, sql: string): Promise<void> {
-  const { pool, close } = await openConnection(address)
-  await pool.query(sql).finally(close)
+async function execute(address: Address, sql: string): Promise<void> {
+  const { connection, close } = await openPool(address, { max: 1 })
+  await connection.executeScript(sql).finally(close)
 }
 
 /** Returns the database if it exists, otherwise the one that every server has. */
-async function findAny(address: ServerAddress): Promise<ServerAddress> {
+async function findAny(address: Address): Promise<Address> {
   try {
     await execute(address, 'SELECT 1')
     return address
   } catch (error) {
-    if (sqlState(error) !== '3D000') throw error
-    return { ...address, database: MAINTENANCE_DATABASE }
+    if (!/^3D000 /.test(describeError((error as Error).cause))) throw error
+    return inDatabase(address, MAINTENANCE_DATABASE)
   }
 }
 
+/** Returns another database of the same server. */
+function inDatabase(address: Address, database: string): Address {
+  return { ...address, database, config: { ...address.config, database } }
+}
+
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
-async function connect(address: ServerAddress): Promise<SqlDriverAdapter> {
-  const { adapter, pool, close } = await openConnection(address)
+async function connect(address: Address): Promise<SqlDriverAdapter> {
+  const { adapter, pool, close } = await openPool(address, { max: 1 })
   const restoreChars = readCharColumns(pool)
   const queryRaw = adapter.queryRaw.bind(adapter)
   const [row] = await select(adapter, 'SELECT current_schema() AS name')
@@ -149,9 +149,6 @@ function readCharColumns(pool: pg.Pool): (result: SqlResultSet) => SqlResultSet 
   })
 }
 
-/** SQLSTATE insufficient_privilege. */
-const NOT_ALLOWED = '42501'
-
 /**
  * Creates an empty database, in which the engine applies the migrations to see what they lead to, and connects to it.
  * Disposing of the connection drops the database.
@@ -159,24 +156,19 @@ const NOT_ALLOWED = '42501'
  * @param address a database on the same server, from which it can be created
  * @param schema the one in which this user creates tables
  */
-async function createShadowDatabase(address: ServerAddress, schema = 'public'): Promise<SqlDriverAdapter> {
+async function createShadowDatabase(address: Address, schema = 'public'): Promise<SqlDriverAdapter> {
   // The name that Prisma's own engine would choose.
   const name = `prisma_migrate_shadow_db_${randomUUID()}`
   try {
     await execute(address, `CREATE DATABASE "${name}" TEMPLATE template0 ENCODING 'UTF8'`)
   } catch (error) {
-    throw prismaError('P3014', explainShadow(error, address), error)
+    const advice = 'this command needs a temporary database: run ALTER ROLE ... CREATEDB for this user'
+    throw prismaError('P3014', `${(error as Error).message}; ${advice}`, error)
   }
-  const shadow = { ...address, database: name }
+  const shadow = inDatabase(address, name)
   await execute(shadow, `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`)
   const connection = await connect(shadow)
   const { dispose } = connection
   const drop = () => execute(address, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`)
   return Object.assign(connection, { dispose: () => dispose().finally(drop) })
-}
-
-function explainShadow(error: unknown, address: ServerAddress): string {
-  const database = describeDatabase(address)
-  if (sqlState(error) !== NOT_ALLOWED) return toDatabaseError(error, database).message
-  return `${database}: this user may not create databases, and this command needs a temporary one: run ALTER ROLE ${address.user} CREATEDB`
 }

@@ -3,8 +3,8 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
-import { databaseUrl } from '../src/engines.ts'
-import { isPostgresqlUrl, readServerAddress } from '../src/postgresql/connection/server-address.ts'
+import { databaseUrl } from '../src/open-database.ts'
+import { isPostgresqlUrl, readAddress } from '../src/postgresql/address.ts'
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
 export interface SchemaEngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
@@ -34,8 +34,8 @@ export function noMigrationsYet(error: unknown): SqlResultSet {
  */
 export function argumentUrl(value: string | undefined): string {
   if (value === undefined || !isPostgresqlUrl(value)) return databaseUrl(value)
-  const { host, port, database, user } = readServerAddress(value)
-  const userInfo = user === undefined ? '' : `${encodeURIComponent(user)}@`
+  const { host, port, database, user } = readAddress(value)
+  const userInfo = user === '' ? '' : `${encodeURIComponent(user)}@`
   const isFolder = host.startsWith('/')
   const name = isFolder ? 'localhost' : host.includes(':') ? `[${host}]` : host
   const parameters = isFolder ? `?host=${encodeURIComponent(host)}` : ''

@@ -1,12 +1,14 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import BetterSqlite3 from 'better-sqlite3'
-import { select } from '../src/shared/sql.ts'
-import { databaseFile } from '../src/sqlite/connection/database-file.ts'
-import { createDriverAdapter } from '../src/sqlite/connection/driver-adapter.ts'
-import { isBusy } from '../src/sqlite/connection/errors.ts'
+import { StorageError } from '../src/database.ts'
+import { select } from '../src/prisma-client.ts'
+import { databaseFile } from '../src/sqlite/address.ts'
+import { connect } from '../src/sqlite/driver-adapter.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
+
+/** How long another process may keep the file locked, in milliseconds. */
+const BUSY_TIMEOUT = 5_000
 
 /** Rejects a missing file, which SQLite would create. @throws {Error} */
 export async function canConnect(url: string): Promise<void> {
@@ -62,10 +64,10 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
 
 /** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */
 function open(file: string, onLocked = (_cause: unknown) => {}): SqlDriverAdapter {
-  const connection = createDriverAdapter(new BetterSqlite3(file))
+  const connection = connect(file, { timeout: BUSY_TIMEOUT })
   const { queryRaw, executeRaw, executeScript } = connection
   const watch = (error: unknown): never => {
-    if (isBusy(error)) onLocked(error)
+    if (error instanceof StorageError && error.fault === 'locked') onLocked(error)
     throw error
   }
   return Object.assign(connection, {

@@ -1,4 +1,4 @@
-/** An open database: what the server knows of storage, the same for every engine. */
+/** An open database: what the server knows of storage, the same for every engine. All its methods throw {@link StorageError}. */
 export interface Database {
   readonly engine: 'sqlite' | 'postgresql'
   readonly plants: Plants
@@ -9,45 +9,60 @@ export interface Database {
   isEmpty(): Promise<boolean>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
   whyUnavailable(): Promise<string | undefined>
-  /** Recognizes an error that may go away by itself; undefined: retrying does not help. */
-  failure(error: unknown): TemporaryFailure | undefined
   /** Reads what an operator watches of the database. */
   state(): Promise<DatabaseState>
-  /** Returns how the connections to the server of the database are used; absent without such a server. */
-  connections?: () => ConnectionCounts
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
 }
 
-/** What an operator watches of a database. What cannot be read now, or does not exist for its engine, is undefined. */
-export interface DatabaseState {
-  /** The size of the database without the log, in bytes. */
-  readonly size: number | undefined
-  /** The size of SQLite's write-ahead log, in bytes. */
-  readonly logSize: number | undefined
-  /** What is free on the database's disk for this user, in bytes; undefined where it may be on another machine. */
-  readonly freeSpace: number | undefined
-  /** When the last backup that succeeded ended, in seconds since 1970; 0: there was none. */
-  readonly lastBackup: number | undefined
-  /** How often PostgreSQL could not archive its write-ahead log, since its statistics were reset. */
-  readonly archiveFailures: number | undefined
+/** Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or is not set up. */
+export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
+
+/** Why storage fails. */
+export type StorageFault = (typeof storageFaults)[number]
+
+/** What is known of a failure of storage besides its message. */
+export interface StorageFailure {
+  readonly fault: StorageFault
+  /** When a client should retry its request, in seconds. */
+  readonly retryAfter: number
+  /** Whether it may go away within a moment, so that the same statement may succeed. */
+  readonly isTemporary: boolean
 }
 
-/** How the connections of a pool are used. */
-export interface ConnectionCounts {
-  readonly used: number
-  readonly idle: number
-  /** How many statements wait for a connection. */
-  readonly waiting: number
-  readonly max: number
+/**
+ * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to do. Every
+ * error that is not one of these is a mistake in the program.
+ */
+export class StorageError extends Error implements StorageFailure {
+  override readonly name = 'StorageError'
+  readonly fault: StorageFault
+  readonly retryAfter: number
+  readonly isTemporary: boolean
+
+  /** @param failure default: unavailable until an operator has fixed it */
+  constructor(message: string, failure: Partial<StorageFailure> & { cause?: unknown } = {}) {
+    super(message, { cause: failure.cause })
+    this.fault = failure.fault ?? 'unavailable'
+    this.retryAfter = failure.retryAfter ?? 5
+    this.isTemporary = failure.isTemporary ?? false
+  }
+}
+
+/** What an operator watches of a database. What cannot be read now, or does not exist for its engine, is undefined. */
+export interface DatabaseState {
+  /** The size of SQLite's write-ahead log, in bytes. */
+  readonly logSize?: number | undefined
+  /** What is free on the disk of a SQLite file for this user, in bytes. */
+  readonly freeSpace?: number | undefined
+  /** When the last backup that succeeded ended, in seconds since 1970; 0: there was none. */
+  readonly lastBackup?: number | undefined
 }
 
 /** How to open a database. */
 export interface OpenOptions {
   /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
-  /** Called each time a statement is retried because of that. */
-  onRetry?: () => void
   /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
   editsPlants?: boolean
   /** Aborts waiting for a database that is locked or not reachable. */
@@ -56,20 +71,11 @@ export interface OpenOptions {
 
 /** How to migrate. */
 export interface MigrateOptions {
-  /**
-   * Called with the names of the pending migrations. The event loop then stays free however long they take. Default: a
-   * migration of SQLite blocks it.
-   */
+  /** Called with the names of the pending migrations. */
   onPending?: (names: string[]) => void
   /** Aborts the migration: nothing has changed then. */
   signal?: AbortSignal | undefined
 }
-
-/** Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or cannot be started. */
-export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
-
-/** Why storage fails. */
-export type StorageFault = (typeof storageFaults)[number]
 
 /** How to back up. */
 export interface BackupOptions {
@@ -86,15 +92,6 @@ export interface BackupOptions {
 export type BackupProgress =
   | { readonly phase: 'copying'; readonly bytes: number; readonly fraction: number }
   | { readonly phase: 'checking' }
-
-/** Why a request failed that may succeed later. */
-export interface TemporaryFailure {
-  readonly fault: StorageFault
-  /** A sentence for the client. */
-  readonly message: string
-  /** When to retry, in seconds. */
-  readonly retryAfter: number
-}
 
 /** The plants of all accounts. */
 export interface Plants {
@@ -167,10 +164,6 @@ export interface Tokens {
   list(account?: string): Promise<TokenRow[]>
   /** Revokes a token; undefined where no token has this id. Revoking it again keeps the first time. */
   revoke(id: string): Promise<TokenRow | undefined>
-  /** Returns the tokens that expired or were revoked before a time, oldest first. */
-  listEnded(before: Date): Promise<TokenRow[]>
-  /** Deletes tokens. */
-  delete(ids: readonly string[]): Promise<void>
   /** Returns the token with this hash, even if it is expired or revoked. */
   find(hash: string): Promise<TokenRow | undefined>
 }
@@ -194,6 +187,3 @@ export interface NewTokenRow extends Omit<TokenRow, 'createdAt' | 'revokedAt'> {
   /** The token's SHA-256, 64 lower-case hexadecimal digits. */
   readonly hash: string
 }
-
-/** Runs an operation, again while it fails because the database is locked or not reachable. */
-export type Retry = <Result>(run: () => Promise<Result>) => Promise<Result>

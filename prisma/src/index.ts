@@ -1,18 +1,9 @@
 export { runsFromRepository } from './base-folder.ts'
-export { type CopyAddress, type CopyProgress, copyDatabase } from './copy-database.ts'
+export { type CopyAddress, type CopyProgress, copyDatabase } from './copy.ts'
 export * from './database.ts'
-export { DatabaseError } from './database-error.ts'
-export {
-  backupDatabase,
-  checkMigrated,
-  databaseUrl,
-  explainDatabaseError,
-  explainIgnored,
-  migrateDatabase,
-  nameDatabase,
-  openDatabase,
-} from './engines.ts'
+export { checkMigrated, migrateDatabase } from './migrations.ts'
+export { oncePerTurn } from './once-per-turn.ts'
+export { backupDatabase, databaseUrl, explainIgnored, nameDatabase, openDatabase } from './open-database.ts'
+export { maxPageBytes } from './plants.ts'
 export { loadSettingsFile, SettingsFileError } from './settings-file.ts'
-export { oncePerTurn } from './shared/once-per-turn.ts'
-export { maxPageBytes } from './shared/plants.ts'
-export { DEFAULT_DATABASE_URL } from './sqlite/connection/database-file.ts'
+export { DEFAULT_DATABASE_URL } from './sqlite/address.ts'

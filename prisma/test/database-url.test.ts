@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { databaseUrl, nameDatabase } from '../src/engines.ts'
-import { DatabaseError } from '../src/index.ts'
-import { databaseFile } from '../src/sqlite/connection/database-file.ts'
+import { StorageError } from '../src/index.ts'
+import { databaseUrl, nameDatabase } from '../src/open-database.ts'
+import { databaseFile } from '../src/sqlite/address.ts'
 
 const root = '/srv/plant-store'
 
@@ -27,7 +27,7 @@ describe('databaseFile', () => {
     ['file://server/plants.db', 'names another host'],
   ])('%j is rejected: it %s', (value, reason) => {
     const read = () => databaseFile(value, root)
-    expect(read).toThrow(DatabaseError)
+    expect(read).toThrow(StorageError)
     expect(read).toThrow(/^DATABASE_URL .* write for example file:\.\/data\/plant-store\.db$/s)
     expect(read).toThrow(reason)
   })

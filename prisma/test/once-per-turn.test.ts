@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { oncePerTurn } from '../src/shared/once-per-turn.ts'
+import { oncePerTurn } from '../src/once-per-turn.ts'
 
 /** Reads that end when the test says so. */
 function startReads() {

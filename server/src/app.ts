@@ -19,7 +19,7 @@ import type { Settings } from './settings.ts'
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
 export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): Express {
-  const { database, plants, cursors, loadShedding, responseMemory } = dependencies
+  const { plants, cursors, loadShedding, responseMemory } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -63,6 +63,6 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   })
 
   for (const { path, handle } of docs) app.get(path, handle)
-  app.use(errorHandler(logger, database.failure))
+  app.use(errorHandler(logger))
   return app
 }

@@ -19,7 +19,7 @@ const DATABASE_STATE_TTL = 1_000
 /**
  * Opens the database and puts together what works with it.
  *
- * @throws DatabaseError if the database cannot be used; the reason of the signal
+ * @throws StorageError if the database cannot be used; the reason of the signal
  */
 export async function openDependencies(settings: Settings, logger: Logger, signal: AbortSignal | undefined) {
   const verify = await loadVerifier(settings, logger)

@@ -1,4 +1,4 @@
-import { DatabaseError, DEFAULT_DATABASE_URL, databaseUrl } from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, databaseUrl, StorageError } from '@plant-store/prisma'
 import bytes from 'bytes'
 import * as z from 'zod'
 
@@ -25,7 +25,7 @@ function toMilliseconds(text: string): number {
   return Number(count) * UNITS[unit as keyof typeof UNITS]
 }
 
-/** Creates a format from a function that reads text, and returns undefined or throws a DatabaseError for a mistake. */
+/** Creates a format from a function that reads text, and returns undefined or throws a StorageError for a mistake. */
 function format<T>(read: (text: string) => T | undefined, mistake: string) {
   return z.string().transform((text, context): T => {
     const value = read(text)
@@ -133,7 +133,7 @@ const database = z.string().transform((text, context): string => {
   try {
     return databaseUrl(text)
   } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error
+    if (!(error instanceof StorageError)) throw error
     context.addIssue({ code: 'custom', message: error.message.replace(/^DATABASE_URL /, '') })
     return z.NEVER
   }

@@ -41,7 +41,7 @@ const SECRET_PATIENCE = 1_000
  * which a balancer retries on another server.
  *
  * @param changes what differs from the default settings
- * @throws StartError if a port cannot be listened on; DatabaseError if the database cannot be used; the reason of the signal
+ * @throws StartError if a port cannot be listened on; StorageError if the database cannot be used; the reason of the signal
  */
 export async function startServer(
   changes: Partial<Settings> = {},

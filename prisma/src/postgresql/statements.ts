@@ -1,21 +1,7 @@
-import {
-  type Dialect,
-  MAX_NEWS_BYTES,
-  MAX_NEWS_PLANTS,
-  MAX_STATES,
-  type PlantStatements,
-  writeStatements,
-} from '../shared/sql.ts'
-import { DURABLY } from './connection/promises.ts'
+import { type Dialect, MAX_NEWS_BYTES, MAX_NEWS_PLANTS, MAX_STATES, writeStatements } from '../statements.ts'
+import { DURABLY } from './guarantees.ts'
 
-export const dialect: Dialect = {
-  durably: DURABLY,
-  // `jsonb`, since `json` would be parsed again for each column of each element.
-  elements: 'jsonb_array_elements($1::jsonb) WITH ORDINALITY AS elements(value, key)',
-  now: 'now()',
-  texts: 'SELECT value FROM json_array_elements_text($1::json)',
-  readTime: (column) => `round(date_part('epoch', ${column}) * 1000)`,
-}
+const readTime = (column: string) => `round(date_part('epoch', ${column}) * 1000)`
 
 /**
  * The plants of an account after a `seq`, in order. It compares rows, and orders by the account too, since only the index
@@ -35,16 +21,23 @@ const joinJson = (maxBytes: string | number) => `
   CASE WHEN count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}
     THEN string_agg("json", ',' ORDER BY "seq") END`
 
-export const statements: PlantStatements = {
-  ...writeStatements(dialect),
+export const dialect: Dialect = {
+  ...writeStatements({
+    durably: DURABLY,
+    // `jsonb`, since `json` would be parsed again for each column of each element.
+    elements: 'jsonb_array_elements($1::jsonb) WITH ORDINALITY AS elements(value, key)',
+    now: 'now()',
+    texts: 'SELECT value FROM json_array_elements_text($1::json)',
+    readTime,
+  }),
 
-  compareStored: `
+  comparePlants: `
     SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
-               FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)
+               FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1) AS "isSame"
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position`,
 
   selectPiece: `
-    SELECT "json", coalesce("last", 0), (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL
+    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL AS "more"
     FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
           FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2')} LIMIT $4) AS "plants") AS "piece"`,
 
@@ -52,9 +45,9 @@ export const statements: PlantStatements = {
   selectStates: `
     SELECT
       coalesce((SELECT sum("count") FROM "Edits" WHERE "account" IN ("known"."name", '')), 0)::bigint,
-      coalesce("newest"."seq", 0), ${dialect.readTime('"newest"."createdAt"')},
+      coalesce("newest"."seq", 0), ${readTime('"newest"."createdAt"')},
       (SELECT true FROM "Plant" WHERE ("account", "seq") = ("known"."name", "known"."last")
-         AND ${dialect.readTime('"createdAt"')} = "known"."createdAt") IS NOT NULL,
+         AND ${readTime('"createdAt"')} = "known"."createdAt") IS NOT NULL,
       "new"."json"
     FROM (SELECT value ->> 0 AS "name", (value ->> 1)::bigint AS "last", (value ->> 2)::float8 AS "createdAt", position
           FROM json_array_elements($1::json) WITH ORDINALITY AS lists(value, position)

@@ -1,21 +1,12 @@
-import { type Dialect, MAX_NEWS_BYTES, MAX_NEWS_PLANTS, type PlantStatements, writeStatements } from '../shared/sql.ts'
+import { type Dialect, MAX_NEWS_BYTES, MAX_NEWS_PLANTS, writeStatements } from '../statements.ts'
 
 /** Prisma reads only this format as a time in UTC. */
-export const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
+const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
 
-export const dialect: Dialect = {
-  // The settings of the connection are.
-  durably: 'true',
-  // SQLite's JSON functions stop at U+0000, which no text contains.
-  elements: 'json_each($1)',
-  now: `strftime('${TIME_FORMAT}', 'now')`,
-  texts: 'SELECT value FROM json_each($1)',
-  // Prisma writes text with a time zone. By hand, a time may also be a number or `CURRENT_TIMESTAMP`.
-  readTime: (column) =>
-    `iif(typeof(${column}) = 'integer', ${column}, CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER))`,
-}
-
-const CREATED_AT = dialect.readTime('"createdAt"')
+/** Prisma writes text with a time zone. By hand, a time may also be a number or `CURRENT_TIMESTAMP`. */
+const readTime = (column: string) =>
+  `iif(typeof(${column}) = 'integer', ${column}, CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER))`
+const CREATED_AT = readTime('"createdAt"')
 
 /**
  * The plants of a part of a list. With the parameter alone, SQLite would prepare the statement again for each value, which
@@ -46,15 +37,23 @@ const hasText = (column: string, text: string) =>
 const ofLast = (value: string) => `
   (SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 ORDER BY "seq" DESC LIMIT 1)`
 
-export const statements: PlantStatements = {
-  ...writeStatements(dialect),
+export const dialect: Dialect = {
+  ...writeStatements({
+    // The settings of the connection are.
+    durably: 'true',
+    // SQLite's JSON functions stop at U+0000, which no text contains.
+    elements: 'json_each($1)',
+    now: `strftime('${TIME_FORMAT}', 'now')`,
+    texts: 'SELECT value FROM json_each($1)',
+    readTime,
+  }),
 
-  compareStored: `
-    SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)}
+  comparePlants: `
+    SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)} AS "isSame"
     FROM json_each($1) ORDER BY key`,
 
   selectPiece: `
-    SELECT "json", "last", EXISTS (SELECT 1 ${partAfter('"last"')})
+    SELECT "json", "last", EXISTS (SELECT 1 ${partAfter('"last"')}) AS "more"
     FROM (SELECT ${joinJson('$4 * $5')} AS "json", coalesce(max("seq"), 0) AS "last"
           FROM (SELECT "seq", ${asJson('$5')} AS "json" ${partAfter('$2')} ORDER BY "seq" LIMIT $4))`,
 

@@ -11,7 +11,7 @@ import {
   startPostgresql,
 } from '../../../test/helpers/database/postgresql.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { DatabaseError, migrateDatabase } from '../../src/index.ts'
+import { migrateDatabase, StorageError } from '../../src/index.ts'
 
 /** A database that does not exist yet, to test what both engines do alike. */
 export interface TestDatabase {
@@ -122,8 +122,8 @@ async function lock(url: string, begin: string, end: string): Promise<Unlock> {
 export async function expectRejection(database: TestDatabase, message: RegExp, folder?: string): Promise<void> {
   const before = await database.contents()
   const error = (await migrateDatabase(database.url, folder).catch((reason) => reason)) as Error
-  expect(error).toBeInstanceOf(DatabaseError)
-  expect(error).toMatchObject({ name: 'DatabaseError', message: expect.stringMatching(message) })
+  expect(error).toBeInstanceOf(StorageError)
+  expect(error).toMatchObject({ name: 'StorageError', message: expect.stringMatching(message) })
   expect(error.message).toContain(database.name)
   expect(error.message).not.toContain('\n')
   expect(await database.contents()).toEqual(before)

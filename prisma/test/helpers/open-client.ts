@@ -1,17 +1,27 @@
 import { onTestFinished } from 'vitest'
 import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import type { OpenOptions } from '../../src/database.ts'
+import type { OpenedDatabase } from '../../src/engine.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
-import { existingFile } from '../../src/sqlite/connection/errors.ts'
-import { type OpenFile, openFile } from '../../src/sqlite/open-database.ts'
+import { loadEngine } from '../../src/open-database.ts'
+import { createPrisma } from '../../src/prisma-client.ts'
+
+/** A database as its engine opens it, and Prisma Client on it, for operations that only a test has. */
+export type TestClient = OpenedDatabase & { prisma: PrismaClient }
 
 /** Connects Prisma Client to a database, as the server does. */
-export async function openClient(url: string): Promise<OpenFile & { prisma: PrismaClient }> {
+export async function openClient(url: string, options: OpenOptions = {}): Promise<TestClient> {
+  const engine = await loadEngine(url)
   // A busy machine must not decide a test.
-  const client = await openFile(existingFile(url), { patience: 60_000 })
-  const prisma = (await client.loadPrisma()) as PrismaClient
-  onTestFinished(() => prisma.$disconnect())
-  return { ...client, prisma }
+  const opened = await engine.open({ patience: 60_000, ...options })
+  let isOpen = true
+  const close = async () => {
+    if (isOpen) await opened.close()
+    isOpen = false
+  }
+  onTestFinished(close)
+  return { ...opened, close, prisma: createPrisma(await engine.loadClient(), opened.adapter) as PrismaClient }
 }
 
 /** Creates a SQLite file without plants. */
@@ -21,8 +31,8 @@ export async function newMigrated(): Promise<{ file: string; url: string }> {
   return database
 }
 
-/** Creates a database and connects Prisma Client to it. */
-export async function openNewClient(): Promise<OpenFile & { prisma: PrismaClient; file: string; url: string }> {
+/** Creates a SQLite database and connects Prisma Client to it. */
+export async function openNewClient(options?: OpenOptions): Promise<TestClient & { file: string; url: string }> {
   const database = await newMigrated()
-  return { ...database, ...(await openClient(database.url)) }
+  return { ...database, ...(await openClient(database.url, options)) }
 }

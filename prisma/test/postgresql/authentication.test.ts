@@ -23,7 +23,7 @@ const RULES = `
 const TLS = { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem', ssl_ca_file: 'ca.pem' }
 const DISCONNECT = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'plants' AND pid <> pg_backend_pid()`
-const REJECTED = /rejects this user or password: check DATABASE_URL, PGPASSWORD or ~\/\.pgpass/
+const REJECTED = /rejects this user or password: check DATABASE_URL, PGPASSWORD or the password file/
 
 const files = temporaryFolder()
 // Node.js itself can only read certificates.
@@ -103,7 +103,7 @@ async function open(text: string): Promise<string> {
     expect(await database.isEmpty().finally(database.close)).toBe(true)
     return 'open'
   } catch (error) {
-    expect(error).toMatchObject({ name: 'DatabaseError' })
+    expect(error).toMatchObject({ name: 'StorageError' })
     return (error as Error).message
   }
 }
@@ -125,12 +125,12 @@ describe.runIf(hasOpenssl)('TLS', () => {
     ['postgres@localhost?sslmode=require&sslrootcert=other-ca.pem', UNTRUSTED],
     [
       'postgres@localhost?sslmode=require&sslrootcert=missing.pem',
-      /file \/.*missing\.pem as sslrootcert, .*\(ENOENT\)$/,
+      /names a file that cannot be read \(ENOENT.*missing\.pem/,
     ],
-    ['postgres@localhost?sslmode=require&sslrootcert=empty.pem', /empty\.pem as sslrootcert, .*has no certificate/],
+    ['postgres@localhost?sslmode=require&sslrootcert=empty.pem', UNTRUSTED],
     [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^open$/],
     [CLIENT, REJECTED],
-    [`${CLIENT}&sslcert=ca.pem&sslkey=client-key.pem`, /client-key\.pem as sslkey, .* used \(.*MISMATCH\)$/],
+    [`${CLIENT}&sslcert=ca.pem&sslkey=client-key.pem`, /cannot be reached over TLS.*mismatch/i],
   ])('%s', async (url, outcome) => {
     expect(await open(url)).toMatch(outcome)
   })
@@ -149,9 +149,9 @@ describe.runIf(hasOpenssl)('TLS', () => {
     expect(await open(verify('verify-ca'))).toBe('open')
 
     await administrate(DISCONNECT)
-    const unavailable = { fault: 'unavailable', message: expect.stringMatching(/unavailable/), retryAfter: 5 }
-    await expect.poll(() => database.secret('any').catch(database.failure)).toEqual(unavailable)
-    await expect.poll(() => database.tokens.list().catch(database.failure)).toEqual(unavailable)
+    const unavailable = { name: 'StorageError', fault: 'unavailable', retryAfter: 5 }
+    await expect.poll(() => database.secret('any').catch((error) => error)).toMatchObject(unavailable)
+    await expect.poll(() => database.tokens.list().catch((error) => error)).toMatchObject(unavailable)
     expect(await database.whyUnavailable()).toMatch(
       /^The database cannot be reached over TLS: check sslmode and the certificates \(.*altnames/,
     )
@@ -168,8 +168,8 @@ describe.runIf(hasOpenssl)('TLS', () => {
 })
 
 test.each<[url: string, variable?: string, value?: string]>([
-  ['postgres@:PORT/plants?host=SOCKET'],
-  [':PORT/plants?host=SOCKET', 'PGUSER', 'postgres'],
+  ['postgres@localhost:PORT/plants?host=SOCKET'],
+  ['localhost:PORT/plants?host=SOCKET', 'PGUSER', 'postgres'],
   ['postgres@SOCKET:PORT/plants'],
   [`secretive:${ENCODED}@127.0.0.1`],
   [`secretive:${HARDLY_ENCODED}@127.0.0.1`],

@@ -61,8 +61,8 @@ test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the acc
   // A session writes its counts when it ends.
   await database.close()
   const after = await countScans()
-  // An insert looks in the index of ids for the same one.
-  const ids = (before['Plant_account_id_key'] ?? 0) + inserts
+  // An insert looks in the index of ids for the same one, as does the one with which a startup proves what is promised.
+  const ids = (before['Plant_account_id_key'] ?? 0) + inserts + 1
   expect(after).toEqual({ ...before, Plant_account_id_key: ids, Plant_account_seq_idx: expect.any(Number) })
   expect(after['Plant_account_seq_idx']).toBeGreaterThan(200)
 })
@@ -95,7 +95,7 @@ test('looking a token up for many requests of a turn takes one connection', asyn
   expect(new Set(found.map((token) => token?.account))).toEqual(new Set(['alice', undefined]))
   const connections = `SELECT FROM pg_stat_activity WHERE application_name = 'lookups'`
   expect(await query(server.url('plants'), connections)).toHaveLength(1)
-  await tokens.delete(['1'])
+  await runSql(server.url('plants'), 'DELETE FROM "Token"')
   await close()
 })
 
@@ -126,8 +126,7 @@ async function useAll(database: Database, name: string): Promise<void> {
   expect(await tokens.find(name)).toMatchObject({ id: name })
   expect(await tokens.revoke(name)).toMatchObject({ id: name })
   expect(await tokens.list()).toHaveLength(1)
-  expect(await tokens.listEnded(new Date(Date.now() + 1_000))).toHaveLength(1)
-  await tokens.delete([name])
+  await runSql(server.url('plants'), 'DELETE FROM "Token"')
   await database.secret('cursor')
   expect(await database.isEmpty()).toBe(false)
   await database.state()

@@ -49,7 +49,8 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   })
 
   test('migrate deploy notes a migration that fails, until it is resolved', async () => {
-    const { url } = await newDatabase()
+    const { url, createEmpty } = await newDatabase()
+    await createEmpty()
     const cwd = copyPackage()
     const prisma = (...args: string[]) => runPrisma(args, url, cwd)
     const broken = path.join(cwd, migrations, '90000101000000_broken')
@@ -98,7 +99,8 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   test.skipIf(process.platform !== 'linux' || !existsSync('/usr/bin/script'))(
     'migrate dev writes and applies a migration for a change of the schema, once',
     async () => {
-      const { url } = await newDatabase()
+      const { url, createEmpty } = await newDatabase()
+      await createEmpty()
       const cwd = copyPackage()
       appendFileSync(path.join(cwd, schema), '\nmodel Pot {\n  id Int @id\n  size Int\n}\n')
       const before = readdirSync(path.join(cwd, migrations))
@@ -186,7 +188,9 @@ test('migrate diff drops the database that it creates, also if a migration fails
 
 test('what PostgreSQL does not allow, and a pooler, which would keep locks, get a sentence', async () => {
   const { url, createEmpty } = await newPostgresqlDatabase()
-  const denied = expect.stringMatching(/this user may not create databases.*run ALTER ROLE gardener CREATEDB/s)
+  const denied = expect.stringMatching(
+    /permission denied to create database.*run ALTER ROLE ... CREATEDB for this user/s,
+  )
   expect(await runPrisma(DIFF, (await newRole('gardener')).as(url))).toMatchObject({ code: 1, stderr: denied })
   await createEmpty()
   const stderr = expect.stringContaining('cannot go through a pooler: name')

@@ -2,8 +2,9 @@
 import BetterSqlite3 from 'better-sqlite3'
 import { expect, test, vi } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
-import { DatabaseError, explainDatabaseError } from '../../src/index.ts'
-import { createDriverAdapter } from '../../src/sqlite/connection/driver-adapter.ts'
+import { StorageError } from '../../src/index.ts'
+import { toQuery } from '../../src/prisma-client.ts'
+import { connect } from '../../src/sqlite/driver-adapter.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
@@ -18,8 +19,8 @@ test('a transaction of Prisma Client is rejected and writes nothing', async () =
   expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '3' }])
 })
 
-test('the order of creation is exact beyond int32, and an error is one line, without source code or the call', async () => {
-  const { file, url, prisma } = await openNewClient()
+test('the order of creation is exact beyond int32, and a mistake in SQL is no StorageError and shows no source code', async () => {
+  const { prisma } = await openNewClient()
   const seq = 2 ** 52
   await prisma.plant.create({ data: { seq, account: 'alice', id: '1', name: 'Monstera' } })
   await prisma.plant.create({ data: { account: 'alice', id: '2', name: 'Ficus' } })
@@ -27,28 +28,35 @@ test('the order of creation is exact beyond int32, and an error is one line, wit
     { seq: seq + 1 },
   ])
 
-  const failed = await prisma.$queryRawUnsafe('SELEKT 1').catch((error: Error) => error)
-  expect(failed).toBeInstanceOf(Error)
-  expect((failed as Error).message).not.toContain('driver-adapter.test')
-  runSql(file, 'DROP TABLE "Token"')
-  const error = await prisma.token.findMany().catch((thrown: unknown) => thrown)
-  const explained = await explainDatabaseError(error, url)
-  expect(explained).toBeInstanceOf(DatabaseError)
-  expect((explained as Error).message).toMatch(new RegExp(`^${file} cannot be used: .*Token.*$`))
-  expect((explained as Error).message).not.toContain('invocation')
-})
-
-test('a statement is prepared once, however often it runs', async () => {
-  const database = new BetterSqlite3(':memory:')
-  const prepare = vi.spyOn(database, 'prepare')
-  const { query } = createDriverAdapter(database).sql
-  for (const value of ['a', 1, null]) expect(await query('SELECT $1', value)).toEqual([[value]])
-  expect(prepare).toHaveBeenCalledTimes(1)
-})
-
-test('an error that is not from the database stays unchanged', async () => {
-  const error = new TypeError('x is not a function')
-  for (const url of ['file:/plants.db', 'postgresql://db/plants']) {
-    expect(await explainDatabaseError(error, url)).toBe(error)
+  for (const run of [
+    () => prisma.$queryRawUnsafe('SELEKT 1'),
+    () => prisma.$executeRawUnsafe('DELETE FROM "Plants"'),
+  ]) {
+    const failed = await run().catch((error: Error) => error)
+    expect(failed).toBeInstanceOf(Error)
+    expect(failed).not.toBeInstanceOf(StorageError)
+    expect((failed as Error).message).not.toContain('driver-adapter.test')
   }
+  await expect(prisma.plant.create({ data: { seq, ...plant('3') } })).rejects.toMatchObject({ code: 'P2002' })
+})
+
+test('times that other programs wrote are read as what they are', async () => {
+  const { prisma, file } = await openNewClient()
+  const times = [`'2026-11-21 01:02:03'`, 1700000000123, `'2026-11-21T01:02:03.004+00:00'`, `'2026-11-21T01:02:03Z'`]
+  const rows = times.map((time, id) => `('a', '${id}', 'x', ${time})`)
+  runSql(file, `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ${rows}`)
+  const read = await prisma.plant.findMany({ orderBy: { seq: 'asc' }, select: { createdAt: true } })
+  const second = Date.UTC(2026, 10, 21, 1, 2, 3)
+  expect(read.map(({ createdAt }) => createdAt.getTime())).toEqual([second, 1700000000123, second + 4, second])
+})
+
+test('a statement is prepared once, however often it runs, with parameters by name or place', async () => {
+  const prepare = vi.spyOn(BetterSqlite3.prototype, 'prepare')
+  const { queryRaw } = connect(':memory:')
+  for (const value of ['a', 1, null]) {
+    expect(await queryRaw(toQuery('SELECT $1, $1', value))).toMatchObject({ rows: [[value, value]] })
+    expect(await queryRaw(toQuery('SELECT ?, 2', value))).toMatchObject({ rows: [[value, 2]] })
+  }
+  expect(prepare).toHaveBeenCalledTimes(2)
+  prepare.mockRestore()
 })

@@ -1,26 +1,28 @@
-import { expect, test } from 'vitest'
-import { createPlants } from '../../src/shared/plants.ts'
-import type { Sql, SqlValue } from '../../src/shared/sql.ts'
-import { dialect, statements } from '../../src/sqlite/statements.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { PrismaClient } from '../../src/generated/sqlite/client.ts'
+import { createPlants } from '../../src/plants.ts'
+import { createPrisma, type SqlValue, toQuery } from '../../src/prisma-client.ts'
+import { connect } from '../../src/sqlite/driver-adapter.ts'
+import { dialect } from '../../src/sqlite/statements.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: number, name: string) => ({ account: 'alice', id: String(id), name, tag: null })
 
 test('a page and a short list are one statement, and only the plants of the account are read', async () => {
-  const { sql, loadPrisma } = await openNewClient()
+  const { adapter, file } = await openNewClient()
   const ran: [string, ...SqlValue[]][] = []
-  const counting: Sql = {
-    execute: sql.execute,
-    query: (...statement) => {
-      ran.push(statement)
-      return sql.query(...statement)
+  const counting: typeof adapter = {
+    ...adapter,
+    queryRaw(query) {
+      ran.push([query.sql, ...(query.args as SqlValue[])])
+      return adapter.queryRaw(query)
     },
   }
-  const plants = createPlants({ sql: counting, dialect, statements, loadPrisma, retry: (run) => run() })
+  const plants = createPlants(createPrisma(PrismaClient, counting), counting, dialect)
   await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
   for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, {}, { limit: 5, after: 30 }]) {
     for await (const piece of (await plants.list('alice', range)).pieces) expect(piece).toMatch(/^\[.*\]$/)
-    expect(ran.splice(0).map(([statement]) => statement)).toEqual([statements.selectPiece])
+    expect(ran.splice(0).map(([statement]) => statement)).toEqual([dialect.selectPiece])
   }
   // Once for all that ask for the same at the same time.
   await Promise.all([20, 20, 5, 20].map((limit) => plants.list('alice', { limit })))
@@ -47,9 +49,11 @@ test('a page and a short list are one statement, and only the plants of the acco
   expect(limits.filter((limit) => limit === 512)).toHaveLength(1)
   await plants.states([{ account: 'alice', last: 1, lastCreatedAt: 1 }])
 
+  const explaining = connect(file, { readonly: true })
+  onTestFinished(explaining.dispose)
   for (const [statement, ...values] of ran) {
-    const plan = await sql.query<[number, number, number, string]>(`EXPLAIN QUERY PLAN ${statement}`, ...values)
-    const steps = plan.map(([, , , step]) => step).filter((step) => /\bPlant\b/.test(step))
+    const { rows } = await explaining.queryRaw(toQuery(`EXPLAIN QUERY PLAN ${statement}`, ...values))
+    const steps = rows.map((row) => String(row[3])).filter((step) => /\bPlant\b/.test(step))
     expect(steps.length).toBeGreaterThan(1)
     for (const step of steps)
       expect(step).toMatch(/^SEARCH Plant USING (.*Plant_account_seq_idx \(account=\?|INTEGER PRIMARY KEY \(rowid=\?)/)

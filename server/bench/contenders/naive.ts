@@ -8,8 +8,8 @@ import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type RequestHandler } from 'express'
 import { PrismaClient as PostgresqlClient } from '../../../prisma/src/generated/postgresql/client.ts'
 import type { PrismaClient } from '../../../prisma/src/generated/sqlite/client.ts'
-import { databaseFile } from '../../../prisma/src/sqlite/connection/database-file.ts'
-import { openFile } from '../../../prisma/src/sqlite/open-database.ts'
+import { loadEngine } from '../../../prisma/src/open-database.ts'
+import { createPrisma } from '../../../prisma/src/prisma-client.ts'
 
 const prisma = await connect(process.env['DATABASE_URL'] ?? '')
 const accounts = new WeakMap<object, string>()
@@ -54,6 +54,9 @@ app.listen(0, '127.0.0.1', function (this: Server) {
 
 /** The clients of both engines have the same methods. */
 async function connect(url: string): Promise<Pick<PrismaClient, 'plant' | 'token'>> {
-  if (url.startsWith('file:')) return (await openFile(databaseFile(url))).loadPrisma()
+  if (url.startsWith('file:')) {
+    const { open, loadClient } = await loadEngine(url)
+    return createPrisma(await loadClient(), (await open({})).adapter)
+  }
   return new PostgresqlClient({ adapter: new PrismaPg(url) }) as unknown as PrismaClient
 }

@@ -1,11 +1,5 @@
 import { inspect } from 'node:util'
-import {
-  DatabaseError,
-  DEFAULT_DATABASE_URL,
-  explainDatabaseError,
-  explainIgnored,
-  SettingsFileError,
-} from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, explainIgnored, SettingsFileError, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/listen/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
@@ -21,7 +15,7 @@ const EXIT_USAGE = 2
 /** Mistakes of the operator, which no restart helps against. */
 const USAGE = [SettingsError, SettingsFileError, UsageError]
 /** Errors whose message is for the operator; others are faults, and show where. */
-const EXPECTED = [CommandError, DatabaseError, StartError, ...USAGE]
+const EXPECTED = [CommandError, StartError, StorageError, ...USAGE]
 
 /** Where a command line runs, if not in a process of its own. */
 export interface Surroundings {
@@ -81,8 +75,6 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     else if (warning !== undefined) report(warning)
     try {
       await run({ settings, logger, print, report })
-    } catch (error) {
-      throw await explainDatabaseError(error, settings.databaseUrl)
     } finally {
       await flush()
     }

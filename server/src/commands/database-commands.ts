@@ -4,9 +4,9 @@ import {
   backupDatabase,
   type CopyAddress,
   copyDatabase,
-  DatabaseError,
   databaseUrl,
   migrateDatabase,
+  StorageError,
 } from '@plant-store/prisma'
 import type { Settings } from '../settings.ts'
 import { type Context, UsageError } from './console.ts'
@@ -69,7 +69,7 @@ function readAddress(url: string | undefined, option: string, settings: Settings
   try {
     return { url: databaseUrl(url), setting: option }
   } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error
+    if (!(error instanceof StorageError)) throw error
     throw new UsageError(error.message.replace('DATABASE_URL', option))
   }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
-import { explainDatabaseError, nameDatabase } from '@plant-store/prisma'
+import { nameDatabase } from '@plant-store/prisma'
 import { logTokenEvent } from '../accounts/token-store.ts'
 import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
@@ -63,7 +63,7 @@ async function greetIfEmpty(server: RunningServer, { settings, logger, print }: 
     logTokenEvent(logger, 'token created', created)
     await print(explainCalls(server.url, created.token, settings.docs))
   } catch (error) {
-    const { message } = (await explainDatabaseError(error, settings.databaseUrl)) as Error
+    const { message } = error as Error
     logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
   }
 }

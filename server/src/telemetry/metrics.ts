@@ -1,5 +1,5 @@
 import { contract, errorCatalogue } from '@plant-store/contract'
-import { type Database, type DatabaseState, storageFaults } from '@plant-store/prisma'
+import { type Database, type DatabaseState, StorageError, storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { readVersion } from '../installation.ts'
 import * as events from './events.ts'
@@ -9,7 +9,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 /** What the metrics read. */
 interface MetricSources {
-  database: Pick<Database, 'engine' | 'failure' | 'state'>
+  database: Pick<Database, 'engine' | 'state'>
   isReady(): Promise<boolean>
   openConnections(): number
   requestsInFlight(): number
@@ -85,7 +85,7 @@ export function createMetrics({ database, isReady, ...sources }: MetricSources) 
     events.subscribe(events.authenticationFailed, (code) => unauthenticated.inc({ code })),
     events.subscribe(events.batchCommitted, (size) => batches.observe(size)),
     events.subscribe(events.writesRejected, ({ count, error }) => {
-      notWritten.inc({ reason: database.failure(error)?.fault ?? INTERNAL }, count)
+      notWritten.inc({ reason: error instanceof StorageError ? error.fault : INTERNAL }, count)
     }),
   ]
 

@@ -133,7 +133,7 @@ test('the help of every command has examples, and in the long tests each of them
 async function openShell(): Promise<(example: string) => Promise<unknown>> {
   const postgresql = await startPostgresql()
   onTestFinished(postgresql.remove)
-  const shared = postgresql.url('plants')
+  const shared = await postgresql.create('plants')
   const bin = path.join(folder, 'bin')
   await mkdir(bin)
   const script = `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`

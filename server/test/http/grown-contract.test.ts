@@ -60,7 +60,7 @@ createExpressEndpoints(grown, router, app, {
     throw toValidationError(error)
   },
 })
-app.use(errorHandler(pino({ level: 'silent' }), () => undefined))
+app.use(errorHandler(pino({ level: 'silent' })))
 
 const listening = app.listen(0, '127.0.0.1')
 afterFile(() => listening.close())

@@ -164,7 +164,7 @@ test.skipIf(whyNoFaultyDisk)('a disk that hangs rejects writes, and only those, 
   const { status, headers } = await server.call('/plants?limit=1')
   expect([status, headers.get('link')]).toEqual([200, expect.stringContaining('rel="next"')])
   expect(await readiness(server)).toBe(
-    "503 The database's disk does not respond: check that it is mounted and not overloaded.",
+    '503 The database cannot be written: its disk does not respond; check that it is mounted and not overloaded.',
   )
 
   server.disk.set(0)

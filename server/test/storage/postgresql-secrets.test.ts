@@ -16,6 +16,7 @@ afterFile(postgresql.remove)
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 await runSql(postgresql.url('postgres'), `CREATE ROLE secretive LOGIN CREATEDB PASSWORD '${PASSWORD}'`)
+await runSql(postgresql.url('postgres'), 'CREATE DATABASE failing OWNER secretive')
 
 const urlWith = (password: string, database: string) =>
   network.url(database).replace('postgres@', `secretive:${password}@`)

@@ -37,7 +37,7 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async 
   await survive(path.join(folder, 'plants.db'), {
     cause: () => fillUp(folder),
     fix: () => fs.unlinkSync(path.join(folder, 'rest')),
-    notReady: /^503 The database's disk is full: /,
+    notReady: /^503 The database cannot be written because the disk is full: /,
   })
 })
 
@@ -46,7 +46,7 @@ test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until
   const files = [file, `${file}-wal`]
   const fix = () => setImmutable(files.filter(fs.existsSync), false)
   onTestFinished(fix)
-  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database('s disk)? / })
+  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database / })
 })
 
 test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until it is back', async (suffix) => {
@@ -54,7 +54,7 @@ test.each(['', '-wal'])('moving the file "plants.db%s" away rejects writes until
   await survive(file, {
     cause: () => fs.renameSync(file + suffix, `${file}-elsewhere`),
     fix: () => fs.renameSync(`${file}-elsewhere`, file + suffix),
-    notReady: /^503 The database file was moved, deleted or replaced: /,
+    notReady: /^503 The database was moved, deleted or replaced: /,
   })
 })
 
@@ -69,7 +69,7 @@ test('while the database is unavailable, one failure a second is logged', async 
   fs.renameSync(file, `${file}-elsewhere`)
   const reject = () => createPlant(server.url, server.token, 1)
   for (let request = 0; request < 3; request++) expectRejected(await reject())
-  expect(lines).toEqual([expect.stringContaining('is not the file that was opened')])
+  expect(lines).toEqual([expect.stringContaining('was moved, deleted or replaced')])
   clock.mockReturnValue(performance.now() + 1_000)
   expectRejected(await reject())
   expect(lines).toHaveLength(2)
@@ -85,7 +85,7 @@ test('a database that another program locks rejects writes until it is unlocked'
       locker.exec('BEGIN EXCLUSIVE')
     },
     fix: () => locker?.close(),
-    notReady: /^503 Another process has locked the database for too long: /,
+    notReady: /^503 The database is locked by another process: /,
   })
 })
 

@@ -105,6 +105,7 @@ async function originalData(): Promise<string> {
     createFolder(parent)
     runAsUser(path.join(findPrograms(), 'initdb'), ['-D', data, ...INITDB_OPTIONS], data)
     const server = await startOn(data)
+    await server.create(TEMPLATE, 'template0')
     const { migrateDatabase } = await import('@plant-store/prisma')
     await migrateDatabase(server.url(TEMPLATE))
     await server.stop()

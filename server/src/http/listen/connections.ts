@@ -8,8 +8,8 @@ import { requestRejected } from '../../telemetry/events.ts'
 /** How often unread responses are checked, in milliseconds. */
 const INTERVAL = 500
 const MEBIBYTE = 2 ** 20
-/** How many files and sockets are kept for the private port, the database, a restart of its process, and the log. */
-const RESERVED = 128
+/** How many files and sockets are kept for the private port, the database, and the log. */
+const RESERVED = 256
 /** A limit that is lowered to less than this part of it is logged. */
 const NOTABLE = 0.95
 

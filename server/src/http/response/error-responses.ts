@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Database } from '@plant-store/prisma'
+import { StorageError } from '@plant-store/prisma'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { HttpError } from '../../http-error.ts'
@@ -18,7 +18,7 @@ const LINGERING = 1_000
 const replaced = new WeakMap<ServerResponse, number>()
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
-export function errorHandler(logger: Logger, databaseFailure: Database['failure']) {
+export function errorHandler(logger: Logger) {
   let silentUntil = 0
 
   function log(failure: HttpError, requestId: string): void {
@@ -33,7 +33,7 @@ export function errorHandler(logger: Logger, databaseFailure: Database['failure'
 
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
-    const failure = toHttpError(error, databaseFailure)
+    const failure = toHttpError(error)
     if (failure.status >= 500) log(failure, request.requestId)
     if (response.headersSent) {
       response.destroy(failure)
@@ -49,14 +49,14 @@ function levelOf({ reason, cause }: HttpError): 'error' | 'warn' | 'debug' {
   return cause === undefined ? 'debug' : 'warn'
 }
 
-function toHttpError(error: unknown, databaseFailure: Database['failure']): HttpError {
+function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
   // Express cannot decode a path parameter such as `%zz`.
   if (error instanceof URIError && 'status' in error) return new HttpError('notFound')
-  const temporary = databaseFailure(error)
-  if (!temporary) return new HttpError('internal', undefined, { cause: error })
-  const headers = { 'Retry-After': String(temporary.retryAfter) }
-  return new HttpError('unavailable', temporary.message, { headers, cause: error })
+  if (!(error instanceof StorageError)) return new HttpError('internal', undefined, { cause: error })
+  const state = error.fault === 'locked' ? 'busy' : 'currently unavailable'
+  const headers = { 'Retry-After': String(error.retryAfter) }
+  return new HttpError('unavailable', `The database is ${state}. Retry the request.`, { headers, cause: error })
 }
 
 /** Responds with an `Error` body, also before Express has seen the request. */

@@ -1,0 +1,213 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { isDriverAdapterError, type SqlQueryable } from '@prisma/driver-adapter-utils'
+import { type MigrateOptions, StorageError } from './database.ts'
+import type { Engine } from './engine.ts'
+import { loadEngine } from './open-database.ts'
+import { type Connection, select, toQuery } from './prisma-client.ts'
+import { retry, STARTUP_PAUSE } from './retry.ts'
+
+/** One folder of `migrations/`. */
+interface Migration {
+  readonly name: string
+  readonly script: string
+}
+
+/** Reads the migrations in the order in which they are applied: by name, which begins with the time. */
+export async function readMigrations(folder: string): Promise<Migration[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+  const read = async (name: string) => ({
+    name,
+    script: await readFile(path.join(folder, name, 'migration.sql'), 'utf8'),
+  })
+  return Promise.all(names.sort().map(read))
+}
+
+/** How to select the tables of a database, as `name`, and the type of times. */
+const DIALECTS = {
+  sqlite: {
+    selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
+    time: 'DATETIME',
+  },
+  postgres: {
+    selectTables: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+    time: 'TIMESTAMPTZ',
+  },
+}
+/** The table of applied migrations as Prisma creates it. */
+const createHistory = (time: string) => `
+  CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
+    id VARCHAR(36) PRIMARY KEY NOT NULL,
+    checksum VARCHAR(64) NOT NULL,
+    finished_at ${time},
+    migration_name VARCHAR(255) NOT NULL,
+    logs TEXT,
+    rolled_back_at ${time},
+    started_at ${time} NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    applied_steps_count INTEGER NOT NULL DEFAULT 0
+  )`
+const INSERT_APPLIED = `
+  INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
+  VALUES ($1, $2, $3, $4, $5, 1)`
+
+/**
+ * Migrates a database to the newest schema, and creates a SQLite file that does not exist, in a folder that does. All or
+ * nothing: if a migration fails, none is applied, and a new database stays empty. Processes that migrate the same database
+ * at the same time wait for each other. The event loop stays free. With nothing pending it takes a few milliseconds.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param folder where the migrations are; default: those of the plant store
+ * @returns the names of the migrations that were applied
+ * @throws {StorageError} if the database was written by a newer version, is another program's, or cannot be used; the
+ *   signal's reason
+ */
+export async function migrateDatabase(
+  url: string,
+  folder?: string,
+  { onPending, signal }: MigrateOptions = {},
+): Promise<{ applied: string[] }> {
+  const engine = await loadEngine(url)
+  const migrations = await readMigrations(folder ?? engine.migrationsFolder)
+  await engine.create()
+  const pending = await findPending(engine, migrations, signal)
+  if (pending.length === 0) return { applied: [] }
+  onPending?.(pending.map(({ name }) => name))
+  const { connection, commit, close } = await engine.beginWriting(signal)
+  try {
+    const applied = await applyMigrations(connection, engine.database, migrations)
+    signal?.throwIfAborted()
+    await commit()
+    return { applied }
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
+  } finally {
+    await close()
+  }
+}
+
+/**
+ * Checks that a database exists and has the newest schema, and changes nothing.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param folder where the migrations are; default: those of the plant store
+ * @throws {StorageError} if it does not exist, needs a migration, or cannot be used
+ */
+export async function checkMigrated(url: string, folder?: string): Promise<void> {
+  const engine = await loadEngine(url)
+  const pending = await findPending(engine, await readMigrations(folder ?? engine.migrationsFolder))
+  if (pending.length === 0) return
+  const names = pending.map(({ name }) => name).join(', ')
+  throw new StorageError(`${engine.database} needs the migrations ${names}: run "plant-store migrate"`)
+}
+
+async function findPending(
+  engine: Engine,
+  migrations: readonly Migration[],
+  signal?: AbortSignal,
+): Promise<Migration[]> {
+  const find = async () => {
+    const { connection, close } = await engine.beginReading(signal)
+    return pendingMigrations(connection, engine.database, migrations).finally(close)
+  }
+  return retry(find, { patience: engine.startupPatience, maxPause: STARTUP_PAUSE, signal })
+}
+
+/**
+ * Finds the migrations that the database does not have yet.
+ *
+ * @param database names it in messages
+ * @throws {StorageError} if the database's history does not match the migrations
+ */
+async function pendingMigrations(
+  connection: SqlQueryable,
+  database: string,
+  migrations: readonly Migration[],
+): Promise<Migration[]> {
+  const tables = await select(connection, dialectOf(connection).selectTables)
+  if (tables.length === 0) return [...migrations]
+  if (!tables.some(({ name }) => name === '_prisma_migrations')) {
+    throw new StorageError(
+      `${database} belongs to another program: it has tables, but not the plant store's; point DATABASE_URL at another database`,
+    )
+  }
+
+  const missing = new Map(migrations.map((migration) => [migration.name, migration]))
+  const applied = await select(
+    connection,
+    `SELECT migration_name AS name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL
+     ORDER BY migration_name`,
+  )
+  for (const { name, checksum, finished_at: finishedAt } of applied) {
+    const migration = missing.get(String(name))
+    if (finishedAt === null) {
+      throw new StorageError(
+        `${database} is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\` in the repository`,
+      )
+    }
+    if (!migration) throw new StorageError(explainUnknown(database, String(name), migrations))
+    if (checksumOf(migration) !== checksum) {
+      throw new StorageError(
+        `${database} was migrated with another text of ${name}, which a released version never has: restore the original migration.sql, or point DATABASE_URL at a new database`,
+      )
+    }
+    missing.delete(migration.name)
+  }
+  return [...missing.values()]
+}
+
+function explainUnknown(database: string, name: string, migrations: readonly Migration[]): string {
+  const isNewer = name > (migrations.at(-1)?.name ?? '')
+  return isNewer
+    ? `${database} was written by a newer version, which added the migration ${name}: start that version, or restore a backup`
+    : `${database} was written by an older version that was never released, with the migration ${name}, and cannot be migrated: start that version, or point DATABASE_URL at a new database`
+}
+
+/**
+ * Applies the pending migrations on this connection, within its transaction, as `prisma migrate deploy` does.
+ *
+ * @param database names it in messages
+ * @returns the names of the migrations that were applied
+ * @throws {StorageError} if the history does not match, or a migration fails
+ */
+async function applyMigrations(
+  connection: Connection,
+  database: string,
+  migrations: readonly Migration[],
+): Promise<string[]> {
+  // Another process may have been faster, of this version or a newer one.
+  const pending = await pendingMigrations(connection, database, migrations)
+  let step = ''
+  try {
+    if (pending.length === migrations.length) await connection.executeScript(createHistory(dialectOf(connection).time))
+    for (const migration of pending) {
+      const { name, script } = migration
+      const startedAt = now()
+      step = `the migration ${name} failed with: `
+      await connection.executeScript(script)
+      await connection.executeRaw(toQuery(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, startedAt, now()))
+    }
+  } catch (cause) {
+    const ofDatabase = cause instanceof StorageError
+    if (ofDatabase && (cause.isTemporary || step === '')) throw cause
+    const original = ofDatabase ? cause.cause : cause
+    const message = (isDriverAdapterError(original) && original.cause.originalMessage) || (cause as Error).message
+    throw new StorageError(`${database} was not migrated and is unchanged: ${step}${message}`, { cause })
+  }
+  return pending.map(({ name }) => name)
+}
+
+function dialectOf({ provider }: SqlQueryable): (typeof DIALECTS)['sqlite'] {
+  return provider === 'sqlite' ? DIALECTS.sqlite : DIALECTS.postgres
+}
+
+function checksumOf({ script }: Migration): string {
+  return createHash('sha256').update(script).digest('hex')
+}
+
+/** Returns the time in the form in which Prisma stores it in SQLite. */
+function now(): string {
+  return new Date().toISOString().replace('Z', '+00:00')
+}

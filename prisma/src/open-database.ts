@@ -1,0 +1,129 @@
+import path from 'node:path'
+import { baseFolder } from './base-folder.ts'
+import { type BackupOptions, type Database, type OpenOptions, StorageError } from './database.ts'
+import type { Engine } from './engine.ts'
+import { createPlants } from './plants.ts'
+import { describeDatabase, ignoredParameters, isPostgresqlUrl, readAddress } from './postgresql/address.ts'
+import { createPrisma } from './prisma-client.ts'
+import { limitTime, REQUEST_PATIENCE, retry } from './retry.ts'
+import { DEFAULT_DATABASE_URL, databaseFile } from './sqlite/address.ts'
+import { createTokens, readSecret } from './tokens.ts'
+
+/** How long a probe may take, in milliseconds. */
+const PROBE_TIMEOUT = 2_500
+/** The longest pause between two looks at a lock, in milliseconds: writers that release it only briefly are seen too. */
+const PROBE_PAUSE = 5
+
+/**
+ * Checks a DATABASE_URL and returns it in the one form that the Prisma command line, Prisma Studio and this package all
+ * support: `file:///absolute/path` for SQLite; that of PostgreSQL as it is.
+ *
+ * @throws {StorageError} whose message does not contain the URL, which may have a password; if a file that it names cannot
+ *   be read
+ */
+export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = baseFolder): string {
+  if (isPostgresqlUrl(value)) {
+    readAddress(value)
+    return value
+  }
+  const file = databaseFile(value, root).split(path.sep).join('/')
+  return file.startsWith('/') ? `file://${file}` : `file:///${file}`
+}
+
+/** Explains which parameters of a DATABASE_URL that `databaseUrl` has checked change nothing; undefined: all do. */
+export function explainIgnored(url: string): string | undefined {
+  const names = ignoredParameters(url).join(', ')
+  return names === '' ? undefined : `DATABASE_URL has parameters that change nothing here: remove ${names}`
+}
+
+/** Names the engine and the database of a DATABASE_URL that `databaseUrl` has checked, without user and password. */
+export function nameDatabase(url: string): string {
+  if (!isPostgresqlUrl(url)) return `sqlite ${databaseFile(url)}`
+  return describeDatabase(readAddress(url)).replace(/^the/, 'postgresql')
+}
+
+/** Loads the engine of the database that a DATABASE_URL names, see `databaseUrl`. */
+export async function loadEngine(url: string): Promise<Engine> {
+  if (isPostgresqlUrl(url)) return (await import('./postgresql/engine.ts')).createEngine(url)
+  return (await import('./sqlite/engine.ts')).createEngine(url)
+}
+
+/**
+ * Opens a database that `migrateDatabase` has created.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @throws {StorageError} if it does not exist, cannot be used, or does not keep what the plant store promises; the
+ *   signal's reason
+ */
+export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
+  const engine = await loadEngine(url)
+  const { dialect, name } = engine
+  const { adapter, probe, state, close } = await engine.open(options)
+  try {
+    const prisma = createPrisma(await engine.loadClient(), adapter)
+    return {
+      engine: name,
+      plants: createPlants(prisma, adapter, dialect),
+      tokens: createTokens(prisma, adapter, dialect),
+      secret: (secret) => readSecret(prisma, secret),
+
+      async isEmpty() {
+        const found = [
+          prisma.token.findFirst({ select: { id: true } }),
+          prisma.plant.findFirst({ select: { id: true } }),
+        ]
+        return (await Promise.all(found)).every((row) => row === null)
+      },
+
+      whyUnavailable: createReadiness(probe, engine.database),
+      state,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/**
+ * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on
+ * disk before it gets its name, and only its owner may read it. The event loop stays free. The time of the last backup is
+ * part of the database's state.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param copy the path of the new file
+ * @returns whether the time could be recorded, for which this user must be allowed to write to the database's folder
+ * @throws {StorageError} if `copy` exists, its folder does not, or the database needs that file, one of the two files
+ *   cannot be used, or the engine is another; the signal's reason
+ */
+export async function backupDatabase(
+  url: string,
+  copy: string,
+  options: BackupOptions = {},
+): Promise<{ recorded: boolean }> {
+  const { database, backup } = await loadEngine(url)
+  if (backup) return backup(copy, options)
+  const guide = 'docs/production/several-machines/README.md'
+  throw new StorageError(`${database} is backed up by PostgreSQL's own tools: see ${guide}`)
+}
+
+/** Creates what explains why requests would fail now. After a failure it only has to notice that it is over. */
+function createReadiness(probe: () => Promise<void>, database: string): Database['whyUnavailable'] {
+  let wasAvailable = true
+  return async () => {
+    const patience = wasAvailable ? REQUEST_PATIENCE : 0
+    const probing = retry(probe, { patience, maxPause: PROBE_PAUSE })
+    try {
+      await limitTime(probing, PROBE_TIMEOUT, () => new StorageError(`${database} does not respond`))
+      wasAvailable = true
+      return undefined
+    } catch (error) {
+      wasAvailable = false
+      const { message } = error as Error
+      if (!(error instanceof StorageError)) return `The database cannot be used: ${message}.`
+      // Without the path or the address, which a probe does not need to know.
+      const isNamed = message.startsWith(database)
+      return isNamed ? `The database ${message.slice(message.indexOf(' ', database.length) + 1)}.` : `${message}.`
+    }
+  }
+}

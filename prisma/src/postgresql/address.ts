@@ -1,0 +1,148 @@
+import { userInfo } from 'node:os'
+import type { ConnectionOptions } from 'node:tls'
+import type { PoolConfig } from 'pg'
+import { parse } from 'pg-connection-string'
+import { StorageError } from '../database.ts'
+import { findPassword } from './password-file.ts'
+
+/** What a DATABASE_URL of PostgreSQL says. */
+export interface Address {
+  /** A name or an address, or the folder of a Unix socket. */
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+  /** Whether a pooler in transaction mode is in between: then nothing may be kept in a session. */
+  readonly isPooled: boolean
+  /** How many connections this process may open. */
+  readonly connectionLimit: number
+  /** What the driver takes. */
+  readonly config: PoolConfig
+}
+
+const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
+const URL_SHAPE = /^[a-z]+:\/\/[^/?#]*(?:\/([^@#?]*))?(?:\?[^@#]*)?$/i
+const NOT_A_URL =
+  'is not a URL of one host: percent-encode special characters, such as # as %23, / as %2F and @ as %40, and name the one host that leads to the primary'
+const PARAMETERS = 'docs/production/several-machines/README.md'
+
+/** Parameters that are used, and the values that some may have. */
+const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
+  application_name: /./,
+  channel_binding: ['disable', 'prefer', 'require'],
+  // With a single connection, one statement that waits would keep /readyz from asking what it waits for.
+  connection_limit: /^([2-9]|[1-9]\d{1,2}|1000)$/,
+  host: /./,
+  options: /./,
+  pgbouncer: ['true', 'false'],
+  port: /^\d+$/,
+  schema: ['public'],
+  sslcert: /./,
+  sslkey: /./,
+  sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
+  sslrootcert: /./,
+  // Every connection is to a primary, which can be written.
+  target_session_attrs: ['any', 'primary', 'read-write'],
+  uselibpqcompat: ['true'],
+}
+const ADVICE: Readonly<Record<string, string>> = { connection_limit: 'a number from 2 to 1000' }
+/** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
+const IGNORED =
+  /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|gssencmode|keepalives\w*|load_balance_hosts|sslcompression|sslnegotiation|sslsni|supa|tcp_user_timeout|workaround)$/
+
+/** Returns whether a DATABASE_URL is one of PostgreSQL. */
+export function isPostgresqlUrl(value: string): boolean {
+  return /^postgres(ql)?:/i.test(value)
+}
+
+/**
+ * Reads a DATABASE_URL of PostgreSQL as the driver does, and rejects parameters that it would ignore.
+ *
+ * @throws {StorageError} whose message contains no part of the URL but names of parameters and files
+ */
+export function readAddress(value: string): Address {
+  // A special character in the password ends the host early, and would make the rest of it a part of the path.
+  if (!URL_SHAPE.test(value)) throw invalid(NOT_A_URL)
+  checkParameters(value)
+  const { ssl, database, ...parsed } = parseUrl(value)
+  if (!database) throw invalid('names no database')
+  const host = parsed.host || process.env['PGHOST'] || 'localhost'
+  const port = Number(parsed.port || process.env['PGPORT'] || 5432)
+  const user = parsed.user || process.env['PGUSER'] || userName()
+  const address = { host, port, database, user }
+  return {
+    ...address,
+    isPooled: parsed['pgbouncer'] === 'true',
+    // Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond.
+    connectionLimit: Number(parsed['connection_limit'] ?? 8),
+    config: {
+      ...address,
+      // The driver rejects an empty password where the server asks for one, with its own words.
+      password: async () => parsed.password || process.env['PGPASSWORD'] || (await findPassword(address)) || '',
+      // The name that the server's certificate must have, which the driver names only where it is not an IP address.
+      ssl: typeof ssl === 'object' && { host, ...(ssl as ConnectionOptions) },
+      enableChannelBinding: parsed['channel_binding'] === 'require',
+      application_name: parsed.application_name ?? 'plant-store',
+      ...(parsed.options !== undefined && { options: parsed.options }),
+    },
+  }
+}
+
+/** Returns the names of a URL's parameters that change nothing. */
+export function ignoredParameters(value: string): string[] {
+  return isPostgresqlUrl(value) ? parametersOf(value).flatMap(([name]) => (IGNORED.test(name) ? [name] : [])) : []
+}
+
+/** Names a database in messages, without the user and the password. */
+export function describeDatabase({ host, port, database }: Pick<Address, 'host' | 'port' | 'database'>): string {
+  const place = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `the database ${JSON.stringify(database)} at ${place}`
+}
+
+function parametersOf(value: string): [name: string, value: string][] {
+  return [...new URLSearchParams(value.split('?').slice(1).join('?'))]
+}
+
+function checkParameters(value: string): void {
+  for (const [name, text] of parametersOf(value)) {
+    if (IGNORED.test(name)) continue
+    const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
+    if (!allowed) {
+      throw invalid(
+        `has the parameter ${JSON.stringify(name)}, which is not supported: ${PARAMETERS} has those that are`,
+      )
+    }
+    if (allowed instanceof RegExp ? allowed.test(text) : allowed.includes(text)) continue
+    const values =
+      allowed instanceof RegExp ? (ADVICE[name] ?? 'a value') : allowed.map((each) => `${name}=${each}`).join(' or ')
+    throw invalid(`has an unsupported ${name}: write ${values}`)
+  }
+}
+
+function parseUrl(value: string) {
+  try {
+    // As in libpq 16, `system` are the authorities that this computer trusts.
+    const url = value.replace(/(?<=[?&])sslrootcert=system(&|$)/, '')
+    const [, path = ''] = URL_SHAPE.exec(url) ?? []
+    // The driver's own reader leaves characters of the name encoded, such as `#`.
+    const database = decodeURIComponent(path)
+    return Object.assign(parse(url, { useLibpqCompat: !value.includes('uselibpqcompat=') }), { database })
+  } catch (error) {
+    const { syscall, message } = error as NodeJS.ErrnoException
+    if (syscall) throw invalid(`names a file that cannot be read (${message})`)
+    throw invalid(/sslrootcert/.test(message) ? 'has sslmode=verify-ca: add the sslrootcert to verify with' : NOT_A_URL)
+  }
+}
+
+/** Returns the name of the operating system's user; empty where a container runs as a user without one. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return ''
+  }
+}
+
+function invalid(reason: string): StorageError {
+  return new StorageError(`DATABASE_URL ${reason}; write for example ${EXAMPLE}`)
+}

@@ -1,0 +1,218 @@
+import path from 'node:path'
+import type { SqlQuery } from '@prisma/driver-adapter-utils'
+import { type DatabaseState, type OpenOptions, StorageError } from '../database.ts'
+import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
+import { type Connection, isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
+import { limitTime, REQUEST_PATIENCE, type RetryOptions, retry, STARTUP_PAUSE } from '../retry.ts'
+import { createWriteGate } from '../write-gate.ts'
+import { type Address, describeDatabase, readAddress } from './address.ts'
+import { isLocked, mayHaveHappened, translate } from './errors.ts'
+import { checkSettings, DURABLY, ON_PRIMARY, proveGuarantees } from './guarantees.ts'
+import { openPool, openSharedPool, type Pool } from './pool.ts'
+import { dialect } from './statements.ts'
+
+/** How long an operation waits for the database in all, beyond its patience for retries, in milliseconds. */
+const GRACE = 300
+/** After how much longer its connection is given up, in milliseconds. */
+const SILENCE = 2_000
+/** After this time a startup gives a statement up, in milliseconds: the network is silent. */
+const QUERY_TIMEOUT = 12_000
+/** The server may be starting too. */
+const STARTUP_PATIENCE = 10_000
+
+/** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
+const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
+/**
+ * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
+ * Unlike a table, it needs no migration, and a restored database has none.
+ */
+const LAST_BACKUP = 'plant_store.last_backup='
+const SELECT_LAST_BACKUP = `
+  SELECT extract(epoch FROM substr(setting, length('${LAST_BACKUP}') + 1)::timestamptz)::float8 AS time
+  FROM pg_db_role_setting, unnest(setconfig) AS setting
+  WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()) AND setrole = 0
+    AND setting ~ '^${LAST_BACKUP}\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$'`
+
+/** Creates the engine of a PostgreSQL database. */
+export function createEngine(url: string): Engine {
+  const address = readAddress(url)
+  return {
+    name: 'postgresql',
+    database: describeDatabase(address),
+    startupPatience: STARTUP_PATIENCE,
+    dialect,
+    migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
+    loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
+    open: (options) => open(address, options),
+    create: async () => {},
+    beginReading: (signal) => beginReading(address, signal),
+    beginWriting: (signal) => beginWriting(address, signal),
+  }
+}
+
+/** Opens a database. */
+async function open(
+  address: Address,
+  { patience = REQUEST_PATIENCE, editsPlants = false, signal }: OpenOptions,
+): Promise<OpenedDatabase> {
+  const database = describeDatabase(address)
+  // PostgreSQL gives a lock up before this, and says so.
+  const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
+  const pool = await openSharedPool(address, timeout + SILENCE)
+  const { connection, close } = pool
+  const prove = (writes: boolean) => proveGuarantees(connection, database, { editsPlants, writes })
+  try {
+    // Another transaction may have the lock on the order of plants: the database is busy.
+    const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
+    await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal })
+  } catch (error) {
+    await close()
+    signal?.throwIfAborted()
+    throw asStorageError(error, database)
+  }
+  const lateError = () => translate(new Error('Query read timeout'), database) as StorageError
+  const gate = createWriteGate(timeout, lateError)
+  return {
+    adapter: createAdapter(pool, {
+      retry: (run, options) => retry(run, { patience, ...options }),
+      read: (reading) => limitTime(reading, timeout, lateError),
+      write: gate.run,
+      schemaName: await readSchemaName(connection),
+    }),
+    probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, database))),
+    state: () => readState(connection),
+    close,
+  }
+}
+
+/** What the adapter passes its statements through. */
+interface Passage {
+  retry<Result>(run: () => Promise<Result>, options?: Pick<RetryOptions, 'mayRepeat'>): Promise<Result>
+  read<Result>(reading: Promise<Result>): Promise<Result>
+  write<Result>(writing: () => Promise<Result>): Promise<Result>
+  readonly schemaName: string
+}
+
+/** A statement that inserts what is not there yet may run twice. */
+const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
+
+/**
+ * Creates what Prisma Client runs on. A read fails on a standby. A write that has the condition of durability is sent alone;
+ * any other is a transaction, whose commit fails where it would not be durable.
+ */
+function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage): Connection {
+  const { connection } = pool
+  const onPrimary = new Map<string, string>()
+
+  function toRead(query: SqlQuery): SqlQuery {
+    const sql = onPrimary.get(query.sql) ?? `SELECT * FROM (${query.sql}\n) AS "result" WHERE ${ON_PRIMARY}`
+    // Prisma Client writes another statement for each length of a list.
+    if (onPrimary.size < MAX_TEXTS) onPrimary.set(query.sql, sql)
+    return { ...query, sql }
+  }
+
+  /** Runs a statement, again unless it may have happened, and happened twice then. */
+  function writeAlone<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const mayRepeat = (error: unknown) => INSERTS_MISSING.test(query.sql) || !mayHaveHappened(error)
+    return retry(() => run(connection), { mayRepeat })
+  }
+
+  /** Runs a statement in a transaction, again unless its commit was sent. */
+  function writeDurably<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
+    let isCommitting = false
+    const attempt = async () => {
+      const { connection, commit, close } = await pool.begin()
+      try {
+        const result = await run(connection)
+        isCommitting = true
+        await commit()
+        return result
+      } finally {
+        await close()
+      }
+    }
+    return retry(attempt, { mayRepeat: () => !isCommitting })
+  }
+
+  function writeStatement<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
+    return write(() => (query.sql.includes(DURABLY) ? writeAlone(query, run) : writeDurably(run)))
+  }
+
+  return {
+    provider: connection.provider,
+    adapterName: connection.adapterName,
+    queryRaw: (query) =>
+      isRead(query)
+        ? read(retry(() => connection.queryRaw(toRead(query))))
+        : writeStatement(query, ({ queryRaw }) => queryRaw(query)),
+    executeRaw: (query) => writeStatement(query, ({ executeRaw }) => executeRaw(query)),
+    executeScript: rejectTransaction,
+    schemaName,
+  }
+}
+
+/** So many statements are kept with their condition. */
+const MAX_TEXTS = 100
+
+/** Opens one connection, of which a signal breaks everything. */
+async function connect(address: Address, timeout: number | undefined, signal: AbortSignal | undefined): Promise<Pool> {
+  signal?.throwIfAborted()
+  const pool = await openPool(address, { max: 1, ...(timeout !== undefined && { query_timeout: timeout }) })
+  signal?.addEventListener('abort', pool.disconnect)
+  return { ...pool, close: () => pool.close().finally(() => signal?.removeEventListener('abort', pool.disconnect)) }
+}
+
+/** Opens a connection that only reads, on a server that has all that was acknowledged. */
+async function beginReading(address: Address, signal: AbortSignal | undefined): Promise<Transaction> {
+  const { connection, close } = await connect(address, QUERY_TIMEOUT, signal)
+  try {
+    await connection.queryRaw(toQuery(`SELECT 1 WHERE ${ON_PRIMARY}`))
+    return { connection, commit: async () => {}, close }
+  } catch (error) {
+    await close()
+    signal?.throwIfAborted()
+    throw asStorageError(error, describeDatabase(address))
+  }
+}
+
+/** Begins a transaction that may take long, one process after the other. */
+async function beginWriting(address: Address, signal: AbortSignal | undefined): Promise<Transaction> {
+  const pool = await connect(address, undefined, signal)
+  let transaction: Transaction | undefined
+  const close = async () => {
+    await transaction?.close()
+    await pool.close()
+  }
+  try {
+    // A server would not start on what is created otherwise.
+    await checkSettings(pool.connection, describeDatabase(address))
+    transaction = await pool.begin()
+    const { connection, commit } = transaction
+    await connection.executeScript(MIGRATION_LOCK)
+    return { connection: { ...connection, schemaName: await readSchemaName(connection) }, commit, close }
+  } catch (error) {
+    await close()
+    signal?.throwIfAborted()
+    throw asStorageError(error, describeDatabase(address))
+  }
+}
+
+async function readSchemaName(connection: Connection): Promise<string> {
+  const [row] = await select(connection, 'SELECT current_schema() AS name')
+  return String(row?.['name'])
+}
+
+/** Names the database in an error of SQL, which only another program's schema can cause here. */
+function asStorageError(error: unknown, database: string): StorageError {
+  if (error instanceof StorageError) return error
+  const { originalMessage } = ((error as Error).cause ?? {}) as { originalMessage?: string }
+  return new StorageError(`${database} cannot be used: ${originalMessage ?? (error as Error).message}`, {
+    cause: error,
+  })
+}
+
+/** Reads what an operator watches of a PostgreSQL database. */
+async function readState(connection: Connection): Promise<DatabaseState> {
+  const [row] = await select(connection, SELECT_LAST_BACKUP)
+  return { lastBackup: Number(row?.['time'] ?? 0) }
+}

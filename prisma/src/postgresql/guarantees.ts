@@ -1,0 +1,97 @@
+import { StorageError } from '../database.ts'
+import { type Connection, select } from '../prisma-client.ts'
+
+/**
+ * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
+ * standby. A cast that fails is how plain SQL raises an error with a text of its own.
+ */
+export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
+
+/** The first setting that loses commits, such as `fsync = off`; otherwise the value of `synchronous_commit`. */
+const DURABILITY = `
+  CASE 'off'
+    WHEN current_setting('fsync') THEN 'fsync = off'
+    WHEN current_setting('full_page_writes') THEN 'full_page_writes = off'
+    WHEN current_setting('synchronous_commit') THEN 'synchronous_commit = off'
+    ELSE current_setting('synchronous_commit')
+  END`
+/**
+ * A condition of every write, whatever connection a pooler gives it: what commits survives a power failure.
+ *
+ * It fails where commits are lost: the name of a setting that is off is not a value of `synchronous_commit`, so the error has
+ * it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one. What a write finds stored
+ * already survives too, whoever stored it: the commit of a message waits for all of the log before it.
+ */
+export const DURABLY = `
+  (SELECT set_config('synchronous_commit', ${DURABILITY}, true)) <> ''
+  AND (SELECT pg_logical_emit_message(true, 'plant-store', '')) IS NOT NULL`
+
+/** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
+const ORDER_LOCK = '482854661748'
+
+/**
+ * Fails unless this transaction has the lock on the order of plants. PostgreSQL shows its two halves. Engines that only speak
+ * PostgreSQL's protocol may lack its locks or triggers.
+ */
+const IN_ORDER = `
+  SELECT CASE WHEN EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
+      AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
+  ) THEN 'true' ELSE 'Plants have no order' END::boolean`
+
+/** How to prove what a database guarantees. */
+export interface Proof {
+  /** Whether requests change or delete plants. */
+  readonly editsPlants: boolean
+  /** Whether a plant is written and undone, which needs room; otherwise nothing is. */
+  readonly writes: boolean
+}
+
+/**
+ * Writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or room is missing,
+ * where commits are lost, and where another transaction has the lock. A plant of an account that has no name.
+ */
+const writeAndUndo = ({ editsPlants, writes }: Proof) => `
+  BEGIN ISOLATION LEVEL READ COMMITTED;
+  SET LOCAL lock_timeout = '2s';
+  SELECT WHERE ${DURABLY};
+  INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
+  SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
+  ${editsPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}
+  ${IN_ORDER};
+  ROLLBACK`
+
+const SELECT_SETTINGS = `
+  SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding,
+    current_setting('transaction_isolation') AS isolation`
+
+/**
+ * Checks settings that cannot be a condition of each statement. They may change at any time.
+ *
+ * @param database names it in messages
+ * @throws {StorageError} if one breaks a promise
+ */
+export async function checkSettings(connection: Connection, database: string): Promise<void> {
+  const [{ version, encoding, isolation } = {}] = await select(connection, SELECT_SETTINGS)
+  const reject = (reason: string) => {
+    throw new StorageError(`${database} ${reason}`)
+  }
+  // The oldest version that PostgreSQL itself still maintains.
+  if (!/^(1[4-9]|[2-9]\d)/.test(String(version))) reject(`runs PostgreSQL ${version}: upgrade to 14 or newer`)
+  if (encoding !== 'UTF8') reject(`has the encoding ${encoding}, which lacks characters: create one with UTF8`)
+  if (isolation !== 'read committed') {
+    reject(`has default_transaction_isolation = ${isolation}: set it to read committed`)
+  }
+}
+
+/**
+ * Checks that a database guarantees what the plant store promises: what is committed survives a power failure, texts are stored
+ * as they are, plants become visible in the order of their numbers, and this user may do what requests need.
+ *
+ * @param database names it in messages
+ * @throws {StorageError} if a setting or the schema breaks a promise, a right or a table is missing, or one is locked
+ */
+export async function proveGuarantees(connection: Connection, database: string, proof: Proof): Promise<void> {
+  await checkSettings(connection, database)
+  await connection.executeScript(writeAndUndo(proof))
+}

@@ -1,0 +1,149 @@
+import { Socket } from 'node:net'
+import { PrismaPg } from '@prisma/adapter-pg'
+import type { SqlDriverAdapter, SqlQuery, SqlQueryable } from '@prisma/driver-adapter-utils'
+import pg from 'pg'
+import type { Transaction } from '../engine.ts'
+import { type Connection, toQuery } from '../prisma-client.ts'
+import { type Address, describeDatabase } from './address.ts'
+import { isSilent, translate } from './errors.ts'
+import { DURABLY, ON_PRIMARY } from './guarantees.ts'
+
+/** How long connecting, or waiting for a free connection, may take, in milliseconds. */
+const CONNECT_TIMEOUT = 2_000
+/** How long an idle connection is kept, in milliseconds. */
+const IDLE_TIMEOUT = 60_000
+/** After this time the operating system asks whether the other end of an idle connection is still there, in milliseconds. */
+const KEEP_ALIVE_DELAY = 10_000
+/** How long closing waits for statements in flight, in milliseconds. */
+const CLOSE_TIMEOUT = 500
+/**
+ * What PostgreSQL keeps for each connection, times in milliseconds. A statement reads or writes a piece of a list or a batch,
+ * which takes milliseconds. Without sorting, only the index on account and `seq` serves a list, also before there are
+ * statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL before 18 would compile the
+ * statement.
+ */
+const SESSION = { statement_timeout: 10_000, lock_timeout: 2_000, idle_in_transaction_session_timeout: 10_000 }
+const SESSION_OPTIONS =
+  '-c default_transaction_isolation=read\\ committed -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
+/** So many statements get a name: Prisma Client writes another one for each length of a list. */
+const MAX_NAMES = 100
+
+/** The connections to a database. */
+export type Pool = Awaited<ReturnType<typeof openPool>>
+
+/**
+ * Opens the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
+ * level READ COMMITTED: only that sees, after waiting for the lock on the order of plants, what was committed meanwhile.
+ *
+ * @param timeout after how long a statement is given up, in milliseconds
+ */
+export function openSharedPool(address: Address, timeout: number): Promise<Pool> {
+  const { isPooled, connectionLimit, config } = address
+  const options = [SESSION_OPTIONS, config.options ?? ''].join(' ').trim()
+  return openPool(address, {
+    max: connectionLimit,
+    idleTimeoutMillis: IDLE_TIMEOUT,
+    query_timeout: timeout,
+    // A pooler in transaction mode rejects what would be kept in a session.
+    ...(!isPooled && { ...SESSION, options }),
+  })
+}
+
+/** Opens a pool of connections. Its errors are translated. */
+export async function openPool(address: Address, settings: pg.PoolConfig) {
+  const database = describeDatabase(address)
+  const sockets = new Set<Socket>()
+  const pool = new pg.Pool({
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY,
+    stream() {
+      const socket = new Socket()
+      sockets.add(socket)
+      return socket.once('close', () => sockets.delete(socket))
+    },
+    ...address.config,
+    ...settings,
+  })
+  const naming = address.isPooled ? {} : { statementNameGenerator: createNames() as (query: SqlQuery) => string }
+  // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
+  const adapter: SqlDriverAdapter = await new PrismaPg(pool, naming).connect()
+  const disconnect = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  // A silent server is noticed on one connection: each of the others would need as long to notice it again.
+  pool.on('release', (error: unknown) => {
+    if (error && isSilent(error)) disconnect()
+  })
+  return {
+    /** The driver's own pool, and Prisma's adapter of it, for Prisma's schema engine. */
+    pool,
+    adapter,
+
+    /** All of them, as one. */
+    connection: translating(adapter, database),
+
+    /** Begins a transaction, on one of them. */
+    async begin(): Promise<Transaction> {
+      const transaction = await adapter.startTransaction('READ COMMITTED').catch((error) => {
+        throw translate(error, database)
+      })
+      const connection = translating(transaction, database)
+      let isOpen = true
+      return {
+        connection,
+        async commit() {
+          await connection.executeScript(COMMIT)
+          isOpen = false
+        },
+        async close() {
+          if (isOpen) await connection.executeScript('ROLLBACK').catch(() => disconnect())
+          await transaction.rollback()
+        },
+      }
+    },
+
+    /** Breaks all connections, without asking the server. */
+    disconnect,
+
+    /** Closes the connections, and after half a second those that still wait for a response. */
+    async close(): Promise<void> {
+      setTimeout(disconnect, CLOSE_TIMEOUT).unref()
+      await pool.end()
+      // A server that never confirms the end of a connection must not keep the process running.
+      for (const socket of sockets) socket.unref()
+    },
+  }
+}
+
+// Sent together: PostgreSQL applies changed settings only before it reads what follows.
+const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
+
+/** Translates the errors of an adapter. */
+function translating(queryable: SqlQueryable, database: string): Connection {
+  const { provider, adapterName } = queryable
+  const translated = <Result>(running: Promise<Result>) =>
+    running.catch((error) => {
+      throw translate(error, database)
+    })
+  return {
+    provider,
+    adapterName,
+    queryRaw: (query) => translated(queryable.queryRaw(query)),
+    executeRaw: (query) => translated(queryable.executeRaw(query)),
+    // Sent whole: the adapter splits a script at every semicolon.
+    executeScript: async (script) => void (await translated(queryable.executeRaw(toQuery(script)))),
+  }
+}
+
+/** Creates what names statements, so that PostgreSQL parses and plans each once a connection, at half the cost. */
+function createNames(): (query: SqlQuery) => string | undefined {
+  const names = new Map<string, string>()
+  return ({ sql, args }) => {
+    const name = names.get(sql)
+    // A script, which has no parameters, can only be sent without a name.
+    if (name !== undefined || args.length === 0 || names.size === MAX_NAMES) return name
+    names.set(sql, `plant-store-${names.size}`)
+    return names.get(sql)
+  }
+}

@@ -1,0 +1,89 @@
+import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQuery, SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { PrismaClient } from './generated/sqlite/client.ts'
+
+/**
+ * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. Each of its operations keeps what the plant store
+ * promises, since the engine's driver adapter does (docs/decisions/013-prisma-client.md). A write has to be one statement:
+ * transactions of several are rejected.
+ */
+export type Prisma = Pick<
+  PrismaClient,
+  'plant' | 'token' | 'secret' | 'edits' | '$queryRawUnsafe' | '$executeRawUnsafe'
+>
+
+/** The Prisma Client that is generated for an engine. */
+export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
+
+/** Prisma's driver adapter, as far as it differs here: transactions are rejected, and others close the connection. */
+export interface Connection extends SqlQueryable, Pick<SqlDriverAdapter, 'executeScript'> {
+  /** Where Prisma Client looks for the tables, on PostgreSQL. */
+  readonly schemaName?: string
+}
+
+/** What a statement takes. */
+export type SqlValue = string | number | null
+
+/** Prisma Client gives an adapter no more than the text of a statement: only a SELECT is certain not to write. */
+const READ = /^\s*SELECT\b/i
+
+/** Whether a statement is certain not to write. */
+export function isRead({ sql }: SqlQuery): boolean {
+  return READ.test(sql)
+}
+
+/** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */
+export function rejectTransaction(): Promise<never> {
+  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
+}
+
+/** Makes a statement for an adapter, without Prisma Client. */
+export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
+  const argTypes = values.map((value) => ({
+    scalarType: typeof value === 'number' ? ('bigint' as const) : ('string' as const),
+    arity: 'scalar' as const,
+  }))
+  return { sql, args: values, argTypes }
+}
+
+/** Returns the rows of a query without parameters, as objects by column name. */
+export async function select(connection: SqlQueryable, sql: string): Promise<Record<string, unknown>[]> {
+  const { columnNames, rows } = await connection.queryRaw(toQuery(sql))
+  return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])))
+}
+
+/**
+ * Creates the Prisma Client of an engine.
+ *
+ * Each `findUnique` becomes a statement of its own. Prisma Client joins all of one turn of the event loop, of any account: their
+ * statement brings more than one request may take, and fails for all of them beyond a number of parameters.
+ */
+export function createPrisma(Client: GeneratedClient, connection: Connection): Prisma {
+  const { provider, adapterName, schemaName } = connection
+  const driverAdapter: SqlDriverAdapter = {
+    ...connection,
+    startTransaction: rejectTransaction,
+    getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
+    dispose: async () => {},
+  }
+  const adapter = { provider, adapterName, connect: async () => driverAdapter }
+  // The default format of errors quotes the source code around the call.
+  const client = new Client({ adapter, errorFormat: 'minimal' }) as PrismaClient
+  const alone = <Args extends { where: object }>({ where, ...args }: Args) =>
+    ({ ...args, where: flatten(where) }) as object
+  const models = (name: string) => Reflect.get(client, name.toLowerCase()) as PrismaClient['plant']
+  return client.$extends({
+    query: {
+      $allModels: {
+        findUnique: ({ model, args }) => models(model).findFirst(alone(args)),
+        findUniqueOrThrow: ({ model, args }) => models(model).findFirstOrThrow(alone(args)),
+      },
+    },
+  }) as unknown as Prisma
+}
+
+/** Turns a key of several columns, such as `account_id: { account, id }`, into these. */
+function flatten(where: object): object {
+  return Object.fromEntries(
+    Object.entries(where).flatMap(([name, value]) => (name.includes('_') ? Object.entries(value) : [[name, value]])),
+  )
+}

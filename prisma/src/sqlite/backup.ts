@@ -1,0 +1,107 @@
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import path from 'node:path'
+import { type BackupOptions, StorageError } from '../database.ts'
+import { retry } from '../retry.ts'
+import { belongsTo } from './address.ts'
+import { translate } from './errors.ts'
+import { recordBackup } from './state.ts'
+import { startThread } from './writer.ts'
+
+/** How often progress is reported, in milliseconds. */
+const REPORT_INTERVAL = 100
+/** How long a copy waits for another process's lock, in milliseconds. */
+const COPY_PATIENCE = 5_000
+/** What is appended to the name of a copy until it is complete. */
+const DRAFT_SUFFIX = '.incomplete'
+
+/** Copies a SQLite file, in a thread of its own, and records when. */
+export async function backup(file: string, copy: string, options: BackupOptions): Promise<{ recorded: boolean }> {
+  const draft = copy + DRAFT_SUFFIX
+  const folder = path.dirname(copy)
+  // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
+  if (!existsSync(folder)) throw new StorageError(`${folder} does not exist: create this folder, or mount its disk`)
+  const owned = [copy, draft].find((name) => belongsTo(file, name))
+  if (owned) throw new StorageError(`${owned} is a file of the database itself: choose another name for the copy`)
+  if (existsSync(copy)) throw taken(copy)
+  createDraft(draft)
+  try {
+    await writeCopy(file, draft, copy, options)
+    name(draft, copy)
+    await syncFolder(folder)
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    throw translate(error, copy)
+  } finally {
+    for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
+  }
+  return { recorded: recordBackup(file) }
+}
+
+function taken(copy: string): StorageError {
+  return new StorageError(`${copy} already exists: choose another name for the copy`)
+}
+
+/** Creates an empty file that only its owner may read. */
+function createDraft(draft: string): void {
+  try {
+    closeSync(openSync(draft, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, draft)
+    const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
+    throw new StorageError(`${draft} ${reason}`)
+  }
+}
+
+/** Gives a copy its name, unless that is taken: a link fails then. Some disks have no links; renaming replaces a file. */
+function name(draft: string, copy: string): void {
+  try {
+    linkSync(draft, copy)
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || existsSync(copy)) throw taken(copy)
+    if (!/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(code)) throw error
+    renameSync(draft, copy)
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot sync folders, and does not need it.
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  await handle.sync().finally(() => handle.close())
+}
+
+/** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is compared. */
+async function writeCopy(file: string, draft: string, copy: string, options: BackupOptions): Promise<void> {
+  const { onProgress = () => {}, signal } = options
+  const thread = startThread(file)
+  const { size } = statSync(file)
+  try {
+    const copying = retry(() => thread.run('copyFile', file, draft, copy), { patience: COPY_PATIENCE, signal })
+    await reportWhile(copying, signal, () => {
+      const bytes = statSync(draft).size
+      onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
+    })
+    await reportWhile(thread.run('checkCopy', draft), signal, () => onProgress({ phase: 'checking' }))
+  } finally {
+    await thread.stop()
+  }
+}
+
+/** Reports while a task runs. Rejects with what fails first: the task, a report, or the signal. */
+function reportWhile(running: Promise<unknown>, signal: AbortSignal | undefined, report: () => void) {
+  return new Promise<unknown>((resolve, reject) => {
+    const tick = () => {
+      try {
+        signal?.throwIfAborted()
+        report()
+      } catch (error) {
+        reject(error)
+      }
+    }
+    tick()
+    const timer = setInterval(tick, REPORT_INTERVAL)
+    running.then(resolve, reject).finally(() => clearInterval(timer))
+  })
+}

@@ -1,0 +1,147 @@
+import {
+  type ArgType,
+  type ColumnType,
+  ColumnTypeEnum,
+  type SqlDriverAdapter,
+  type SqlQuery,
+} from '@prisma/driver-adapter-utils'
+import BetterSqlite3 from 'better-sqlite3'
+import { rejectTransaction } from '../prisma-client.ts'
+import { translate } from './errors.ts'
+
+/** What a result may hold. Blobs are not among it: no column has one. */
+type Value = string | number | bigint | null
+
+/** A statement that is prepared once. */
+interface Statement {
+  readonly prepared: BetterSqlite3.Statement<unknown[], Value[]>
+  /** Whether its parameters are `$1` and so on, which better-sqlite3 takes by name. Those of Prisma Client are `?`. */
+  readonly hasNames: boolean
+}
+
+/** How to connect. */
+export interface ConnectOptions {
+  readonly readonly?: boolean
+  /** How long SQLite waits for another connection's lock, which blocks the thread, in milliseconds. Default: 0. */
+  readonly timeout?: number
+}
+
+/** The types that SQLite's schemas name, as Prisma's engines call them. */
+const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
+  INT: ColumnTypeEnum.Int32,
+  INTEGER: ColumnTypeEnum.Int32,
+  BIGINT: ColumnTypeEnum.Int64,
+  REAL: ColumnTypeEnum.Double,
+  TEXT: ColumnTypeEnum.Text,
+  BOOLEAN: ColumnTypeEnum.Boolean,
+  DATETIME: ColumnTypeEnum.DateTime,
+}
+
+/**
+ * Connects to a SQLite file that exists, as Prisma's driver adapter: `@prisma/adapter-better-sqlite3` without what this database
+ * does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be downloaded,
+ * prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection between a transaction
+ * and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are rejected.
+ *
+ * @throws {StorageError} if it cannot be opened
+ */
+export function connect(file: string, { readonly = false, timeout = 0 }: ConnectOptions = {}): SqlDriverAdapter {
+  const run = <Result>(operation: () => Result): Result => {
+    try {
+      return operation()
+    } catch (error) {
+      throw translate(error, file)
+    }
+  }
+  const database = run(() => new BetterSqlite3(file, { fileMustExist: file !== ':memory:', readonly, timeout }))
+  const statements = new Map<string, Statement>()
+  // Integers above 2^53 are read exactly.
+  database.defaultSafeIntegers(true)
+
+  function prepare(sql: string): Statement {
+    const known = statements.get(sql)
+    if (known) return known
+    const prepared = database.prepare<unknown[], Value[]>(sql)
+    if (prepared.reader) prepared.raw()
+    const statement = { prepared, hasNames: /\$1\b/.test(sql) }
+    statements.set(sql, statement)
+    return statement
+  }
+
+  return {
+    provider: 'sqlite',
+    adapterName: '@plant-store/prisma',
+    queryRaw: async (query) =>
+      run(() => {
+        const { prepared, hasNames } = prepare(query.sql)
+        const args = toArguments(query, hasNames)
+        if (prepared.reader) return toResult(prepared.columns(), prepared.all(...args))
+        prepared.run(...args)
+        return toResult([], [])
+      }),
+    executeRaw: async (query) =>
+      run(() => {
+        const { prepared, hasNames } = prepare(query.sql)
+        return prepared.run(...toArguments(query, hasNames)).changes
+      }),
+    executeScript: async (script) => run(() => void database.exec(script)),
+    startTransaction: rejectTransaction,
+    dispose: async () => void database.close(),
+  }
+}
+
+function toArguments({ args, argTypes }: SqlQuery, hasNames: boolean): unknown[] {
+  const values = args.map((value, index) => toArgument(value, argTypes[index]))
+  return hasNames ? [Object.fromEntries(values.map((value, index) => [index + 1, value]))] : values
+}
+
+function toArgument(value: unknown, type: ArgType | undefined): unknown {
+  if (typeof value === 'boolean') return Number(value)
+  // Prisma stores and compares times as text with an offset.
+  if (value instanceof Date) return value.toISOString().replace('Z', '+00:00')
+  if (typeof value !== 'string') return value
+  switch (type?.scalarType) {
+    case 'datetime':
+      return toArgument(new Date(value), type)
+    case 'int':
+    case 'bigint':
+      return BigInt(value)
+    default:
+      return value
+  }
+}
+
+function toResult(columns: BetterSqlite3.ColumnDefinition[], rows: Value[][]) {
+  const columnTypes = columns.map(({ type }, index) => DECLARED_TYPES[type?.toUpperCase() ?? ''] ?? typeOf(rows, index))
+  return {
+    columnNames: columns.map(({ name }) => name),
+    columnTypes,
+    rows: rows.map((row) => row.map((value, index) => toPrismaValue(value, columnTypes[index]))),
+  }
+}
+
+/** Returns the type of the first value of an expression, which has no declared type. */
+function typeOf(rows: Value[][], index: number): ColumnType {
+  const value = rows.find((row) => row[index] !== null)?.[index]
+  if (typeof value === 'string') return ColumnTypeEnum.Text
+  if (typeof value === 'bigint') return ColumnTypeEnum.Int64
+  return typeof value === 'number' ? ColumnTypeEnum.UnknownNumber : ColumnTypeEnum.Int32
+}
+
+function toPrismaValue(value: Value, type: ColumnType | undefined): string | number | null {
+  if (value === null) return value
+  if (type === ColumnTypeEnum.DateTime) return toTime(value)
+  if (typeof value === 'string') return value
+  return type === ColumnTypeEnum.Int32 && typeof value === 'number' ? Math.trunc(value) : toNumber(value)
+}
+
+/** By hand, a time may be milliseconds since 1970, or `CURRENT_TIMESTAMP`, which Prisma would read as local time. */
+function toTime(value: string | number | bigint): string {
+  if (typeof value !== 'string') return new Date(Number(value)).toISOString()
+  return /(Z|[+-]\d\d:\d\d)$/i.test(value) ? value : `${value}Z`
+}
+
+function toNumber(value: Value): string | number | null {
+  if (typeof value !== 'bigint') return value
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
+}

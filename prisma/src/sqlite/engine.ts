@@ -1,0 +1,186 @@
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { type OpenOptions, StorageError } from '../database.ts'
+import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
+import { isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
+import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../retry.ts'
+import { DEFAULT_DATABASE_URL, databaseFile, existingFile } from './address.ts'
+import { backup } from './backup.ts'
+import { connect } from './driver-adapter.ts'
+import { translate } from './errors.ts'
+import { connectGuarded } from './file-guard.ts'
+import { readState } from './state.ts'
+import { dialect } from './statements.ts'
+import { createWriter, startThread } from './writer.ts'
+
+/** A migration of another process may take so long. */
+const STARTUP_PATIENCE = 60_000
+/** With less space, in bytes, a probe writes for real. */
+const LITTLE_SPACE = 16 * 2 ** 20
+/** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
+const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
+/** SQLite opens the log and its index at the first query. */
+const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
+
+/** Creates the engine of a SQLite file, which need not exist. */
+export function createEngine(url: string): Engine {
+  const file = databaseFile(url)
+  return {
+    name: 'sqlite',
+    database: file,
+    startupPatience: STARTUP_PATIENCE,
+    dialect,
+    migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
+    loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
+    open: async (options) => open(existingFile(url), options),
+    create: async () => createFile(file),
+    backup: async (copy, options) => backup(existingFile(url), copy, options),
+    beginReading: async () => beginReading(existingFile(url)),
+    beginWriting: async (signal) => beginWriting(existingFile(url), signal),
+  }
+}
+
+/**
+ * Opens a SQLite file. This thread reads the file on a connection that cannot write, not even when it is closed; a thread of its
+ * own writes. That one opens the file first and closes it last: the last connection of a file writes the log back into it.
+ *
+ * @param file its path, without symbolic links
+ */
+async function open(file: string, { patience = REQUEST_PATIENCE, signal }: OpenOptions): Promise<OpenedDatabase> {
+  const writer = createWriter(file, Math.max(patience, REQUEST_PATIENCE))
+  // Another process may be migrating, opening or recovering the file.
+  const opening = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal }
+  const files = await retry(writer.open, opening)
+  const begin = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), opening)
+  const reader = await connectGuarded(file, { readonly: true }, begin, files).catch((error) =>
+    writer.close().then(() => Promise.reject(error)),
+  )
+  const { connection, guard } = reader
+  let damage: unknown
+
+  /** Once the file is damaged, nothing is written until a restart. */
+  async function watch<Result>(run: () => Promise<Result>): Promise<Result> {
+    try {
+      return await run()
+    } catch (error) {
+      if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
+      throw error
+    }
+  }
+
+  const again = { patience }
+  // A statement that fails because the file is locked has done nothing, and nothing else is repeated.
+  const write = <Result>(run: () => Promise<Result>) =>
+    retry(() => (damage ? Promise.reject(damage) : watch(run)), again)
+  const read: SqlDriverAdapter['queryRaw'] = (query) =>
+    retry(() => watch(() => connection.queryRaw(query).finally(guard.requireOwn)), again)
+
+  return {
+    adapter: {
+      provider: connection.provider,
+      adapterName: connection.adapterName,
+      queryRaw: (query) => (isRead(query) ? read(query) : write(() => writer.run('queryRaw', query))),
+      executeRaw: (query) => write(() => writer.run('executeRaw', query)),
+      executeScript: rejectTransaction,
+    },
+
+    // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks full or
+    // read-only, a page is written: only that shows when it is over, since clients stop writing to a server that is not ready.
+    async probe() {
+      await watch(() => connection.queryRaw(toQuery('SELECT "seq" FROM "Plant" LIMIT 1')).finally(guard.requireOwn))
+      if (damage) throw damage
+      const [header] = await select(connection, 'PRAGMA user_version')
+      const writesPage = writer.hasFailed() || (await looksUnwritable(file))
+      const script = writesPage ? `PRAGMA user_version = ${header?.['user_version']}` : 'BEGIN IMMEDIATE; ROLLBACK'
+      await watch(() => writer.run('executeScript', script))
+    },
+
+    state: () => readState(file),
+
+    async close() {
+      // SQLite would write to files of others. Nothing does at the end of the process: threads end first, and the reader cannot.
+      if (!guard.mayClose()) return
+      await connection.dispose()
+      await writer.close()
+    },
+  }
+}
+
+/** Returns whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
+async function looksUnwritable(file: string): Promise<boolean> {
+  try {
+    await Promise.all([file, `${file}-wal`].map((name) => access(name, constants.W_OK)))
+    const { bavail, bsize } = await statfs(path.dirname(file))
+    return bavail * bsize < LITTLE_SPACE
+  } catch {
+    return true
+  }
+}
+
+/**
+ * Creates an empty file that only its owner may read, unless there is one. It stays where the migration fails: migrations are
+ * one transaction, so the next attempt begins with an empty file too.
+ *
+ * @throws {StorageError} if its folder does not exist, or it cannot be written
+ */
+function createFile(file: string): void {
+  const folder = path.dirname(file)
+  // The disk of another folder may not be mounted: creating it would put the database on the wrong one.
+  if (!existsSync(folder) && file !== databaseFile(DEFAULT_DATABASE_URL)) {
+    throw new StorageError(`${folder} does not exist: create this folder, mount its disk, or check DATABASE_URL`)
+  }
+  try {
+    mkdirSync(folder, { recursive: true })
+    // SQLite opens a file that it may not write to, and fails only at the first write.
+    if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
+    // Another process may be faster.
+    else closeSync(openSync(file, 'a', 0o600))
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw translate(error, file)
+  }
+}
+
+/** Opens a connection of this thread that only reads. */
+async function beginReading(file: string): Promise<Transaction> {
+  const connection = connect(file)
+  await connection.executeScript(READ_ONLY).catch((error) => {
+    void connection.dispose()
+    throw error
+  })
+  return { connection, commit: async () => {}, close: connection.dispose }
+}
+
+/** Opens a transaction in a thread of its own: a migration takes long, and a signal must not wait for it. */
+async function beginWriting(file: string, signal: AbortSignal | undefined): Promise<Transaction> {
+  const thread = startThread(file)
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  aborted.catch(() => {})
+  const untilAborted = <Result>(running: Promise<Result>) => Promise.race([running, aborted])
+  const executeScript = (script: string) => untilAborted(thread.run('executeScript', script))
+
+  async function close(): Promise<void> {
+    await (signal?.aborted ? thread.stop() : thread.close())
+  }
+
+  try {
+    const waiting = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal }
+    await retry(() => untilAborted(thread.run('open', file, undefined, true)), waiting)
+    await retry(() => executeScript('BEGIN IMMEDIATE'), waiting)
+    const connection: Transaction['connection'] = {
+      provider: 'sqlite',
+      adapterName: '@plant-store/prisma',
+      queryRaw: (query) => untilAborted(thread.run('queryRaw', query)),
+      executeRaw: (query) => untilAborted(thread.run('executeRaw', query)),
+      executeScript,
+    }
+    return { connection, commit: () => executeScript('COMMIT'), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

@@ -1,5 +1,0 @@
-export { backupDatabase } from './backup-database.ts'
-export { explainDatabaseError } from './connection/errors.ts'
-export { openCopyConnection } from './copy-connection.ts'
-export { checkMigrated, migrateDatabase } from './migrate-database.ts'
-export { openDatabase } from './open-database.ts'

@@ -1,0 +1,160 @@
+// A thread that uses SQLite for the thread that started it, see `startThread`.
+
+import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import { StorageError } from '../database.ts'
+import { select, toQuery } from '../prisma-client.ts'
+import { connect } from './driver-adapter.ts'
+import { type PlainError, stateError, toPlainError, translate } from './errors.ts'
+import { connectGuarded, type GuardedConnection, type OpenedFile } from './file-guard.ts'
+
+/** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
+const CHECK_INTERVAL = 100
+/** How long a statement waits for another process's lock, in milliseconds, before it is worth a retry. */
+const BUSY_TIMEOUT = 100
+/** SQLite's codes for a file that cannot be written. */
+const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
+/**
+ * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
+ * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000
+ * costs a third of the plants a second. It then starts again and is shrunk to 64 MB, below what PlantStoreLogGrowing
+ * (docs/production/monitoring) allows: by default it keeps the largest size that it ever had.
+ */
+const SETTINGS = `
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000`
+/** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
+const MIGRATION_SETTINGS = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL'
+
+let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
+
+const operations = {
+  /**
+   * Opens a database to write to.
+   *
+   * @param known its files, where this thread takes the place of one that has ended
+   * @param migrates whether to migrate it: a new file then stays empty until the end
+   * @throws {StorageError} if it cannot be used
+   */
+  async open(file: string, known?: readonly OpenedFile[], migrates = false): Promise<readonly OpenedFile[]> {
+    const begin = async (connection: SqlDriverAdapter) => {
+      await connection.executeScript(migrates ? MIGRATION_SETTINGS : SETTINGS)
+      if (!migrates) await checkSettings(connection, file)
+    }
+    const guarded = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, begin, known)
+    const saveLog = createLogSaver(guarded)
+    opened = { ...guarded, saveLog }
+    setInterval(saveLog, CHECK_INTERVAL).unref()
+    return guarded.guard.files
+  },
+
+  queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
+  executeRaw: (query: SqlQuery) => write((connection) => connection.executeRaw(query)),
+  executeScript: (script: string) => write((connection) => connection.executeScript(script)),
+
+  /** Closes the database, and returns whether it did: SQLite would write to files of others. */
+  async close(): Promise<boolean> {
+    if (!opened) return true
+    const { connection, guard, saveLog } = opened
+    await saveLog()
+    if (!guard.mayClose()) return false
+    await connection.dispose()
+    opened = undefined
+    return true
+  },
+
+  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`. */
+  async copyFile(file: string, draft: string, copy: string): Promise<void> {
+    const connection = connect(file, { timeout: BUSY_TIMEOUT })
+    try {
+      // SQLite would create one that nobody removes.
+      accessSync(draft)
+      await connection.executeRaw(toQuery('VACUUM INTO $1', draft))
+    } catch (error) {
+      // The database is only read, so what cannot be written is the copy.
+      const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
+      throw WRITE_FAILURE.test(code) ? stateError(copy, code, error) : translate(error, draft)
+    } finally {
+      await connection.dispose()
+    }
+  },
+
+  /** Checks a copy, and syncs it to disk. */
+  async checkCopy(copy: string): Promise<void> {
+    const connection = connect(copy)
+    const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
+    const problem = result?.['integrity_check']
+    if (problem !== 'ok') throw new StorageError(`the copy ${copy} is damaged (${problem}): check the database`)
+    try {
+      const descriptor = openSync(copy, 'r+')
+      fsyncSync(descriptor)
+      closeSync(descriptor)
+    } catch (error) {
+      throw translate(error, copy)
+    }
+  },
+}
+
+export type Operations = typeof operations
+
+/** Which operation to run. */
+export interface Request {
+  id: number
+  name: keyof Operations
+  args: unknown[]
+}
+
+/** How the operation of a request has ended. */
+export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
+
+/** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
+async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {
+  const [settings] = await select(connection, 'SELECT * FROM pragma_journal_mode, pragma_synchronous')
+  if (settings?.['journal_mode'] === 'wal' && settings['synchronous'] === 2) return
+  throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
+}
+
+/** Creates what writes back a log that was deleted, whose content would end with this process. */
+function createLogSaver({ connection, guard }: GuardedConnection): () => Promise<void> {
+  let isSaved = false
+  return async () => {
+    if (!guard.isLogMissing()) isSaved = false
+    else if (!isSaved) {
+      const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
+      isSaved = result?.['busy'] === 0
+    }
+  }
+}
+
+/**
+ * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it, since
+ * only then is it certain to be found again.
+ */
+async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Result>): Promise<Result> {
+  const { connection, guard, saveLog } = opened as NonNullable<typeof opened>
+  const check = async () => {
+    try {
+      guard.requireAll()
+    } catch (error) {
+      await saveLog()
+      throw error
+    }
+  }
+  await check()
+  return run(connection).finally(check)
+}
+
+async function respond({ id, name, args }: Request): Promise<void> {
+  const run = operations[name] as (...args: unknown[]) => Promise<unknown>
+  const outcome: Outcome = await run(...args).then(
+    (result) => ({ id, result }),
+    (error) => ({ id, error: toPlainError(error) }),
+  )
+  parentPort?.postMessage(outcome)
+}
+
+let last = Promise.resolve()
+parentPort?.on('message', (request: Request) => {
+  last = last.then(() => respond(request))
+})

@@ -1,0 +1,166 @@
+import path from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { limitTime } from '../retry.ts'
+import { createWriteGate } from '../write-gate.ts'
+import { stateError, toError, WRITER_ENDED, WRITER_LATE } from './errors.ts'
+import type { OpenedFile } from './file-guard.ts'
+import type { Operations, Outcome, Request } from './writer-thread.ts'
+
+/** A thread that uses a SQLite file for this one. */
+export type Thread = ReturnType<typeof startThread>
+
+type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]>>
+
+/** An operation without an outcome. */
+interface Pending {
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
+
+/** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
+const CLOSE_PATIENCE = 10_000
+/** How long the statement that runs may take to end once it is not wanted any more, in milliseconds. */
+const STOP_PATIENCE = 1_000
+
+// This file is TypeScript in development and in tests, JavaScript once it is built.
+const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
+/** The threads that the end of the process would wait for, or would let write to files of others. */
+const unstoppable = new Set<Worker>()
+// Nothing ends a statement of SQLite: the end of the process waited 9 s for one.
+process.on('exit', () => {
+  if (unstoppable.size > 0) process.kill(process.pid, 'SIGKILL')
+})
+
+/**
+ * Starts a thread that runs one operation after the other. It keeps the process running only during an operation.
+ *
+ * @param file names the database in messages
+ * @throws {StorageError} if the system starts no thread
+ */
+export function startThread(file: string) {
+  const worker = startWorker(file)
+  const pending = new Map<number, Pending>()
+  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+  let lastId = 0
+
+  function end(cause?: unknown): void {
+    unstoppable.delete(worker)
+    for (const { reject } of pending.values()) reject(stateError(file, WRITER_ENDED, cause))
+    pending.clear()
+  }
+
+  worker.on('error', end).on('exit', () => end())
+  worker.on('message', (outcome: Outcome) => {
+    const operation = pending.get(outcome.id)
+    pending.delete(outcome.id)
+    if (pending.size === 0) {
+      unstoppable.delete(worker)
+      worker.unref()
+    }
+    if ('error' in outcome) operation?.reject(toError(outcome.error))
+    else operation?.resolve(outcome.result)
+  })
+  worker.unref()
+
+  function run<Name extends keyof Operations>(
+    name: Name,
+    ...args: Parameters<Operations[Name]>
+  ): Promise<Result<Name>> {
+    return new Promise<unknown>((resolve, reject) => {
+      const id = ++lastId
+      pending.set(id, { resolve, reject })
+      unstoppable.add(worker)
+      worker.ref()
+      worker.postMessage({ id, name, args } satisfies Request)
+    }) as Promise<Result<Name>>
+  }
+
+  return {
+    /** Runs an operation, after those before it. */
+    run,
+
+    /** Resolves once it has ended. */
+    ended,
+
+    /** Ends it after the statement that it runs, for which it does not wait long, and undoes what is not committed. */
+    async stop(): Promise<void> {
+      await limitTime(worker.terminate(), STOP_PATIENCE, () => stateError(file, WRITER_LATE)).catch(() => {})
+    },
+
+    /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
+    async close(): Promise<void> {
+      if (await run('close')) await worker.terminate()
+      else unstoppable.add(worker)
+    },
+  }
+}
+
+function startWorker(file: string): Worker {
+  try {
+    // No module that was preloaded for the server, such as one that measures its requests.
+    return new Worker(program, { execArgv: [] })
+  } catch (error) {
+    throw stateError(file, WRITER_ENDED, error)
+  }
+}
+
+/**
+ * Creates what writes to a SQLite file in a thread of its own, so that the event loop waits for no disk
+ * (docs/decisions/021-writer-thread.md). A thread that has ended is started again by the next write; what it was doing fails.
+ *
+ * @param patience how long a write may take, in milliseconds
+ */
+export function createWriter(file: string, patience: number) {
+  const gate = createWriteGate(patience, () => stateError(file, WRITER_LATE))
+  let opened: Promise<Thread> | undefined
+  let files: readonly OpenedFile[] | undefined
+
+  /** Starts a thread that opens the file: the same files again, where it takes the place of another one. */
+  async function start(): Promise<Thread> {
+    const thread = startThread(file)
+    try {
+      files = await thread.run('open', file, files)
+      return thread
+    } catch (error) {
+      await thread.stop()
+      throw error
+    }
+  }
+
+  function open(): Promise<Thread> {
+    const opening = start()
+    const forget = () => {
+      if (opened === opening) opened = undefined
+    }
+    opening.then(({ ended }) => ended.then(forget), forget)
+    opened = opening
+    return opening
+  }
+
+  return {
+    /** Opens the file, and returns its files. */
+    async open(): Promise<readonly OpenedFile[]> {
+      await open()
+      return files ?? []
+    },
+
+    /** Runs an operation that writes, after those before it. */
+    run<Name extends 'queryRaw' | 'executeRaw' | 'executeScript'>(
+      name: Name,
+      ...args: Parameters<Operations[Name]>
+    ): Promise<Result<Name>> {
+      const running = gate.run<unknown>(async () => (await (opened ?? open())).run(name, ...args))
+      return running as Promise<Result<Name>>
+    },
+
+    /** Whether the last write failed because of the database. */
+    hasFailed: gate.hasFailed,
+
+    /** Closes the file and ends the thread, unless its disk does not respond. */
+    async close(): Promise<void> {
+      const thread = await opened?.catch(() => undefined)
+      if (!thread) return
+      await limitTime(thread.close(), CLOSE_PATIENCE, () => stateError(file, WRITER_LATE)).catch(() => {})
+    },
+  }
+}

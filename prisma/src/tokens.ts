@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import type { SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { TokenRow, Tokens } from './database.ts'
+import { oncePerTurn } from './once-per-turn.ts'
+import { type Prisma, toQuery } from './prisma-client.ts'
+import type { Dialect } from './statements.ts'
+
+const SECRET_BYTES = 32
+/** Prisma's code of a unique key that is taken. */
+const TAKEN = 'P2002'
+
+type StoredToken = Awaited<ReturnType<Prisma['token']['findMany']>>[number]
+/** A token as `selectTokens` reads it: its times in milliseconds since 1970. */
+type FoundToken = [
+  hash: string,
+  id: string,
+  account: string,
+  scopes: string,
+  label: string | null,
+  createdAt: number,
+  expiresAt: number | null,
+  revokedAt: number | null,
+]
+
+/** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
+export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { selectTokens }: Dialect): Tokens {
+  return {
+    create: async ({ scopes, ...token }) =>
+      toTokenRow(await table.create({ data: { ...token, scopes: scopes.join(' '), createdAt: new Date() } })),
+
+    async list(account) {
+      const where = account === undefined ? {} : { account }
+      return (await table.findMany({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })).map(toTokenRow)
+    },
+
+    async revoke(id) {
+      await table.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } })
+      const token = await table.findUnique({ where: { id } })
+      return token ? toTokenRow(token) : undefined
+    },
+
+    // Once it is stale in the cache, all requests with a busy token look it up.
+    find: oncePerTurn(async (hashes) => {
+      const { rows } = await adapter.queryRaw(toQuery(selectTokens, JSON.stringify(hashes)))
+      const found = new Map((rows as FoundToken[]).map((row) => [row[0], toFoundRow(row)]))
+      return hashes.map((hash) => found.get(hash))
+    }),
+  }
+}
+
+/** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
+export async function readSecret({ secret: table }: Prisma, name: string): Promise<Buffer> {
+  const find = () => table.findUnique({ where: { name } })
+  const value = randomBytes(SECRET_BYTES).toString('hex')
+  const create = () => table.create({ data: { name, value } })
+  const stored =
+    (await find()) ??
+    (await create().catch(async (error) => (error.code === TAKEN ? await find() : Promise.reject(error))))
+  if (stored) return Buffer.from(stored.value, 'hex')
+  throw new Error(`The secret "${name}" was stored and is not there: check what else writes to the database`)
+}
+
+function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedAt }: StoredToken): TokenRow {
+  return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
+}
+
+function toFoundRow([hash, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {
+  const times = { createdAt: new Date(createdAt), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
+  return toTokenRow({ hash, id, account, scopes, label, ...times })
+}
+
+function toDate(time: number | null): Date | null {
+  return time === null ? null : new Date(time)
+}

@@ -1,0 +1,197 @@
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { query, runSql } from '../../test/helpers/database/databases.ts'
+import { connect } from '../../test/helpers/database/sqlite.ts'
+import {
+  addPlants,
+  countPlants,
+  createMigrated,
+  createWithPlants,
+  readStoredRows,
+  startEngines,
+} from '../../test/helpers/database/stored-rows.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
+import { type CopyOptions, copyDatabase } from '../src/copy.ts'
+import { openDatabase, StorageError } from '../src/index.ts'
+
+const newUrl = await startEngines()
+
+const newTarget = () => createMigrated(newUrl.PostgreSQL())
+
+/** More than one batch. */
+const MANY = 5_000
+
+const copy = (from: string, to: string, options?: CopyOptions) =>
+  copyDatabase({ url: from, setting: '--from' }, { url: to, setting: '--to' }, options)
+
+const UNUSUAL: [id: string, name: string, tag: string | null][] = [
+  ['-9223372036854775808', 'int64, the lowest', null],
+  ['9223372036854775807', 'int64, the highest', ''],
+  ['9007199254740993', '', 'an empty name'],
+  ['1', '🪴 emoji 👩🏽‍🌾', '\u{10ffff}'],
+  ['2', 'line\u2028separator\u2029\u0001\u001f\t\r\n', '"quotes" \\ and \\u0000 as text'],
+  ['3', 'e\u0301 is not é', 'ﬀ\ufeff\ufffd'],
+  ['4', '\'); DROP TABLE "Plant"; --', '$1 ? %s'],
+  ['5', 'long '.repeat(200_000), null],
+]
+
+/** Fills a database with what is hard to copy, and returns how many plants it has. */
+async function fill(url: string): Promise<number> {
+  await createWithPlants(url, MANY)
+  const database = await openDatabase(url, { patience: 20_000 })
+  for (const [id, name, tag] of UNUSUAL) {
+    // An id may be in many accounts.
+    await database.plants.insert(['ann', 'ben'].map((account) => ({ account, id, name, tag })))
+  }
+  const token = { account: 'ann', scopes: ['read', 'write'], label: null, expiresAt: null }
+  await database.tokens.create({ ...token, id: 'b', hash: 'b' })
+  await database.tokens.create({ ...token, id: 'B', hash: 'c', label: 'ä 🔑', expiresAt: new Date(253402300799999) })
+  await database.tokens.create({ ...token, id: 'a', hash: 'd', scopes: ['read'] })
+  await database.tokens.revoke('a')
+  await database.secret('cursor')
+  await database.close()
+  // Gaps, and numbers that were used before: the last plant is deleted.
+  await runSql(url, `DELETE FROM "Plant" WHERE "seq" % 7 = 0`)
+  await addPlants(url, 1, MANY + 1)
+  await runSql(url, `DELETE FROM "Plant" WHERE "seq" = (SELECT max("seq") FROM "Plant")`)
+  return countPlants(url)
+}
+
+/** Inserts a plant and returns its `seq`. */
+async function nextSeq(url: string): Promise<number> {
+  const database = await openDatabase(url)
+  await database.plants.insert([{ account: 'next', id: '1', name: 'next', tag: null }])
+  const { last } = await database.plants.list('next')
+  await database.close()
+  return last
+}
+
+test('everything is copied in order, and the next plant follows', async () => {
+  const [source, target] = [newUrl.SQLite(), await newTarget()]
+  const plants = await fill(source)
+  const phases = new Map<string, number>()
+  const onProgress: CopyOptions['onProgress'] = ({ phase, fraction }) => phases.set(phase, fraction)
+  const result = await copy(source, target, { onProgress })
+  expect(result).toMatchObject({ plants, tokens: 3, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
+  expect([...phases.keys()]).toEqual(['copying', 'verifying'])
+  for (const fraction of phases.values()) expect(fraction).toBeCloseTo(1, 2)
+  // Comparing thousands of objects one by one takes seconds.
+  const [original, copied] = [await readStoredRows(source), await readStoredRows(target)]
+  expect(JSON.stringify(copied) === JSON.stringify(original)).toBe(true)
+  expect(await nextSeq(target)).toBeGreaterThanOrEqual(await nextSeq(source))
+})
+
+test('aborted in any phase, it leaves the target empty', async () => {
+  const [source, target] = [await createWithPlants(newUrl.SQLite(), MANY), await newTarget()]
+  for (const aborted of ['copying', 'verifying']) {
+    const abort = new AbortController()
+    const onProgress: CopyOptions['onProgress'] = ({ phase }) => {
+      if (phase === aborted) abort.abort(new Error('interrupted'))
+    }
+    await expect(copy(source, target, { signal: abort.signal, onProgress })).rejects.toThrow('interrupted')
+    expect(await readStoredRows(target)).toEqual({ plants: [], tokens: [], secrets: [] })
+  }
+  expect(await copy(source, target)).toMatchObject({ plants: MANY })
+})
+
+test('a change of the source while it is copied fails the verification', async () => {
+  const [source, target] = [await createWithPlants(newUrl.SQLite(), MANY), await newTarget()]
+  const other = connect(fileURLToPath(source))
+  // The first plants are read by then.
+  const onProgress = () => other.exec(`UPDATE "Plant" SET "name" = 'changed' WHERE "seq" = 1`)
+  await expect(copy(source, target, { onProgress })).rejects.toThrow(
+    new RegExp(`^.* has ${MANY} plants and 0 tokens, ${MANY} .*, and they differ: .* run the same command again$`),
+  )
+  expect(await countPlants(target)).toBe(0)
+})
+
+test('a target with anything in it is rejected and unchanged', async () => {
+  const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await newTarget()]
+  await runSql(target, `INSERT INTO "Secret" VALUES ('cursor', 'private')`)
+  for (const [table, row] of [
+    ['Plant', `("account", "id", "name") VALUES ('x', 'x', 'private')`],
+    ['Token', `("id", "hash", "account", "scopes") VALUES ('x', 'x', 'private', 'read')`],
+  ] as const) {
+    await runSql(target, `INSERT INTO "${table}" ${row}`)
+    const before = await readStoredRows(target)
+    const error = await copy(source, target).catch((reason) => reason)
+    expect(error).toBeInstanceOf(StorageError)
+    expect(error.message).toMatch(
+      new RegExp(`is not empty, it has a ${table.toLowerCase()}: choose a new database as the target, or check --from`),
+    )
+    expect(error.message).not.toContain('private')
+    expect(await readStoredRows(target)).toEqual(before)
+    await runSql(target, `DELETE FROM "${table}"`)
+  }
+})
+
+test('a target on which a server was started once gets the secrets of the source', async () => {
+  const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await newTarget()]
+  await runSql(source, `INSERT INTO "Secret" VALUES ('cursor', 'known to clients')`)
+  await runSql(target, `INSERT INTO "Secret" VALUES ('cursor', 'new'), ('other', 'new')`)
+  await copy(source, target)
+  expect((await readStoredRows(target)).secrets).toEqual((await readStoredRows(source)).secrets)
+})
+
+test('a target that once had more plants does not use their places again', async () => {
+  const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await createWithPlants(newUrl.PostgreSQL(), 5)]
+  await runSql(target, 'DELETE FROM "Plant"')
+  await copy(source, target)
+  expect(await nextSeq(target)).toBeGreaterThan(5)
+})
+
+test('only SQLite is copied, and only to PostgreSQL', async () => {
+  const [sqlite, postgresql] = [await createWithPlants(newUrl.SQLite(), 1), await newTarget()]
+  for (const [from, to] of [
+    [sqlite, sqlite],
+    [postgresql, postgresql],
+    [postgresql, sqlite],
+  ] as const) {
+    await expect(copy(from, to)).rejects.toThrow(
+      new StorageError('--from must name a SQLite database, and --to a PostgreSQL one'),
+    )
+  }
+})
+
+test('a source that does not exist or is not migrated is rejected with what to run', async () => {
+  const [missing, target] = [temporaryDatabase(), await newTarget()]
+  await expect(copy(missing.url, target)).rejects.toThrow(
+    `${missing.file} does not exist: run "plant-store migrate" with it as DATABASE_URL to create it, or check --from`,
+  )
+  writeFileSync(missing.file, '')
+  await expect(copy(missing.url, target)).rejects.toThrow(/needs the migrations .*"plant-store migrate" with it/)
+  const source = await createWithPlants(newUrl.SQLite(), 1)
+  await expect(copy(source, newUrl.PostgreSQL())).rejects.toThrow(/does not exist: create it .* or check --to$/)
+})
+
+test.each([
+  [`"createdAt" = 'yesterday'`, 'null value in column "createdAt"'],
+  [`"name" = 'a' || char(0) || 'b'`, 'unsupported Unicode escape sequence'],
+])('what PostgreSQL cannot store is rejected: %s', async (set, reason) => {
+  const source = await createWithPlants(newUrl.SQLite(), 3)
+  await runSql(source, `UPDATE "Plant" SET ${set} WHERE "seq" = 2`)
+  await expect(copy(source, await newTarget())).rejects.toThrow(reason)
+})
+
+test('times that were written to SQLite by hand are copied to the millisecond', async () => {
+  const source = await createWithPlants(newUrl.SQLite(), 3)
+  await runSql(
+    source,
+    `UPDATE "Plant" SET "createdAt" = '2026-11-21 01:02:03' WHERE "seq" = 1;
+     UPDATE "Plant" SET "createdAt" = 1700000000123 WHERE "seq" = 2;
+     UPDATE "Plant" SET "createdAt" = '1969-12-31T23:59:59.999Z' WHERE "seq" = 3`,
+  )
+  const target = await newTarget()
+  await copy(source, target)
+  const times = (await readStoredRows(target)).plants.map(({ createdAt }) => createdAt)
+  expect(times).toEqual([Date.UTC(2026, 10, 21, 1, 2, 3), 1700000000123, -1])
+})
+
+test('an empty database is copied', async () => {
+  const [source, target] = [newUrl.SQLite(), await newTarget()]
+  await createMigrated(source)
+  expect(await copy(source, target)).toMatchObject({ plants: 0, tokens: 0 })
+  expect(await query(target, 'SELECT * FROM "Secret"')).toEqual([])
+  expect(await nextSeq(target)).toBeGreaterThan(0)
+})

@@ -1,0 +1,275 @@
+/** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
+import { randomUUID } from 'node:crypto'
+import { createServer, type Socket } from 'node:net'
+import { type Database, migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { until } from '../../../test/helpers/until.ts'
+
+/** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
+const PATIENCE = 9_500
+const TOKEN = { account: 'alice', scopes: ['read'], label: null, expiresAt: null }
+const PLANT = { account: 'alice', id: '1', name: 'Ficus', tag: null }
+const READ_ONLY = /is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off/
+const OUT_OF_ORDER = /does not keep plants in order, .*: use PostgreSQL itself\.?$/
+vi.setConfig({ testTimeout: 60_000 })
+
+let postgresql: PostgresqlServer
+let network: FaultyNetwork
+/** The database of the tests, which leave it as it was, behind the network. */
+let url: string
+/** As a server has it open, with the role `changing`. */
+let opened: Database
+beforeAll(async () => {
+  postgresql = await startPostgresql()
+  network = await startFaultyNetwork(postgresql.port)
+  url = network.url('current')
+  const rights = 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT UPDATE ON "Token" TO PUBLIC'
+  await runSql(await postgresql.create('current'), rights)
+  await administrate('CREATE ROLE changing LOGIN')
+  opened = await openDatabase(as('changing'), { patience: 0 })
+  // Loading Prisma Client takes longer on a busy machine than a request may.
+  await until(() =>
+    createToken().then(
+      () => true,
+      () => false,
+    ),
+  )
+})
+afterAll(async () => {
+  await opened?.close()
+  await network?.[Symbol.asyncDispose]()
+  await postgresql?.remove()
+})
+
+const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+const as = (role: string) => url.replace('postgres@', `${role}@`)
+const caught = (error: unknown) => error
+const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
+
+/** Starts as a server does, and returns the message of the error. */
+async function start(address: string): Promise<string> {
+  try {
+    await migrateDatabase(address)
+    const opened = await openDatabase(address)
+    await opened.close()
+    return 'no error'
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'StorageError' })
+    return (error as Error).message
+  }
+}
+
+/** What breaks a running server or takes its database away, the reason that says what to do, and the fix. */
+type Case = readonly [sql: string, reason: RegExp, fix: string]
+
+/** Requests succeed, and what they have stored may be out of order. */
+const BROKEN: Case[] = [
+  [
+    'ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order"',
+    OUT_OF_ORDER,
+    'ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order"',
+  ],
+  [
+    'ALTER FUNCTION "Plant_order" RENAME TO kept; CREATE FUNCTION "Plant_order"() RETURNS trigger LANGUAGE plpgsql AS ' +
+      `'BEGIN RETURN NULL; END'; CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant"
+       EXECUTE FUNCTION "Plant_order"()`,
+    OUT_OF_ORDER,
+    'CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION kept()',
+  ],
+]
+
+/** Requests of the role `changing` fail, in new connections at least. */
+const TAKEN: Case[] = [
+  ...['SYSTEM SET fsync', 'SYSTEM SET full_page_writes', 'ROLE changing SET synchronous_commit'].map(
+    (setting): Case => {
+      const reason = `has ${setting.replace(/.* /, '')} = off, so that a power failure loses plants .*: set it to on`
+      return [`ALTER ${setting} = off`, new RegExp(reason), `ALTER ${setting.replace('SET', 'RESET')}`]
+    },
+  ),
+  [
+    'ALTER DATABASE current SET default_transaction_read_only = on',
+    READ_ONLY,
+    'ALTER DATABASE current RESET default_transaction_read_only',
+  ],
+  ...['SELECT ON "Plant"', 'INSERT ON "Plant"'].map(
+    (right): Case => [
+      `REVOKE ${right} FROM PUBLIC`,
+      /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/,
+      `GRANT ${right} TO PUBLIC`,
+    ],
+  ),
+  ...[
+    ['ALTER TABLE "Plant" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Plant"'],
+    ['REVOKE USAGE ON SCHEMA public FROM PUBLIC', 'GRANT USAGE ON SCHEMA public TO PUBLIC'],
+    ['ALTER ROLE changing SET search_path = other', 'ALTER ROLE changing RESET search_path'],
+  ].map(
+    ([sql = '', fix = '']): Case => [
+      sql,
+      /lacks what a migration created \(.* does not exist\): .* search_path of this user/,
+      fix,
+    ],
+  ),
+  ['ALTER ROLE changing NOLOGIN', /rejects this user or password/, 'ALTER ROLE changing LOGIN'],
+  [
+    'REVOKE CONNECT ON DATABASE current FROM PUBLIC',
+    /permission denied for database .*GRANT/,
+    'GRANT CONNECT ON DATABASE current TO PUBLIC',
+  ],
+  [
+    'ALTER DATABASE current RENAME TO taken',
+    /does not exist: create it .*, restore it, or check DATABASE_URL/,
+    'ALTER DATABASE taken RENAME TO current',
+  ],
+]
+const CASES = [...BROKEN.map((each) => [...each, false] as const), ...TAKEN.map((each) => [...each, true] as const)]
+
+test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', async (sql, reason, fix, isTaken) => {
+  // Open connections have the settings and the rights that they have begun with.
+  const isOfConnections = / DATABASE| ROLE| SYSTEM/.test(sql)
+  const run = async (text: string) => {
+    if (isOfConnections) network.cutAll()
+    await runSql(postgresql.url(isOfConnections ? 'postgres' : 'current'), text)
+    if (text.includes('SYSTEM')) await administrate('SELECT pg_reload_conf()')
+    if (isOfConnections) network.cutAll()
+  }
+  const uses = [
+    () => opened.plants.insert([PLANT]),
+    () => opened.plants.compare([PLANT]),
+    () => opened.plants.states([{ account: 'alice', last: 0, lastCreatedAt: null }]),
+    () => opened.plants.list('alice'),
+    () => opened.tokens.find('hash'),
+    () => opened.secret(randomUUID()),
+    createToken,
+    () => opened.tokens.revoke('token'),
+  ]
+  await run(sql)
+  try {
+    await expect.poll(opened.whyUnavailable).toMatch(reason)
+    const results = await Promise.all(uses.map((use) => use().then(() => 'done', caught)))
+    const failures = results.filter((result) => result !== 'done')
+    expect(failures).toEqual(failures.map(() => expect.objectContaining({ name: 'StorageError', retryAfter: 5 })))
+    expect(failures.length > 0).toBe(isTaken)
+    // A startup waits for a read-only server, which may be about to become the primary.
+    if (isLong || reason !== READ_ONLY) await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
+  } finally {
+    await run(fix)
+  }
+  await expect.poll(() => opened.plants.insert([PLANT]).catch(caught)).toBeTypeOf('number')
+  await expect.poll(opened.whyUnavailable).toBe(undefined)
+  await createToken()
+})
+
+test('an SQL mistake is not called unavailable, as a retry does not help', async () => {
+  const direct = postgresql.url('current')
+  for (const code of ['42601', '42703']) {
+    await runSql(
+      direct,
+      `CREATE FUNCTION mistake() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'nmae' USING ERRCODE = '${code}'; END $$;
+       CREATE TRIGGER mistake BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION mistake()`,
+    )
+    const error = await opened.plants.insert([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ meta: { driverAdapterError: { cause: { originalCode: code } } } })
+    expect(error).not.toBeInstanceOf(StorageError)
+    expect(await opened.whyUnavailable()).toBe(undefined)
+    await runSql(direct, 'DROP FUNCTION mistake CASCADE')
+  }
+})
+
+test('a probe fails while a transaction keeps the lock on the order of plants, and a startup does not', async () => {
+  const other = await openConnection(url)
+  await other.run('BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES (1, 1, 1)')
+  await expect.poll(opened.whyUnavailable).toMatch(/is locked by another transaction: end that one/)
+  await (await openDatabase(as('changing'))).close()
+  await other.run('ROLLBACK')
+  expect(await opened.whyUnavailable()).toBe(undefined)
+  await other.close()
+})
+
+describe('a startup is rejected', () => {
+  test('with another isolation level, behind a pooler, which does not let a client set it', async () => {
+    await administrate(`ALTER DATABASE current SET default_transaction_isolation = 'repeatable read'`)
+    expect(await start(url)).toBe('no error')
+    expect(await start(`${url}?pgbouncer=true`)).toMatch(
+      /has default_transaction_isolation = repeatable read: set it to read committed$/,
+    )
+    await administrate('ALTER DATABASE current RESET default_transaction_isolation')
+  })
+
+  // In less time than it waits for what may go away.
+  test('promptly without the database, or by an unknown role', { timeout: PATIENCE }, async () => {
+    await expect(openDatabase(postgresql.url('missing'))).rejects.toThrow(/does not exist: create it/)
+    expect(await start(as('unknown'))).toMatch(/rejects this user or password/)
+  })
+})
+
+describe.concurrent('a startup waits about 10 s for', () => {
+  const CLOSED = 'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL'
+  const UNKNOWN = 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'
+  const SILENT = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
+  const answer = (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+  const servers: ReturnType<typeof createServer>[] = []
+  afterAll(() => {
+    for (const server of servers) server.close()
+  })
+
+  test.runIf(isLong).each<[name: string, sentence: string, address: string, respond?: (socket: Socket) => void]>([
+    ['a port where nothing listens', CLOSED, '127.0.0.1:PORT/plants'],
+    ['a name with several addresses, where nothing listens', CLOSED, 'localhost:PORT/plants'],
+    ['a host that does not exist', UNKNOWN, 'does-not-exist.invalid/plants'],
+    ['a socket that does not exist', CLOSED, '/plants?host=/does/not/exist'],
+    ['a server that is not PostgreSQL', SILENT, '127.0.0.1:PORT/plants', answer],
+    ['a server that is silent', SILENT, '127.0.0.1:PORT/plants', (socket) => void socket.resume()],
+  ])('%s, and says what to do', async (_, sentence, address, respond) => {
+    const port = await freePort()
+    if (respond) servers.push(createServer((socket) => respond(socket.on('error', () => {}))).listen(port, '127.0.0.1'))
+    const begin = performance.now()
+    const message = await start(`postgresql://postgres@${address.replace('PORT', String(port))}`)
+    expect(message).toMatch(new RegExp(`^the database "plants" at .* ${sentence}$`))
+    expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
+  })
+
+  test('PostgreSQL, which comes up meanwhile', async () => {
+    const late = await startFaultyNetwork(await freePort())
+    const starting = start(late.url('current'))
+    setTimeout(() => late.lead(postgresql.port), 1_000)
+    expect(await starting).toBe('no error')
+    await late[Symbol.asyncDispose]()
+  })
+})
+
+test('a startup and a probe survive connections that are lost in each of their steps', async () => {
+  for (const text of ['pg_tables', 'server_encoding', 'INSERT INTO']) {
+    const cut = network.cutOnce('during', text)
+    expect(await start(url), text).toBe('no error')
+    await cut
+  }
+  for (const text of ['server_encoding', 'INSERT INTO']) {
+    const cut = network.cutOnce('during', text)
+    expect(await opened.whyUnavailable(), text).toBe(undefined)
+    await cut
+  }
+})
+
+test('where the server hangs, every write ends within 3 s, those that come while one is late immediately', async () => {
+  const hung = await openDatabase(as('changing'))
+  network.stall()
+  const insert = async () => {
+    const begin = performance.now()
+    const error = await hung.plants.insert([PLANT]).catch(caught)
+    expect(error).toMatchObject({ name: 'StorageError', retryAfter: 5 })
+    return performance.now() - begin
+  }
+  const first = insert()
+  const behind = insert()
+  expect(await first).toBeGreaterThan(1_900)
+  expect(await behind).toBeLessThan(3_000)
+  expect(await insert()).toBeLessThan(1_000)
+  network.resume()
+  await expect.poll(() => hung.plants.insert([PLANT]).catch(caught)).toBeTypeOf('number')
+  await hung.close()
+})

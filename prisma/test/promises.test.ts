@@ -1,0 +1,159 @@
+/** What each operation of Prisma Client promises by itself. That files are guarded is shown in sqlite/file-guard.test.ts. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
+import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
+import { type FaultyNetwork, type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
+import { StorageError } from '../src/database.ts'
+import type { PrismaClient } from '../src/generated/sqlite/client.ts'
+import { openClient, openNewClient } from './helpers/open-client.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+/** Operations that only this test has: of a model and as SQL, to write and to read. Nothing that counts may run twice. */
+const writes = {
+  model: ({ edits }: PrismaClient) =>
+    edits.update({ where: { account: 'alice' }, data: { count: { increment: 1 } }, select: { account: true } }),
+  raw: (prisma: PrismaClient) => prisma.$executeRaw`UPDATE "Edits" SET "count" = "count" + 1`,
+}
+const reads = {
+  model: ({ edits }: PrismaClient) => edits.findUnique({ where: { account: 'alice' } }),
+  raw: (prisma: PrismaClient) => prisma.$queryRaw`SELECT "count" FROM "Edits"`,
+}
+const count = writes.model
+const read = reads.model
+const INSERT = `INSERT INTO "Edits" VALUES ('alice', 0)`
+
+/** Returns the failure of an operation; undefined: it succeeded. */
+const failure = (operation: PromiseLike<unknown>) =>
+  Promise.resolve(operation).then(
+    () => undefined,
+    (error: unknown) => (error instanceof StorageError ? { fault: error.fault } : String(error)),
+  )
+
+/** More of one turn than a statement of SQLite may have parameters. */
+const READS = 600
+
+/** Runs what an operation by account and id needs, and many of them in one turn, which must not be joined to one statement. */
+async function editByAccountAndId({ plant }: PrismaClient): Promise<void> {
+  const where = (id: unknown) => ({ account_id: { account: 'bob', id: String(id) } })
+  await plant.createMany({ data: [1, 2].map((id) => ({ account: 'bob', id: String(id), name: `plant ${id}` })) })
+  const found = await Promise.all(Array.from({ length: READS }, (_, id) => plant.findUnique({ where: where(id) })))
+  expect(found.map((row) => row?.name)).toEqual([undefined, 'plant 1', 'plant 2', ...Array(READS - 3)])
+  await expect(plant.findUniqueOrThrow({ where: where(3), select: { tag: true } })).rejects.toThrow('not found')
+  expect(await plant.update({ where: where(1), data: { tag: 'fern' } })).toMatchObject({ id: '1', tag: 'fern' })
+  expect(await plant.deleteMany({ where: { account: 'bob', id: '2' } })).toEqual({ count: 1 })
+  expect(await plant.findUnique({ where: where(2) })).toBe(null)
+}
+
+describe('on PostgreSQL', () => {
+  let postgresql: PostgresqlServer
+  let network: FaultyNetwork
+  beforeAll(async () => {
+    postgresql = await startPostgresql()
+    network = await startFaultyNetwork(postgresql.port)
+    await postgresql.create('plants')
+    await run('CREATE ROLE changing LOGIN SUPERUSER')
+    await run('CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_is_in_recovery() RETURNS boolean RETURN true')
+  })
+  afterAll(async () => {
+    await network?.[Symbol.asyncDispose]()
+    await postgresql?.remove()
+  })
+  beforeEach(() => run(`TRUNCATE "Edits"; ${INSERT}`))
+
+  const run = (sql: string) => runSql(postgresql.url('plants'), sql)
+  const counted = async () => Number((await query<{ count: string }>(postgresql.url('plants'), SELECT_COUNT))[0]?.count)
+  const SELECT_COUNT = 'SELECT "count" FROM "Edits"'
+
+  const open = async (patience = 10_000) =>
+    (await openClient(network.url('plants').replace('postgres@', 'changing@'), { patience })).prisma
+
+  test.each<Moment>(['before', 'during', 'after'])(
+    'what was lost %s a statement runs again, and a commit does not',
+    async (moment) => {
+      const prisma = await open()
+      for (const [text, operation] of [
+        ['UPDATE', () => writes.model(prisma)],
+        ['UPDATE', () => writes.raw(prisma)],
+        ['BEGIN', () => writes.model(prisma)],
+        ['FROM "public"."Edits"', () => reads.model(prisma)],
+        ['FROM "Edits"', () => reads.raw(prisma)],
+      ] as const) {
+        const cut = network.cutOnce(moment, text)
+        expect(await failure(operation()), text).toBe(undefined)
+        await cut
+      }
+      expect(await counted()).toBe(3)
+      let lost = 0
+      for (const write of Object.values(writes)) {
+        const cut = network.cutOnce(moment, '; COMMIT')
+        expect(await failure(write(prisma))).toEqual({ fault: 'unavailable' })
+        await cut
+        lost++
+        await expect.poll(counted).toBe(3 + (moment === 'before' ? 0 : lost))
+      }
+    },
+  )
+
+  test.each([
+    ['its commits are lost', 'synchronous_commit = off', 'unavailable', true],
+    ['the server is a standby', 'search_path = shadow, pg_catalog, public', 'read-only', false],
+  ] as const)('nothing is stored where %s', async (_reason, setting, fault, canRead) => {
+    const prisma = await open(0)
+    await run(`ALTER ROLE changing SET ${setting}`)
+    network.cutAll()
+    await expect.poll(() => failure(count(prisma))).toMatchObject({ fault })
+    expect(await failure(prisma.$executeRaw`UPDATE public."Edits" SET "count" = 7`)).toMatchObject({ fault })
+    expect(await failure(prisma.edits.deleteMany())).toMatchObject({ fault })
+    for (const operation of Object.values(reads)) {
+      expect(await failure(operation(prisma))).toEqual(canRead ? undefined : { fault })
+    }
+    await run('ALTER ROLE changing RESET ALL')
+    network.cutAll()
+    expect(await counted()).toBe(0)
+    await expect.poll(() => failure(count(prisma))).toBe(undefined)
+  })
+
+  test('each of many reads by account and id is a statement of its own', async () => {
+    await editByAccountAndId(await open())
+  })
+
+  test('a transaction of several statements is rejected, as on SQLite', async () => {
+    const prisma = await open()
+    const both = prisma.$transaction([prisma.edits.deleteMany(), prisma.secret.deleteMany()])
+    await expect(both).rejects.toThrow('Transactions are not supported')
+    expect(await counted()).toBe(0)
+  })
+
+  test('an SQL mistake is not called unavailable, and a table that was taken away is', async () => {
+    const prisma = await open(0)
+    expect(await failure(prisma.$queryRaw`SELECT "nmae" FROM "Plant"`)).toMatch(/nmae.* does not exist/)
+    await run('ALTER TABLE "Secret" RENAME TO "Other"')
+    expect(await failure(prisma.secret.findMany())).toEqual({ fault: 'unavailable' })
+    expect(await failure(prisma.$queryRaw`SELECT * FROM "Secret"`)).toEqual({ fault: 'unavailable' })
+    await run('ALTER TABLE "Other" RENAME TO "Secret"')
+  })
+})
+
+describe('on SQLite', () => {
+  test('each of many reads by account and id is a statement of its own', async () => {
+    await editByAccountAndId((await openNewClient()).prisma)
+  })
+
+  test('a write waits for a lock, and what waits longer than the patience is not stored', async () => {
+    const { prisma, url } = await openNewClient()
+    const impatient = (await openClient(url, { patience: 0 })).prisma
+    await runSql(url, INSERT)
+    for (const write of Object.values(writes)) {
+      const other = await openConnection(url)
+      await other.run('BEGIN IMMEDIATE')
+      const waiting = write(prisma)
+      expect(await failure(write(impatient))).toEqual({ fault: 'locked' })
+      setTimeout(() => void other.run('COMMIT'), 300)
+      await waiting
+      await other.close()
+    }
+    for (const operation of Object.values(reads)) expect(await operation(prisma)).toBeTruthy()
+    expect(await read(prisma)).toEqual({ account: 'alice', count: 2 })
+  })
+})
