@@ -1,26 +1,21 @@
 import { errorCatalogue, errorMessages } from '@plant-store/contract'
-import { createOpenApiDocument, type OpenApiDocument } from '@plant-store/contract/openapi'
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { readOperations } from './model.ts'
-import { generateRequests } from './requests.ts'
-import { generateRoutes } from './routes.ts'
+import { generateRequests, generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
-import { comment, generateImports, literal } from './typescript.ts'
+import { comment, literal } from './typescript.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
 /** Generates the SDK files of a contract, by name. */
 export function generate(operations: Record<string, unknown>): Record<string, string> {
-  return generateFrom(createOpenApiDocument({ operations }))
-}
-
-/** Generates the SDK files of a document. */
-export function generateFrom(document: OpenApiDocument): Record<string, string> {
+  const document = createOpenApiDocument({ operations })
   const { schemas } = document.components
   const all = readOperations(document)
-  const { types, operations } = generateTypes(schemas, all)
+  const { types, operations: calls } = generateTypes(schemas, all)
   return {
     'error-codes.ts': header + generateErrorCodes(),
-    'operations.ts': `${header}${imports(types, operations)}\n${operations}`,
+    'operations.ts': `${header}import type { CallOptions } from '../options.ts'\n${importTypes(types, calls)}\n${calls}`,
     'requests.ts': header + generateRequests(schemas, all),
     'routes.ts': header + generateRoutes(schemas, all),
     'types.ts': header + types,
@@ -42,13 +37,9 @@ function generateErrorCodes(): string {
   ].join('')
 }
 
-/** Generates the imports of the operations, with only the generated types that they use. */
-function imports(types: string, operations: string): string {
+/** Imports the generated types that the operations use. */
+function importTypes(types: string, operations: string): string {
   const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
-  return generateImports(operations, {
-    '../client.ts': ['RawPage', 'RawResponse'],
-    '../errors.ts': ['DeclaredError', 'TransportError', 'UndeclaredError'],
-    '../options.ts': ['CallOptions'],
-    './types.ts': names.sort(),
-  }).replaceAll('import {', 'import type {')
+  const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations.replace(/^ *\/?\*.*$/gm, '')))
+  return used.length > 0 ? `import type { ${used.sort().join(', ')} } from './types.ts'\n` : ''
 }

@@ -1,11 +1,22 @@
 /** What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others. */
-import type { Content, JsonSchema, Literal, OpenApiDocument, Operation, Parameter } from '@plant-store/contract/openapi'
+import type { Content, JsonSchema, OpenApiDocument, Operation } from '@plant-store/contract/openapi'
 
 /** The schemas with a name. */
 export type Components = Readonly<Record<string, JsonSchema>>
 
 /** An operation. */
 export type OperationModel = ReturnType<typeof readOperation>
+
+/** Where a field of the input is sent. */
+type Part = 'path' | 'query' | 'body'
+
+/** A field of the input of an operation. One that the path and the body share is sent in both. */
+export interface Field {
+  readonly name: string
+  readonly parts: readonly Part[]
+  readonly required: boolean
+  readonly schema: JsonSchema
+}
 
 /** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
 const RESERVED_NAMES = ['safe', 'raw', 'iterate', 'withOptions', 'then', 'toJSON', 'constructor']
@@ -16,68 +27,64 @@ export function reject(place: string, reason: string): never {
 }
 
 /** Reads the operations of an SDK. */
-export function readOperations({ paths }: Pick<OpenApiDocument, 'paths'>): OperationModel[] {
+export function readOperations({ paths, components: { schemas } }: OpenApiDocument): OperationModel[] {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path)),
+    Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path, schemas)),
   )
   if (operations.length === 0) reject('The contract', 'has no operation; add one')
   return operations
 }
 
-function readOperation(operation: Operation, method: string, path: string) {
-  const { operationId: name, description, summary, deprecated = false } = operation
-  const { requestBody, parameters = [], responses } = operation
+function readOperation(operation: Operation, method: string, path: string, components: Components) {
+  const { operationId: name, description, summary, deprecated = false, requestBody, parameters = [] } = operation
   if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
-  const statuses = Object.keys(responses).map(Number)
+  const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
+  const body = schemaOf(requestBody?.content)
+  const { properties = {}, required = [] } = body ? resolve(body, components) : {}
+  const fields = [
+    ...parameters.map((each): Field => ({ ...each, parts: [each.in], required: each.required ?? false })),
+    ...Object.entries(properties).map(([field, schema]): Field => {
+      return { name: field, parts: ['body'], required: required.includes(field), schema }
+    }),
+  ]
   return {
-    name,
-    method,
-    /** The scope that a token must have. */
-    scope: operation.security[0]?.bearer[0] ?? '',
-    /** The path, with its parameters as `{name}`. */
-    path,
+    ...{ name, method, path, body, deprecated, status: Number(status), response: schemaOf(success?.content) },
     description: description ?? summary ?? name,
-    deprecated,
-    pathParameters: parametersIn('path', parameters),
-    query: parametersIn('query', parameters),
-    headers: parametersIn('header', parameters),
-    body: schemaOf(requestBody?.content),
-    /** Each success status, with the schema of its content if it has any. */
-    responses: statuses
-      .filter((status) => status < 300)
-      .map((status) => ({ status, schema: schemaOf(responses[status]?.content) })),
-    declaredErrors: statuses.filter((status) => status >= 400),
+    fields: mergeFields(name, fields, components),
     paged: operation['x-paged'] ?? false,
     idempotent: operation['x-idempotent'],
   }
 }
 
-/** Returns the parameters of one place as an object; undefined if there is none. */
-function parametersIn(place: Parameter['in'], parameters: readonly Parameter[]): JsonSchema | undefined {
-  const own = parameters.filter((parameter) => parameter.in === place)
-  if (own.length === 0) return undefined
-  const required = own.filter((parameter) => parameter.required).map(({ name }) => name)
-  return { type: 'object', properties: Object.fromEntries(own.map(({ name, schema }) => [name, schema])), required }
+/** Makes one field of those that have the same name in the path and the body; any other two would be confused. */
+function mergeFields(operation: string, fields: readonly Field[], components: Components): Field[] {
+  const merged = new Map<string, Field>()
+  for (const field of fields) {
+    const other = merged.get(field.name)
+    const parts = [...(other?.parts ?? []), ...field.parts]
+    const [type, otherType] = [field, other].map((each) => each && typeOf(resolve(each.schema, components)))
+    if (other && (parts.includes('query') || type !== otherType)) {
+      const clash = `the ${parts.join(' and the ')} have a field of this name`
+      reject(`${operation}: ${field.name}`, `${clash}; rename one, since the input of the SDK is one object`)
+    }
+    merged.set(field.name, { ...field, parts, required: field.required || (other?.required ?? false) })
+  }
+  return [...merged.values()]
+}
+
+function typeOf({ type, format, enum: values }: JsonSchema): string {
+  return JSON.stringify([type, format, values])
 }
 
 function schemaOf(content: Content | undefined): JsonSchema | undefined {
   return content?.['application/json'].schema
 }
 
-/** Lists the fields of an object. */
-export function fieldsOf({ properties = {}, required = [] }: JsonSchema) {
-  return Object.entries(properties).map(([name, schema]) => ({ name, required: required.includes(name), schema }))
-}
-
-/** Lists the values of a literal. */
-export function valuesOf(schema: JsonSchema): readonly Literal[] | undefined {
-  if (schema.type === 'null') return [null]
-  return schema.enum ?? (schema.const === undefined ? undefined : [schema.const])
-}
-
-export function isInt64({ type, format }: JsonSchema): boolean {
-  return type === 'integer' && format === 'int64'
+/** Returns the schema of a component, and of what it refers to. */
+export function resolve(schema: JsonSchema, components: Components): JsonSchema {
+  const target = schema.$ref === undefined ? undefined : components[targetOf(schema.$ref)]
+  return target ? resolve(target, components) : schema
 }
 
 /** Returns the name of the component that a reference leads to. */
@@ -85,25 +92,6 @@ export function targetOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
 }
 
-/** Lists the alternatives of a schema, which are neither unions nor references. */
-export function alternativesOf(schema: JsonSchema, components: Components): JsonSchema[] {
-  const target = schema.$ref === undefined ? schema : components[targetOf(schema.$ref)]
-  if (target?.$ref !== undefined) return alternativesOf(target, components)
-  return target?.anyOf?.flatMap((member) => alternativesOf(member, components)) ?? (target ? [target] : [])
-}
-
-/** Collects schemas with all their parts, also in the components that they refer to. */
-export function collectParts(
-  schemas: readonly (JsonSchema | false | undefined)[],
-  components: Components,
-  parts = new Set<JsonSchema>(),
-): Set<JsonSchema> {
-  for (const schema of schemas) {
-    if (!schema || parts.has(schema)) continue
-    parts.add(schema)
-    const { $ref, items, additionalProperties, anyOf = [], properties = {} } = schema
-    const target = $ref === undefined ? undefined : components[targetOf($ref)]
-    collectParts([target, items, additionalProperties, ...anyOf, ...Object.values(properties)], components, parts)
-  }
-  return parts
+export function isInt64({ type, format }: JsonSchema): boolean {
+  return type === 'integer' && format === 'int64'
 }

@@ -1,11 +1,9 @@
 import {
   AbortError,
+  ConnectionError,
   type FailedCall,
-  type Failure,
   PlantStoreError,
   type ResponseHead,
-  redact,
-  type SentCall,
   TimeoutError,
   TokenError,
   UsageError,
@@ -13,149 +11,182 @@ import {
 import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, observe } from './hooks.ts'
-import { type CallOptions, checkToken, readCallOptions, type Settings } from './options.ts'
-import { reasonOf, retryDelay, toFetchError } from './retry.ts'
-import { readData, readHead } from './wire/read.ts'
-import { defaultHeaders, readHeaders, withoutNull, writePath } from './wire/request.ts'
-import { reject } from './wire/write.ts'
+import {
+  type CallOptions,
+  CONFLICT,
+  isToken,
+  NO_TOKEN,
+  readCallOptions,
+  type Settings,
+  type TokenRequest,
+} from './options.ts'
+import { reasonOf, retryDelay } from './retry.ts'
+import { defaultHeaders, readHeaders, withoutNull } from './wire/headers.ts'
+import { writeRequest } from './wire/request.ts'
+import { readData, readHead } from './wire/response.ts'
+import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, ready to send. */
 export type Call = ReturnType<typeof prepareCall>
 
-/** The parameters of operations, in their order, each only if the operation has it. Options follow. */
-const PARAMETERS = ['pathParameters', 'body', 'query', 'headers'] as const
-
 /**
  * Prepares a call of an operation.
  *
- * @param parameters what the operation was called with
+ * @param parameters what the operation was called with: the input, and options
  * @throws UsageError if one of them is invalid
  */
 export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings) {
   const route = routes[operation]
   try {
-    const rest = [...parameters]
-    const [path, content, query, fields = {}] = PARAMETERS.map((name) => route[name] && rest.shift())
-    if (rest.length > 1) reject('options', 'must be the last argument')
-    const settings = rest[0] == null ? client : readCallOptions(rest[0] as CallOptions, client)
-    const url = client.baseUrl + writePath(route, path, query)
-    const body = route.body?.(content, '')
-    const ownFields = Object.fromEntries(route.headers?.(fields, 'headers', true) ?? []) as HeaderFields
-    const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers, ...ownFields })
-    return { operation, route, settings, url, body, headers }
+    const [input, options, ...others] = parameters
+    if (others.length > 0) reject('arguments', 'must be the input and the options only')
+    const settings = options == null ? client : readCallOptions(options as CallOptions, client, 'options.')
+    const { target, body } = writeRequest(route, input ?? undefined)
+    const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
+    return { operation, route, settings, url: client.baseUrl + target, body, headers: withoutNull(headers) }
   } catch (error) {
-    throw withCall(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
+    const call = { ...route, url: client.baseUrl + route.path, attempts: 0 }
+    throw toError(error, call)
   }
-}
-
-/** Adds the call to an error that does not have one yet. */
-function withCall(error: unknown, call: FailedCall): PlantStoreError {
-  if (error instanceof PlantStoreError && error.url) return error
-  return new UsageError(String(Object(error).message ?? error), call)
 }
 
 /** The response of a successful call. */
 export interface CallResponse {
   readonly data: unknown
   readonly head: ResponseHead
-  readonly call: SentCall
+  readonly call: FailedCall
+}
+
+/** How far a call is. */
+interface Progress extends FailedCall {
+  /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
+  attempts: number
+  retries: number
+  /** The token of the next attempt; undefined if it has to be requested. */
+  token: string | false | undefined
+  /** Whether the token was requested once more, after a 401. Such an attempt is no retry. */
+  isTokenNew: boolean
 }
 
 /**
- * Sends a call, with retries. An attempt is: get the token, run the hooks, send, and read the response.
+ * Sends a call, with retries. An attempt is: run the hooks, get the token, send, and read the response.
  *
  * @throws PlantStoreError of any kind
  */
-export async function sendCall({ operation, route, url, body, headers, settings }: Call): Promise<CallResponse> {
-  const { timeout, retries, token: source, signal: signals } = settings
-  const { fetch = globalThis.fetch ?? reject('fetch', 'is missing; set it') } = settings
-  const hooks = settings.hooks.concat(settings.log)
-  const { method, canRetry } = route
-  const { authorization: own, ...otherHeaders } = headers
-  // An attempt without a token, or with a hook that failed, sends nothing and is not counted.
-  const call: SentCall = { method, url, attempts: 0, authorization: own }
-  // Whether the next attempt gets a token, and whether that is the one after a 401: such an attempt is no retry.
-  let needsToken = source !== false
-  let rejected = false
-  for (let number = 1; ; number++) {
-    const attempt = { operation, method, url, number, headers: { ...otherHeaders } }
+export async function sendCall(call: Call): Promise<CallResponse> {
+  const { operation, url, settings, route } = call
+  const { method } = route
+  const { authorization: own, ...headers } = call.headers
+  const token = typeof settings.token === 'function' ? undefined : settings.token
+  const progress: Progress = { method, url, attempts: 0, retries: 0, token, isTokenNew: false }
+  const signals = deriveSignals(settings.signal)
+  for (;;) {
+    const number = 1 + progress.retries + Number(progress.isTokenNew)
+    const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
+    const begun: Hooks[] = []
     try {
-      return await send(attempt)
+      const start = performance.now()
+      const received = await within(settings.timeout, signals, progress, async (signal) => {
+        await runRequestHooks(attempt, begun, call, signal)
+        if (progress.token === undefined) progress.token = await requestToken(call, progress, signal)
+        const init = createInit(attempt, call, progress, own, signal)
+        const response = await (settings.fetch ?? fetch)(url, init)
+        return [readHead(response.status, response.headers), await response.text()] as const
+      })
+      if (!received) throw new TimeoutError(`timed out after ${settings.timeout} ms`, progress)
+      const [head, text] = received
+      const duration = performance.now() - start
+      for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
+      return { head, call: progress, data: readData(route, text, head, progress) }
     } catch (thrown) {
-      const error: Failure = thrown instanceof PlantStoreError ? withCall(thrown, call) : toFetchError(thrown, call)
-      const retried = number - (rejected ? 2 : 1)
-      const isStale = error.status === 401 && typeof source === 'function' && !rejected
-      const delay = isStale ? 0 : retryDelay(error, retried, canRetry)
-      Object.assign(error, { retryable: delay !== undefined })
-      const next = isStale || retried < retries ? delay : undefined
-      notify((hook) => hook.error?.(attempt, error, next))
-      if (next === undefined) throw error
-      if (isStale) {
-        needsToken = true
-        rejected = true
-      }
-      await within(next, signals, call)
+      const error = toError(thrown, progress)
+      const delay = isAborted(signals) ? undefined : nextDelay(error, call, progress)
+      for (const hook of begun) observe(() => hook.error?.(attempt, error, delay))
+      if (delay === undefined) throw error
+      await within(delay, signals, progress)
     }
   }
+}
 
-  /** Makes an attempt within the timeout. */
-  async function send(attempt: Attempt): Promise<CallResponse> {
-    const start = performance.now()
-    const received = await within(timeout, signals, call, (signal) => exchange(attempt, signal))
-    if (!received) throw new TimeoutError(`timed out after ${timeout} ms`, call)
-    const [head, text] = received
-    const duration = performance.now() - start
-    notify((hook) => hook.response?.(attempt, { ...head, duration }))
-    return { head, call, data: readData(route, text, head, call) }
-  }
-
-  async function exchange(attempt: Attempt, signal: Signal): Promise<[ResponseHead, text: string]> {
-    if (needsToken) {
-      const isFunction = typeof source === 'function'
-      const token = isFunction ? await callback('token', signal, () => source({ rejected })) : source
-      call.authorization = `Bearer ${checkToken(token, isFunction)}`
-      needsToken = false
-    }
-    for (const hook of hooks) await callback('hooks.request', signal, () => hook.request?.(attempt))
-    const { authorization: added, ...rest } = hooks.length ? withoutNull(readHeaders(attempt.headers)) : attempt.headers
-    if (added && (own || source !== false)) reject('token', 'must be false if headers have Authorization')
-    if (source === false) call.authorization = own ?? added
-    call.attempts++
-    const response = await fetch(url, {
-      method,
-      headers: { ...rest, ...(call.authorization && { authorization: call.authorization }) },
-      body,
-      // Following a redirect would pass on the token, and turn a POST into a GET.
-      redirect: 'manual',
-      signal,
-    } as object as FetchInit)
-    return [readHead(response.status, response.headers, call), await response.text()]
-  }
-
-  /** Runs a callback of the app, so that its error is not taken for a network error. */
-  async function callback<T>(name: string, signal: Signal, run: () => T | Promise<T>): Promise<T> {
+/** Runs the hooks that may add headers, and lists those that have begun. */
+async function runRequestHooks(attempt: Attempt, begun: Hooks[], { settings }: Call, signal: Signal): Promise<void> {
+  for (const hook of [...settings.hooks, settings.log]) {
+    begun.push(hook)
     try {
-      const result = await run()
-      // A later attempt may be in flight by now. Nothing reads this error.
-      signal.throwIfAborted()
-      return result
+      await hook.request?.(attempt)
     } catch (cause) {
-      const reason = `${name}: the function failed${redact(reasonOf(cause), call)}`
-      throw new (name === 'token' ? TokenError : UsageError)(reason, call, { cause })
+      const message = `the function failed${reasonOf(cause)}`
+      throw new UsageError([{ path: 'hooks.request', message }], undefined, cause)
     }
+    requireOpen(signal)
   }
+}
 
-  function notify(run: (hook: Hooks) => unknown): void {
-    for (const hook of hooks) observe(() => run(hook))
+/** Requests a token of the app's function. */
+async function requestToken({ settings }: Call, progress: Progress, signal: Signal): Promise<string> {
+  let token: unknown
+  try {
+    token = await (settings.token as (request: TokenRequest) => unknown)({ rejected: progress.isTokenNew })
+  } catch (cause) {
+    throw new TokenError(`token: the function failed${reasonOf(cause)}`, progress, { cause })
   }
+  requireOpen(signal)
+  if (!isToken(token)) throw new TokenError(`token: ${NO_TOKEN}`, progress)
+  return token
+}
+
+/** Creates the second argument of `fetch`, and counts the request. */
+function createInit(
+  attempt: Attempt,
+  call: Call,
+  progress: Progress,
+  own: string | undefined,
+  signal: Signal,
+): FetchInit {
+  const { authorization: added, ...headers } = withoutNull(readHeaders(attempt.headers, 'headers'))
+  const { token } = progress
+  if (added && (own || token !== false)) reject('token', CONFLICT)
+  const authorization = token === false ? (own ?? added) : `Bearer ${token}`
+  progress.attempts++
+  return {
+    method: attempt.method,
+    headers: { ...headers, ...(authorization && { authorization }) },
+    body: call.body,
+    // Following a redirect would pass on the token, and turn a POST into a GET.
+    redirect: 'manual',
+    signal,
+  } as object as FetchInit
+}
+
+/** Throws if an attempt has ended while it waited, since a later one may be in flight. Nothing reads this error. */
+function requireOpen({ aborted }: Signal): void {
+  if (aborted) throw new Error()
+}
+
+/** Adds the call to an error about usage. What is not an error of this package comes from `fetch`, or from a getter of the app. */
+function toError(thrown: unknown, call: FailedCall): PlantStoreError {
+  if (thrown instanceof UsageError) return new UsageError(thrown.issues, call, thrown.cause)
+  if (thrown instanceof PlantStoreError) return thrown
+  return new ConnectionError(`connection failed${reasonOf(thrown)}`, call, { cause: thrown }) as PlantStoreError
+}
+
+/** Decides about the next attempt. Returns the delay before it; undefined if there is none. */
+function nextDelay(error: PlantStoreError, { route, settings }: Call, progress: Progress): number | undefined {
+  const isStale = error.kind === 'api' && error.status === 401
+  const canRenew = isStale && typeof settings.token === 'function' && !progress.isTokenNew
+  const delay = canRenew ? 0 : retryDelay(error, progress.retries, route.idempotent)
+  Object.assign(error, { retryable: delay !== undefined })
+  if (canRenew) Object.assign(progress, { token: undefined, isTokenNew: true })
+  else if (progress.retries++ >= settings.retries) return undefined
+  return delay
 }
 
 /**
  * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined when the time is up first.
  *
  * @param time in milliseconds; `Infinity` for no limit
- * @param call the call that an `AbortError` belongs to
- * @throws AbortError when one of the signals is aborted
+ * @param call the call that the error belongs to
+ * @throws AbortError when one of the signals is aborted, or TimeoutError if that is its reason
  */
 function within<T>(
   time: number,
@@ -164,46 +195,32 @@ function within<T>(
   work?: (signal: Signal) => Promise<T>,
 ): Promise<T | undefined> {
   const controller = new AbortController()
-  const cleanUp: (() => void)[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let abort = () => {}
   return new Promise<T | undefined>((resolve, rejectWith) => {
-    // Settles first: the work fails with an error of its own when it is aborted.
-    const end = (error?: AbortError): void => {
-      if (error) rejectWith(error)
-      else resolve(undefined)
-      controller.abort()
-    }
     // The longest delay of a timer is 24 days. A longer time sets no limit.
-    if (time < 2 ** 31) {
-      const timer = setTimeout(end, time)
-      cleanUp.push(() => clearTimeout(timer))
-    }
-    for (const signal of signals) {
-      const abort = (): void =>
-        end(new AbortError('aborted by the signal', call, { kind: 'aborted', cause: signal.reason }))
-      if (signal.aborted) abort()
-      else cleanUp.push(onAbort(signal, abort))
-    }
-    if (!controller.signal.aborted) work?.(controller.signal).then(resolve, rejectWith)
+    if (time < 2 ** 31) timer = setTimeout(() => resolve(undefined), time)
+    abort = () => rejectWith(toAbortError(signals.find(({ aborted }) => aborted)?.reason, call))
+    for (const signal of signals) signal.addEventListener('abort', abort)
+    if (isAborted(signals)) abort()
+    else work?.(controller.signal).then(resolve, rejectWith)
   }).finally(() => {
-    for (const run of cleanUp) run()
+    clearTimeout(timer)
+    controller.abort()
+    for (const signal of signals) signal.removeEventListener('abort', abort)
   })
 }
 
-/** The functions that wait for a signal. All calls share one listener, because Node.js warns of more than ten. */
-const waiting = new WeakMap<object, Set<() => void>>()
-
-function runWaiting(event?: { readonly target: object | null }): void {
-  for (const callback of waiting.get(event?.target as object) ?? []) callback()
+function isAborted(signals: readonly Signal[]): boolean {
+  return signals.some(({ aborted }) => aborted)
 }
 
-/** Calls a function when a signal is aborted. Returns a function that must be called when the work is done. */
-function onAbort(signal: Signal, callback: () => void): () => void {
-  const callbacks = waiting.get(signal) ?? new Set()
-  waiting.set(signal, callbacks.add(callback))
-  // Adding the same listener again has no effect.
-  signal.addEventListener('abort', runWaiting)
-  return () => {
-    callbacks.delete(callback)
-    if (callbacks.size === 0) signal.removeEventListener('abort', runWaiting)
-  }
+function toAbortError(cause: unknown, call: FailedCall): AbortError | TimeoutError {
+  if (Object(cause).name === 'TimeoutError') return new TimeoutError('timed out by the signal', call, { cause })
+  return new AbortError('aborted by the signal', call, { kind: 'aborted', cause })
+}
+
+/** Derives a signal, so that no call adds a listener to that of the app: Node.js 20 warns of more than ten. */
+function deriveSignals(signals: readonly Signal[]): readonly Signal[] {
+  return orUndefined(() => [AbortSignal.any(signals as never)]) ?? signals
 }

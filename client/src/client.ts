@@ -1,9 +1,9 @@
-import { type CallResponse, prepareCall, sendCall } from './call.ts'
-import { MalformedResponseError, type ResponseHead, redact } from './errors.ts'
-import type { OperationErrors, OperationResponses, Operations, PagedOperationName } from './generated/operations.ts'
+import { prepareCall, sendCall } from './call.ts'
+import type { PlantStoreError, ResponseHead } from './errors.ts'
+import type { Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
-import { cursorOf, nextCursor, setParameter } from './wire/request.ts'
+import { iteratePages, nextCursor } from './pages.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.
@@ -11,7 +11,7 @@ import { cursorOf, nextCursor, setParameter } from './wire/request.ts'
  */
 export interface PlantStoreClient extends Operations {
   /**
-   * The operations, never throwing: they return `{ ok: true, data }` or `{ ok: false, error }`.
+   * The operations, never throwing: they return `{ ok: true, data }` or `{ ok: false, error }`, with the status and request id.
    *
    * @example
    * const result = await client.safe.createPlant({ id: 1, name: 'Ficus' })
@@ -28,8 +28,8 @@ export interface PlantStoreClient extends Operations {
   readonly raw: RawOperations
 
   /**
-   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100. A second loop over
-   * the same result starts again.
+   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100. An abort throws
+   * in the loop. A second loop over the same result starts again.
    *
    * @example
    * for await (const plant of client.iterate.getPlants({ limit: 500 })) console.log(plant.name)
@@ -53,20 +53,35 @@ export interface PlantStoreClient extends Operations {
  * if (ok) console.log(data.name)
  * else console.error(error.kind)
  */
-export type Result<TData, TError> =
-  | { readonly ok: true; readonly data: TData; readonly error?: never }
-  | { readonly ok: false; readonly error: TError; readonly data?: never }
+export type Result<TData> = Success<TData> | Failure
+
+/** The result of a `safe` call of a paged operation. */
+export type PageResult<TData> = (Success<TData> & Page) | Failure
+
+/** The result of a `safe` call that succeeded. */
+export interface Success<TData> extends Pick<ResponseHead, 'status' | 'requestId'> {
+  readonly ok: true
+  readonly data: TData
+  readonly error?: undefined
+}
+
+/** The result of a `safe` call that failed. The status and request id are those of the error response, if there was one. */
+export interface Failure extends Partial<Pick<ResponseHead, 'status' | 'requestId'>> {
+  readonly ok: false
+  readonly error: PlantStoreError
+  readonly data?: undefined
+  readonly nextCursor?: undefined
+}
 
 /** The result of a `raw` call: the data, and what came with it. */
-export interface RawResponse<TData, TStatus extends number = number> extends ResponseHead {
+export interface RawResponse<TData> extends ResponseHead {
   readonly data: TData
-  readonly status: TStatus
   /** How many requests were sent, 1 or more. */
   readonly attempts: number
 }
 
-/** The result of a `raw` call of a paged operation. */
-export interface RawPage<TData, TStatus extends number = number> extends RawResponse<TData, TStatus> {
+/** What the result of a paged operation has besides. */
+export interface Page {
   /** The `cursor` of the next page; undefined on the last page. */
   readonly nextCursor: string | undefined
 }
@@ -79,12 +94,14 @@ type Data<TName extends keyof Operations> = Awaited<ReturnType<Operations[TName]
 export type SafeOperations = {
   [TName in keyof Operations]: (
     ...parameters: Parameters<Operations[TName]>
-  ) => Promise<Result<Data<TName>, OperationErrors[TName]>>
+  ) => Promise<TName extends PagedOperationName ? PageResult<Data<TName>> : Result<Data<TName>>>
 }
 
 /** The operations, with the status and headers of the response. */
 export type RawOperations = {
-  [TName in keyof Operations]: (...parameters: Parameters<Operations[TName]>) => Promise<OperationResponses[TName]>
+  [TName in keyof Operations]: (
+    ...parameters: Parameters<Operations[TName]>
+  ) => Promise<TName extends PagedOperationName ? RawResponse<Data<TName>> & Page : RawResponse<Data<TName>>>
 }
 
 /** The paged operations, as loops over all items. */
@@ -116,23 +133,25 @@ function createClient(settings: Settings): PlantStoreClient {
   const raw: Functions = {}
   const iterate: Functions = {}
   for (const operation of Object.keys(routes) as OperationName[]) {
-    const call = async (parameters: unknown[]): Promise<CallResponse> =>
-      sendCall(prepareCall(operation, parameters, settings))
     const { paged } = routes[operation]
-    direct[operation] = async (...parameters) => (await call(parameters)).data
-    safe[operation] = (...parameters) =>
-      call(parameters).then(
-        ({ data }) => ({ ok: true, data }),
-        (error: unknown) => ({ ok: false, error }),
-      )
-    raw[operation] = async (...parameters) => {
-      const response = await call(parameters)
-      const result = { data: response.data, ...response.head, attempts: response.call.attempts }
-      return paged ? { ...result, nextCursor: nextPage(response, new Set()) } : result
+    const prepare = (...parameters: unknown[]) => prepareCall(operation, parameters, settings)
+    const send = async (...parameters: unknown[]) => sendCall(prepare(...parameters))
+    const sendRaw = async (...parameters: unknown[]) => {
+      const response = await send(...parameters)
+      const { data, head, call } = response
+      const next = paged && nextCursor(response, new Set([Object(parameters[0]).cursor]))
+      return { data, ...head, attempts: call.attempts, nextCursor: next }
     }
+    direct[operation] = async (...parameters) => (await send(...parameters)).data
+    raw[operation] = sendRaw
+    safe[operation] = (...parameters) =>
+      sendRaw(...parameters).then(
+        ({ headers: _, attempts: __, retryAfterMs: ___, ...result }) => ({ ok: true, ...result }),
+        (error) => ({ ok: false, error, status: error.status, requestId: error.requestId }),
+      )
     if (!paged) continue
-    iterate[operation] = (...parameters) => {
-      const start = () => iteratePages(operation, parameters, settings)
+    iterate[operation] = (input, ...others) => {
+      const start = () => iteratePages((page) => prepare(page, ...others), input)
       let unused = start()
       return Object.assign(unused, {
         // The first loop continues after `next`, and each one after it starts again.
@@ -144,38 +163,6 @@ function createClient(settings: Settings): PlantStoreClient {
       })
     }
   }
-  const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings))
+  const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings, ''))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
-}
-
-/**
- * Returns the cursor of the next page; undefined if this is the last page.
- *
- * @param seen the cursors of the pages before
- * @throws MalformedResponseError if the link leads to another place, which is not followed, or to one of these pages
- */
-function nextPage({ head, call }: CallResponse, seen: Set<string | undefined>): string | undefined {
-  const link = head.headers.get('link')
-  const next = nextCursor(link, call.url)
-  seen.add(cursorOf(call.url))
-  if (next === undefined || (next !== '' && !seen.has(next))) return next
-  throw new MalformedResponseError(redact(`with an invalid link to the next page: ${link}`, call), head, call)
-}
-
-/** Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed. */
-async function* iteratePages(
-  operation: OperationName,
-  parameters: readonly unknown[],
-  settings: Settings,
-): AsyncGenerator<unknown, void, undefined> {
-  const call = prepareCall(operation, parameters, settings)
-  const seen = new Set<string | undefined>()
-  let url = /[?&]limit=/.test(call.url) ? call.url : setParameter(call.url, 'limit', '100')
-  for (;;) {
-    const page = await sendCall({ ...call, url })
-    yield* page.data as unknown[]
-    const cursor = nextPage(page, seen)
-    if (cursor === undefined) return
-    url = setParameter(url, 'cursor', cursor)
-  }
 }

@@ -2,30 +2,12 @@
 import type { ResponseHeaders } from './fetch.ts'
 import type { ErrorBody } from './generated/types.ts'
 
-/** Tells errors apart: switch on it. */
-export type ErrorKind =
-  | 'api'
-  | 'undeclared'
-  | 'connection'
-  | 'timeout'
-  | 'aborted'
-  | 'malformed-response'
-  | 'token'
-  | 'usage'
-
 /** The call that an error belongs to. */
 export interface FailedCall {
   readonly method: string
   readonly url: string
   /** How many requests were sent. */
   readonly attempts: number
-}
-
-/** A call that is being sent. */
-export interface SentCall extends FailedCall {
-  attempts: number
-  /** The `Authorization` of the last request, which no error may show. */
-  authorization: string | undefined
 }
 
 /** The status and headers of a response. */
@@ -40,20 +22,17 @@ export interface ResponseHead {
   readonly retryAfterMs: number | undefined
 }
 
-/**
- * The base class of every error of this package. `instanceof` also works across copies of the package.
- *
- * @example
- * try {
- *   await client.createPlant({ id: 1, name: 'Ficus' })
- * } catch (error) {
- *   if (!(error instanceof PlantStoreError)) throw error
- *   console.error(error.kind, error.message)
- * }
- */
-export class PlantStoreError extends Error {
+/** What is wrong with a field of the input, or with an option. */
+export interface Issue {
+  /** The name of the field, such as `id`; an option of a call is `options.timeout`. */
+  readonly path: string
+  readonly message: string
+}
+
+/** What all errors have. */
+abstract class BaseError extends Error {
   /** Tells errors apart: switch on it. */
-  declare readonly kind: ErrorKind
+  declare abstract readonly kind: string
   /** The method of the request, such as `POST`. Undefined if the options of the client were invalid. */
   declare readonly method: string | undefined
   /** The URL of the request. Undefined if the options of the client were invalid. */
@@ -80,27 +59,29 @@ export class PlantStoreError extends Error {
     if (headers) Object.defineProperty(this, 'headers', { value: headers })
   }
 
-  /** Returns the fields that are safe to log, with the `body`: no headers or causes, and never the token. */
+  /** Returns the fields that are safe to log, with the `body`: no headers and no cause. */
   toJSON(): Record<string, unknown> {
     return { name: this.name, message: this.message, ...(this as object) }
   }
 
   /**
    * Recognizes the errors of every copy of this package: an app may load it as ESM and as CommonJS, or in two versions,
-   * whose classes are not the same objects. So `instanceof` looks for the brand of the class instead.
+   * whose classes are not the same objects. So `instanceof` looks for the names of the classes of an error instead.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    const brand = brandOf(this.prototype.name)
-    // A class that an app derives has no brand: the default check applies.
-    return Object.hasOwn(this.prototype, brand) ? brand in Object(value) : super[Symbol.hasInstance](value)
+    const names: readonly string[] = Object(value)[CLASSES] ?? []
+    // A class that an app derives is not listed: the default check applies.
+    return Object.hasOwn(this.prototype, CLASSES)
+      ? names.includes(this.prototype.name)
+      : super[Symbol.hasInstance](value)
   }
 }
 
-/** An error, with the head of the response if there was one. */
-export type Failure = PlantStoreError & Partial<ResponseHead>
+/** The names of the classes of an error. `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
+const CLASSES = Symbol.for('@plant-store/client/classes')
 
 /** An error with the head of the response. */
-abstract class ResponseError extends PlantStoreError implements ResponseHead {
+abstract class ResponseError extends BaseError implements ResponseHead {
   /** The HTTP status, such as 400. 0 for a redirect in a browser, which hides it. */
   declare readonly status: number
   /** The headers of the response. */
@@ -114,30 +95,40 @@ abstract class ResponseError extends PlantStoreError implements ResponseHead {
 /**
  * The service responded with an error: the body was `{ error, message }`.
  *
- * `kind` is `api` if the contract declares the status for the operation. Otherwise it is `undeclared`: the base URL is
- * wrong, or the service is newer than this package.
- *
  * @example
  * if (error instanceof ApiError && error.code === errorCodes.idTaken) pickAnotherId()
  */
 export class ApiError extends ResponseError {
-  declare readonly kind: 'api' | 'undeclared'
+  declare readonly kind: 'api'
   /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. */
   declare readonly code: number
   /** The body of the response. */
   declare readonly body: ErrorBody
+  /** The fields that the service rejects, each with what is wrong; empty for an error that is not about fields. */
+  declare readonly issues: readonly Issue[]
 
   /** @internal */
-  constructor(kind: 'api' | 'undeclared', body: ErrorBody, head: ResponseHead, call: FailedCall) {
+  constructor(body: ErrorBody, head: ResponseHead, call: FailedCall) {
     const { error: code, message: detail } = body
-    super(`responded ${head.status} (${code}): ${detail}`, call, { ...head, kind, detail, code, body })
+    const issues = readIssues(code, detail)
+    super(`responded ${head.status} (${code}): ${detail}`, call, { ...head, kind: 'api', detail, code, body, issues })
   }
+}
+
+/**
+ * Reads a message such as `id: is required; name: must be a string`, which the errors `invalidBody`, `idTaken` and
+ * `invalidQuery` have. Their codes are written here, since a bundle has no other.
+ */
+function readIssues(code: number, message: string): Issue[] {
+  if (![40002, 40003, 40004].includes(code)) return []
+  const parts = message.split('; ').map((part) => /^([\w.-]+): (.*)$/s.exec(part) ?? [])
+  return parts.flatMap(([, path, reason]) => (path && reason ? [{ path, message: reason }] : []))
 }
 
 /** The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect. */
 export class MalformedResponseError extends ResponseError {
   declare readonly kind: 'malformed-response'
-  /** The first 200 characters of a response that is not JSON, such as the page of a proxy. */
+  /** The first 200 characters of a response that is not JSON, or whose status is 5xx. */
   declare readonly text: string | undefined
 
   /** @internal */
@@ -147,18 +138,18 @@ export class MalformedResponseError extends ResponseError {
   }
 }
 
-/** The connection failed: network, DNS or TLS. The original error is the `cause`. */
-export class ConnectionError extends PlantStoreError {
+/** The request failed without a response: network, DNS, TLS, or a `fetch` function that threw. Its error is the `cause`. */
+export class ConnectionError extends BaseError {
   declare readonly kind: 'connection' | 'timeout'
 }
 
-/** An attempt took longer than `timeout`. */
+/** An attempt took longer than `timeout`, or the `signal` was that of `AbortSignal.timeout`. */
 export class TimeoutError extends ConnectionError {
   declare readonly kind: 'timeout'
 }
 
 /** The call was aborted by its `signal`. */
-export class AbortError extends PlantStoreError {
+export class AbortError extends BaseError {
   declare readonly kind: 'aborted'
 
   /** The reason of the signal, which is also the `cause`. */
@@ -167,62 +158,65 @@ export class AbortError extends PlantStoreError {
   }
 }
 
-/** The `token` function failed. Its error is the `cause`. Nothing was sent. */
-export class TokenError extends PlantStoreError {
+/** The `token` function failed, or returned no token. Its error is the `cause`. */
+export class TokenError extends BaseError {
   declare readonly kind: 'token'
 }
 
-/**
- * A value or an option is invalid, or a hook or `fetch` has a bug: the message names it, and the `cause` is the function's
- * error. Nothing was sent, unless `fetch` is that function.
- */
-export class UsageError extends PlantStoreError {
+/** The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. Nothing was sent. */
+export class UsageError extends BaseError {
   declare readonly kind: 'usage'
+  /** Each field or option that is wrong, and why. */
+  declare readonly issues: readonly Issue[]
+
+  /** @internal */
+  constructor(issues: readonly Issue[], call?: FailedCall, cause?: unknown) {
+    const reason = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
+    super(reason, call, { issues, ...(cause !== undefined && { cause }) })
+  }
 }
 
-/** An `ApiError` with a status that the contract declares for the operation. */
-export type DeclaredError<TStatus extends number> = ApiError & { readonly kind: 'api'; readonly status: TStatus }
-
-/** An `ApiError` with a status that the contract does not declare for the operation. */
-export type UndeclaredError = ApiError & { readonly kind: 'undeclared' }
-
-/** The errors of every operation that do not come from the service. */
-export type TransportError =
+/** Every error of this package. `kind` tells them apart. */
+export type PlantStoreError =
+  | ApiError
+  | MalformedResponseError
   | (ConnectionError & { readonly kind: 'connection' })
   | TimeoutError
   | AbortError
-  | MalformedResponseError
   | TokenError
   | UsageError
 
-// Names are on the prototypes, so that errors have no field for them. They are written here, because a minifier renames classes.
-for (const [word, { prototype }] of Object.entries({
-  PlantStore: PlantStoreError,
-  Api: ApiError,
-  MalformedResponse: MalformedResponseError,
-  Connection: ConnectionError,
-  Timeout: TimeoutError,
-  Abort: AbortError,
-  Token: TokenError,
-  Usage: UsageError,
-})) {
-  const name = `${word}Error`
-  Object.defineProperties(prototype, { name: { value: name }, [brandOf(name)]: { value: true } })
-}
-
-/** `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
-function brandOf(name: string): symbol {
-  return Symbol.for(`@plant-store/client/${name}`)
-}
-
 /**
- * Makes a text from outside fit for a message: in one line, without control characters, and without the token of the call,
- * also one with escapes of a URL. A token of less than 8 characters may be a part of any word.
+ * What every error of this package is an instance of, also those of other copies of it.
+ *
+ * @example
+ * try {
+ *   await client.createPlant({ id: 1, name: 'Ficus' })
+ * } catch (error) {
+ *   if (!(error instanceof PlantStoreError)) throw error
+ *   if (error.kind === 'api') console.error(error.status, error.code)
+ * }
  */
-export function redact(text: string, { authorization = '' }: SentCall): string {
-  const token = authorization.replace(/.* /, '')
-  const line = text.replace(/\p{Cc}+/gu, ' ')
-  // Unlike `decodeURIComponent`, it accepts any text.
-  const plain = unescape(line)
-  return token.length < 8 ? line : (plain.includes(token) ? plain : line).replaceAll(token, '[token]')
+export const PlantStoreError: (abstract new (
+  ...parameters: never[]
+) => PlantStoreError) & {
+  readonly prototype: PlantStoreError
+} = BaseError as never
+
+/** Tells errors apart: switch on it. */
+export type ErrorKind = PlantStoreError['kind']
+
+// Names are on the prototypes, so that errors have no field for them. They are written here, because a minifier renames classes.
+for (const [classes, { prototype }] of [
+  ['PlantStoreError', BaseError],
+  ['ApiError', ApiError],
+  ['MalformedResponseError', MalformedResponseError],
+  ['ConnectionError', ConnectionError],
+  ['TimeoutError ConnectionError', TimeoutError],
+  ['AbortError', AbortError],
+  ['TokenError', TokenError],
+  ['UsageError', UsageError],
+] as const) {
+  const [name] = classes.split(' ')
+  Object.defineProperties(prototype, { name: { value: name }, [CLASSES]: { value: `${classes} PlantStoreError` } })
 }

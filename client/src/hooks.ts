@@ -1,8 +1,8 @@
 import type { PlantStoreError, ResponseHead } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
-import { isObject, isPlain, reject, requireKnown } from './wire/write.ts'
+import { requireKnown } from './wire/values.ts'
 
-/** One request of a call. All hooks of an attempt get the same object, so it can be the key of a map. */
+/** One request of a call. All hooks of an attempt get the same object, so it can be the key of a `WeakMap`. */
 export interface Attempt {
   readonly operation: OperationName
   /** The method, such as `POST`. */
@@ -22,7 +22,9 @@ export interface AttemptResponse extends ResponseHead {
 }
 
 /**
- * Functions that are called for each attempt: for logs, metrics and traces.
+ * Functions that are called for each attempt: for logs, metrics and traces. The order of an attempt is `request`, then the
+ * token, then the request itself, then `response` if one arrived completely, then `error` if the attempt failed. Of several
+ * sets of hooks, those of the client run before the call's; `response` and `error` run only where `request` has begun.
  *
  * @example
  * const client = createPlantStoreClient({
@@ -41,8 +43,8 @@ export interface Hooks {
   /** Runs after a complete response, of any status. Its errors are ignored. */
   response?: ((attempt: Attempt, response: AttemptResponse) => unknown) | undefined
   /**
-   * Runs after a failed attempt: no response, or an error response. `retryDelay` is the delay before the next attempt in
-   * milliseconds, undefined if there is none. Its errors are ignored.
+   * Runs after a failed attempt: no token, no response, or an error response. `retryDelay` is the delay before the next
+   * attempt in milliseconds, undefined if there is none. Its errors are ignored.
    */
   error?: ((attempt: Attempt, error: PlantStoreError, retryDelay: number | undefined) => unknown) | undefined
 }
@@ -59,40 +61,32 @@ export interface Logger {
 
 export const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
 
-/**
- * Creates the hooks that log.
- *
- * @throws UsageError if the logger lacks a function of the level
- */
-export function logHooks(logger: Logger = console, logLevel: LogLevel): Hooks[] {
-  const level = LOG_LEVELS.indexOf(logLevel)
-  const name = LOG_LEVELS.slice(1, level + 1).find((each) => !Object(logger)[each])
-  if (name) reject(`logger.${name}`, 'must be a function')
-  const request: Hooks['request'] = ({ method, url, number }) =>
-    observe(() => logger.debug(`${method} ${url}: attempt ${number}`))
-  const response: Hooks['response'] = ({ method, url }, { status, duration, requestId = '-' }) =>
-    logger.info(`${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`)
-  const error: Hooks['error'] = (_, { message }, delay) =>
-    delay && logger.warn(`${message}; retrying in ${Math.ceil(delay)} ms`)
-  return [{ error }, { response }, { request }].slice(0, level)
+/** Creates the hooks that log. */
+export function logHooks(logger: Logger = console, logLevel: LogLevel): Hooks {
+  /** What the service sends may have control characters, with which it could write lines of its own. */
+  const log = (level: keyof Logger, text: string): void => {
+    if (LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(logLevel)) logger[level](text.replace(/\p{Cc}+/gu, ' '))
+  }
+  return {
+    request: ({ method, url, number }) => observe(() => log('debug', `${method} ${url}: attempt ${number}`)),
+    response: ({ method, url }, { status, duration, requestId = '-' }) =>
+      log('info', `${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
+    error: (_, { message }, delay) => delay && log('warn', `${message}; retrying in ${Math.ceil(delay)} ms`),
+  }
 }
 
-const HOOKS = ['request', 'response', 'error'] as const
-
 /**
- * Lists hooks. An instance of a class may have other fields.
+ * Lists hooks.
  *
- * @throws UsageError if a hook is unknown or not a function
+ * @throws UsageError if a hook is unknown
  */
-export function listHooks(hooks: Hooks | readonly (Hooks | undefined)[]): readonly Hooks[] {
+export function listHooks(hooks: Hooks | readonly (Hooks | undefined)[], path: string): readonly Hooks[] {
   const list = ([hooks].flat() as readonly (Hooks | undefined)[]).filter((each) => each !== undefined)
-  for (const each of list) {
-    if (!isObject(each) || isPlain(each)) requireKnown(each, HOOKS, 'hooks', 'hooks.')
-    for (const name of HOOKS)
-      if (typeof (each[name] ?? reject) !== 'function') reject(`hooks.${name}`, 'must be a function')
-  }
+  for (const each of list) requireKnown(each, HOOKS, { argument: path, prefix: `${path}.` })
   return list
 }
+
+const HOOKS = ['request', 'response', 'error']
 
 /** Runs a callback that only observes a call: its errors are ignored. */
 export function observe(callback: () => unknown): void {

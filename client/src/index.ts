@@ -1,25 +1,26 @@
 export {
   createPlantStoreClient,
+  type Failure,
   type IterateOperations,
+  type Page,
+  type PageResult,
   type PlantStoreClient,
   type RawOperations,
-  type RawPage,
   type RawResponse,
   type Result,
   type SafeOperations,
+  type Success,
 } from './client.ts'
 export {
   AbortError,
   ApiError,
   ConnectionError,
-  type DeclaredError,
   type ErrorKind,
+  type Issue,
   MalformedResponseError,
   PlantStoreError,
   TimeoutError,
   TokenError,
-  type TransportError,
-  type UndeclaredError,
   UsageError,
 } from './errors.ts'
 export type { Fetch, FetchInit, FetchResponse, ResponseHeaders, Signal } from './fetch.ts'
@@ -30,3 +31,4 @@ export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
 export type { Attempt, AttemptResponse, Hooks, Logger, LogLevel } from './hooks.ts'
 export type { CallOptions, ClientOptions, HeadersOption, TokenRequest, TokenSource } from './options.ts'
+export { parseId } from './wire/values.ts'

@@ -1,7 +1,7 @@
 import type { Fetch, HeaderFields, ResponseHeaders, Signal } from './fetch.ts'
 import { type Hooks, LOG_LEVELS, type Logger, type LogLevel, listHooks, logHooks } from './hooks.ts'
-import { parseUrl, readHeaders } from './wire/request.ts'
-import { orUndefined, reject, requireKnown } from './wire/write.ts'
+import { readHeaders } from './wire/headers.ts'
+import { isObject, orUndefined, reject, requireKnown } from './wire/values.ts'
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)
@@ -26,7 +26,8 @@ export interface CallOptions {
    * A token that is `undefined` is an error: omit the option to use the default. `false` sends no token, because a proxy
    * or a header `Authorization` of yours does; any other token together with such a header is an error.
    *
-   * Default: the environment variable `PLANT_STORE_TOKEN`.
+   * Default: the environment variable `PLANT_STORE_TOKEN`. A client without a token cannot be created: to give each call
+   * its own, create the client with `false`.
    */
   token?: TokenSource | false
 
@@ -51,14 +52,14 @@ export interface CallOptions {
   retries?: number | undefined
 
   /**
-   * Aborts the call, including while it waits for a retry, with an `AbortError` that has the signal's reason. The
-   * signals of the client and the call both apply.
+   * Aborts the call, including while it waits for a retry, with an `AbortError` that has the signal's reason, or with a
+   * `TimeoutError` if that is the reason. The signals of the client and the call both apply.
    */
   signal?: Signal | undefined
 
   /**
-   * Additional request headers. The headers of the call override those of the client, and both override the SDK's own. A
-   * header parameter of the operation overrides them all. `Authorization` requires `token: false`.
+   * Additional request headers. The headers of the call override those of the client, and both override the SDK's own.
+   * `Authorization` requires `token: false`.
    */
   headers?: HeadersOption | undefined
 
@@ -102,97 +103,102 @@ export interface ClientOptions extends CallOptions {
 /** Options with defaults applied. */
 export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLevel'> {
   readonly baseUrl: string
-  /** Undefined if no token is set: a call without one of its own fails. */
-  readonly token: TokenSource | false | undefined
+  readonly token: TokenSource | false
   readonly timeout: number
   readonly retries: number
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
+  /** The hooks of the app, and those that log. */
   readonly hooks: readonly Hooks[]
-  /** The hooks that log. */
-  readonly log: readonly Hooks[]
+  readonly log: Hooks
 }
+
+const LEVELS = `one of ${LOG_LEVELS.join(', ')}`
 
 /** Creates a check of an option. */
 function must(expected: string, isValid: (value: never) => boolean) {
-  return (value: unknown, _: unknown, name: string) =>
-    isValid(value as never) ? value : reject(name, `must be ${expected}`)
+  return (value: unknown, _: unknown, path: string) =>
+    isValid(value as never) ? value : reject(path, `must be ${expected}`)
 }
 
-/** Reads each option, by its value and that of the client; undefined if any value is taken. Their order is that of the checks. */
-const READERS: Readonly<Record<string, (value: never, client: never, name: string) => unknown>> = {
-  token: (token: unknown) => (token === false || typeof token === 'function' ? token : checkToken(token)),
+/** Reads each option, by its value and that of the client. Their order is that of the checks. */
+const READERS: Readonly<Record<string, (value: never, client: never, path: string) => unknown>> = {
+  token: (token: unknown, _: unknown, path: string) =>
+    token === false || typeof token === 'function' ? token : checkToken(token, path),
   timeout: must('a positive number', (time: unknown) => typeof time === 'number' && time > 0),
   retries: must('a non-negative integer', (count: number) => Number.isInteger(count) && count >= 0),
   // The signal of another realm, or of a polyfill, is an instance of another class.
-  signal: (signal: Signal, signals: Signal[]) =>
-    signal?.aborted === undefined ? reject('signal', 'must be an AbortSignal') : signals.concat(signal),
-  headers: (headers: unknown, others: HeaderFields) => ({ ...others, ...readHeaders(headers) }),
-  fetch: () => undefined,
-  hooks: (hooks: Hooks, others: Hooks[]) => others.concat(listHooks(hooks)),
-  logger: () => undefined,
-  logLevel: must(`one of ${LOG_LEVELS.join(', ')}`, (level: LogLevel) => LOG_LEVELS.includes(level)),
+  signal: (signal: Signal, signals: Signal[], path: string) =>
+    signal?.aborted === undefined ? reject(path, 'must be an AbortSignal') : signals.concat(signal),
+  headers: (headers: unknown, others: HeaderFields, path: string) => ({ ...others, ...readHeaders(headers, path) }),
+  fetch: must('a function', (fetch) => typeof fetch === 'function'),
+  hooks: (hooks: Hooks, others: Hooks[], path: string) => others.concat(listHooks(hooks, path)),
+  logger: must('an object', isObject),
+  logLevel: must(LEVELS, (level: LogLevel) => LOG_LEVELS.includes(level)),
 }
 
 /**
  * Validates the options of a client and applies the defaults.
  *
- * @throws UsageError if an option is invalid
+ * @throws UsageError if an option is invalid, or missing
  */
 export function readClientOptions(options: ClientOptions): Settings {
-  // A client without a token can be created: a call may have one.
+  requireKnown(options, ['baseUrl', ...Object.keys(READERS)], { argument: 'options' })
   const token = readEnvironment('PLANT_STORE_TOKEN')
-  const defaults = { token, timeout: 30_000, retries: 2, signal: [], headers: {}, hooks: [] }
-  const others = mergeOptions(options, defaults, ['baseUrl', ...Object.keys(READERS)])
+  const level = readEnvironment('PLANT_STORE_LOG')
+  const logLevel = LOG_LEVELS.find((each) => each === level)
+  // Whoever runs the code sets the variable: an invalid value must not make the code fail.
+  if (level && !logLevel) console.warn(`PLANT_STORE_LOG: must be ${LEVELS}`)
+  const defaults = { token, timeout: 30_000, retries: 2, signal: [], headers: {}, hooks: [], logLevel }
+  const settings = mergeOptions(options, defaults, '')
   // `in` also finds inherited options, such as the getters of a class.
   const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))
-  const settings = { ...others, baseUrl }
-  const logLevel = readEnvironment('PLANT_STORE_LOG') as LogLevel | undefined
-  try {
-    if (!settings.logLevel) return readCallOptions({ logLevel }, settings)
-  } catch (error) {
-    // Whoever runs the code sets the variable: an invalid value must not make the code fail.
-    console.warn(`PLANT_STORE_LOG: ${(error as Error).message}`)
-  }
-  return settings
+  if (!('token' in options)) checkToken(token, 'token')
+  if (!settings.fetch && !globalThis.fetch) reject('fetch', 'is missing; set it')
+  return { ...settings, baseUrl }
 }
 
 /**
  * Validates the options of a call and merges them into the settings of its client.
  *
+ * @param prefix what precedes the name of an option in an error
  * @throws UsageError if an option is invalid
  */
-export function readCallOptions(options: CallOptions, client: Settings): Settings {
-  return mergeOptions(options, client, Object.keys(READERS))
+export function readCallOptions(options: CallOptions, client: Settings, prefix: string): Settings {
+  const hint = 'aborted' in Object(options) ? '; write { signal }' : ''
+  requireKnown(options, Object.keys(READERS), { argument: 'options', prefix, hint })
+  return mergeOptions(options, client, prefix)
 }
 
-function mergeOptions(options: ClientOptions, client: object, known: readonly string[]): Settings {
-  requireKnown(options, known, 'options')
+function mergeOptions(options: CallOptions, client: object, prefix: string): Settings {
   const settings = { ...client } as Settings & Record<string, unknown>
-  for (const name of known) {
-    const value = options[name]
+  for (const [name, read] of Object.entries(READERS)) {
+    const value = (options as Readonly<Record<string, unknown>>)[name]
     // An `undefined` token is a lookup that failed: the default could be another user's token.
-    if (value !== undefined || (name === 'token' && name in options)) {
-      settings[name] = READERS[name]?.(value as never, settings[name] as never, name) ?? value
-    }
+    if (value === undefined && !(name === 'token' && name in options)) continue
+    settings[name] = read(value as never, settings[name] as never, prefix + name)
   }
   const { token, headers, logger, logLevel = logger === undefined ? 'off' : 'warn' } = settings
-  if (headers['authorization'] && token !== false) reject('token', 'must be false if headers have Authorization')
+  if (headers['authorization'] && token !== false) reject(`${prefix}token`, CONFLICT)
   return { ...settings, log: logHooks(logger, logLevel) }
 }
+
+export const CONFLICT = 'must be false if headers have Authorization'
 
 /**
  * Checks a token before the runtime does, whose error would show it.
  *
- * @param returned whether it is the result of a function of the app
- * @throws UsageError if the token is invalid
+ * @throws UsageError if it is invalid
  */
-export function checkToken(token: unknown, returned?: boolean): string {
-  if (typeof token === 'string' && /^[!-~]+$/.test(token)) return token
-  const text = token ? 'text with whitespace, or not ASCII' : 'empty text'
-  const kind = typeof token === 'string' ? text : `${token && typeof token}`
-  const advice = 'set it, or leave the option out and set PLANT_STORE_TOKEN'
-  return reject('token', returned ? `the function returned ${kind}` : `is ${kind}; ${advice}`)
+function checkToken(token: unknown, path: string): string {
+  if (isToken(token)) return token
+  return reject(path, `${NO_TOKEN}; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none`)
+}
+
+export const NO_TOKEN = 'must be ASCII text without whitespace'
+
+export function isToken(token: unknown): token is string {
+  return typeof token === 'string' && /^[!-~]+$/.test(token)
 }
 
 /**
@@ -205,13 +211,11 @@ export function readBaseUrl(baseUrl = ''): string {
   // URL parsers drop tabs, and read `//` and `/\` as the start of another origin.
   const isPath = /^\/(?!\/)[^\\\s]*$/.test(baseUrl)
   const origin = isPath ? location?.origin : undefined
-  const url = parseUrl(baseUrl, origin)?.href ?? ''
+  // React Native's URL has no other part.
+  const url = orUndefined(() => new URL(baseUrl, origin).href) ?? ''
   if (!baseUrl) reject('baseUrl', 'is missing; set it, or leave the option out and set PLANT_STORE_URL')
-  // `localhost:3000` parses as a URL with the scheme `localhost`.
-  if (!origin && !/^[a-z]+:\D/i.test(baseUrl)) reject('baseUrl', 'must have a scheme such as https:')
-  if (!/^https?:/.test(url)) reject('baseUrl', 'must be an HTTP URL')
-  if (/^\w+:..[^/]*@/.test(url)) reject('baseUrl', 'must not have credentials; use token')
-  if (/[?#]/.test(url)) reject('baseUrl', 'must not have a query or fragment')
+  if (!/^https?:/i.test(url)) reject('baseUrl', 'must be an HTTP URL')
+  if (/^\w+:..[^/]*@|[?#]/.test(url)) reject('baseUrl', 'must not have credentials, a query or a fragment')
   return url.replace(/\/+$/, '')
 }
 

@@ -14,34 +14,26 @@ export const ScopeSchema = z.enum(['read', 'write'], { error: "must be 'read' or
 /** A scope of a token. */
 export type Scope = z.output<typeof ScopeSchema>
 
-const SWITCH = { error: 'must be true or false' }
-const TAG = { error: 'must have a name and a description only' }
-
 /** What ts-rest has no field for. */
-export const OperationMetadataSchema = z.strictObject(
-  {
-    /** The scope that the token must have. */
-    scope: ScopeSchema,
-    /** The group of the operation in the OpenAPI document. */
-    tag: z.strictObject({ name: z.string(), description: z.string() }, TAG).optional(),
-    /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
-    paged: z.boolean(SWITCH).optional(),
-    /**
-     * Whether a request whose response was lost can be sent again: that changes nothing more and gets the response that was
-     * lost, unless another client has changed the same in between. If `false`, a client gets the connection error, the timeout
-     * or the 5xx, and has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
-     */
-    idempotent: z.boolean(SWITCH).optional(),
-  },
-  {
-    error: (issue) =>
-      'must be an object with scope, tag, paged and idempotent only; ' +
-      (issue.code === 'unrecognized_keys' ? `remove ${issue.keys.join(', ')}` : 'add the scope'),
-  },
-)
+export interface OperationMetadata {
+  /** The scope that the token must have. */
+  readonly scope: Scope
+  /** The group of the operation in the OpenAPI document. */
+  readonly tag?: { readonly name: string; readonly description: string }
+  /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
+  readonly paged?: boolean
+  /**
+   * Whether a request whose response was lost can be sent again: that changes nothing more and gets the response that was
+   * lost, unless another client has changed the same in between. If `false`, a client gets the connection error, the timeout
+   * or the 5xx, and has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
+   */
+  readonly idempotent?: boolean
+}
 
-/** What ts-rest has no field for. */
-export type OperationMetadata = z.output<typeof OperationMetadataSchema>
+/** Gives the metadata of an operation its type. */
+export function defineMetadata(metadata: OperationMetadata): OperationMetadata {
+  return metadata
+}
 
 const plantsTag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
@@ -62,7 +54,8 @@ const LimitSchema = z
   })
 
 const CursorSchema = textSchema(DUPLICATE.error).optional().meta({
-  description: 'Where the page starts: an opaque value from the `Link` header of the previous page.',
+  description:
+    'Where the page starts: an opaque value from the `Link` header of the previous page (`nextCursor` in the SDK).',
 })
 
 /** Defines every operation. The routes, the SDK, the OpenAPI document and the docs are derived from it. */
@@ -73,12 +66,11 @@ export const contract = c.router(
       path: '/plants',
       summary: 'Create Plant',
       description:
-        'Creates a new plant in the store. It is always safe to retry: repeating an `id` with the same content ' +
-        'gets a 200 with the same plant and adds nothing. Different content gets a 400 (40003). After a 5xx, or without ' +
-        'a response, the plant may be stored: send it again.',
+        'Creates a new plant in the store. Repeating an `id` with the same content gets a 200 with the same plant and ' +
+        'adds nothing. Different content gets a 400 (40003).',
       body: NewPlantSchema,
       responses: { 200: PlantSchema },
-      metadata: { scope: 'write', tag: plantsTag, idempotent: true } satisfies OperationMetadata as OperationMetadata,
+      metadata: defineMetadata({ scope: 'write', tag: plantsTag, idempotent: true }),
     },
     getPlants: {
       method: 'GET',
@@ -90,7 +82,7 @@ export const contract = c.router(
         'Plants that are created while you page never shift a page.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
       responses: { 200: z.array(PlantSchema) },
-      metadata: { scope: 'read', tag: plantsTag, paged: true } satisfies OperationMetadata as OperationMetadata,
+      metadata: defineMetadata({ scope: 'read', tag: plantsTag, paged: true }),
     },
   },
   {

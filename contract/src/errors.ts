@@ -81,7 +81,6 @@ export const ErrorSchema = z
       description: 'Numeric error value from the error catalogue: HTTP status x 100 + n.',
       examples: [40002],
       'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),
-      override: { type: 'integer', format: 'int32' },
     }),
     message: z.string().meta({
       description: 'Error text: what is wrong and how to fix it. It may change, so branch on `error` instead.',

@@ -2,23 +2,33 @@ import * as z from 'zod'
 
 const NOT_INT64 = `must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`
 
+/** Creates the error of a value of another type, or of none. */
+function must(message: string) {
+  return (issue: { readonly input?: unknown }) => (issue.input === undefined ? 'is required' : message)
+}
+
 /**
  * Parses a 64-bit signed integer, exact over the whole range, from a safe integer `number` or a `bigint` to a `bigint`.
  * Nothing is coerced: `"1"`, `true` and `[5]` are invalid.
  */
 export const Int64Schema = z
-  .union([z.int({ error: NOT_INT64 }), z.bigint()], { error: NOT_INT64 })
+  .custom<number | bigint>(isInt64, { error: must(NOT_INT64) })
+  .meta({ type: 'integer', format: 'int64' })
   .transform((value) => BigInt(value))
-  .refine((value) => BigInt.asIntN(64, value) === value, { error: NOT_INT64 })
-  .meta({ override: { type: 'integer', format: 'int64' } })
+
+function isInt64(value: unknown): boolean {
+  return Number.isSafeInteger(value) || (typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
+}
 
 /**
  * Parses a 64-bit signed integer in a path or query, which are text, to a `bigint`. Each has one form only, so that `016`,
  * `+16`, `0x10` and `-0` never name another resource.
  */
-export const Int64TextSchema = z
-  .codec(z.string(NOT_INT64).regex(/^(0|-?[1-9]\d{0,18})$/, NOT_INT64), z.bigint(), { decode: BigInt, encode: String })
-  .refine((value) => BigInt.asIntN(64, value) === value, NOT_INT64)
+export const Int64TextSchema = z.codec(
+  z.string(NOT_INT64).regex(/^(0|-?[1-9]\d{0,18})$/, NOT_INT64),
+  z.int64(NOT_INT64),
+  { decode: BigInt, encode: String },
+)
 
 /** Creates a {@link TextSchema} with an error of its own for what is not text. */
 export function textSchema(error: string | z.core.$ZodErrorMap) {
@@ -27,8 +37,8 @@ export function textSchema(error: string | z.core.$ZodErrorMap) {
       .string({ error })
       // A regular expression that repeats a class overflows the stack on text of many megabytes.
       .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not contain U+0000 or a lone surrogate')
-      // Only what every engine reads: Rust's and RE2 have no surrogates. Clients need not check responses.
-      .meta({ inRequests: { pattern: '^[^\\x00]*$' } })
+      // Only what every engine reads: Rust's and RE2 have no surrogates.
+      .meta({ pattern: '^[^\\x00]*$' })
   )
 }
 
@@ -36,7 +46,7 @@ export function textSchema(error: string | z.core.$ZodErrorMap) {
  * Accepts any Unicode text, of any length. It rejects only what not every database stores exactly: U+0000 (PostgreSQL
  * rejects it, SQLite's functions stop at it) and lone surrogates, which have no UTF-8 form (RFC 8259 section 8.2).
  */
-export const TextSchema = textSchema((issue) => (issue.input === undefined ? 'is required' : 'must be a string'))
+export const TextSchema = textSchema(must('must be a string'))
 
 const plantFields = {
   name: TextSchema.meta({
@@ -74,8 +84,8 @@ export const NewPlantSchema = z
   .meta({
     id: 'NewPlant',
     description:
-      'The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. ' +
-      'Repeating an `id` with the same content gets a 200 with the same plant and adds nothing.',
+      'The body sent to create a plant. Repeating an `id` with the same content gets a 200 with the same plant and ' +
+      'adds nothing.',
   })
 
 /** A plant as the service returns it. */

@@ -1,8 +1,8 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
 /**
- * The body sent to create a plant. Unknown fields are ignored; a duplicate key is rejected. Repeating an `id` with
- * the same content gets a 200 with the same plant and adds nothing.
+ * The body sent to create a plant. Repeating an `id` with the same content gets a 200 with the same plant and adds
+ * nothing. Another field is an error of the SDK.
  */
 export interface NewPlant {
   /**
@@ -62,14 +62,14 @@ export interface ErrorBody {
   message: string
 }
 
-/** The query of `getPlants`. */
-export interface GetPlantsQuery {
+/** The input of `getPlants`. Another field is an error of the SDK. */
+export interface GetPlantsInput {
   /**
    * The number of plants per page, 1 to 1000. Default: the whole list.
    *
    * @example 100
    */
   limit?: number | undefined
-  /** Where the page starts: an opaque value from the `Link` header of the previous page. */
+  /** Where the page starts: an opaque value from the `Link` header of the previous page (`nextCursor` in the SDK). */
   cursor?: string | undefined
 }

@@ -1,20 +1,48 @@
-import type { Fetch } from '../fetch.ts'
-import { scopes } from '../generated/requests.ts'
-import { routes } from '../generated/routes.ts'
+import { ApiError } from '../errors.ts'
+import type { Fetch, FetchInit, FetchResponse, Signal } from '../fetch.ts'
+import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
+import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { type ClientOptions, readBaseUrl } from '../options.ts'
-import { reject, requireKnown } from '../wire/write.ts'
-import { checkFault, type FakeRequest, type Fault, jsonResponse, readRequest, toResponse, wait } from './fetch.ts'
-import { type FakeState, type FakeToken, handle, respond, type StoredPlant } from './respond.ts'
+import { retryDelay } from '../retry.ts'
+import { readHeaders } from '../wire/headers.ts'
+import { writeRequest } from '../wire/request.ts'
+import { readHead } from '../wire/response.ts'
+import { reject, requireKnown } from '../wire/values.ts'
+import {
+  errorResponse,
+  type FakeRequest,
+  type FakeResponse,
+  type FakeState,
+  handle,
+  respond,
+  type StoredPlant,
+} from './respond.ts'
 
-export { type ApiErrorOptions, createApiError } from './api-error.ts'
-export type { FakeRequest, Fault } from './fetch.ts'
-export type { FakeToken, StoredPlant } from './respond.ts'
+export type { FakeRequest, StoredPlant } from './respond.ts'
+
+// The types here are those that every app has: not `Headers`, for example.
 
 /** The options of the fake. */
 export interface FakePlantStoreOptions {
   /** Default: `http://plant-store.test`. */
   readonly baseUrl?: string | undefined
+  /** The delay of every response in milliseconds. Default: 0. */
+  readonly latency?: number | undefined
+}
+
+/** What goes wrong with a request. */
+export interface Fault {
+  /** The store does nothing and responds with this error of the catalogue. */
+  readonly error?: ErrorName | undefined
+  /** The store does nothing and responds with this status. */
+  readonly status?: number | undefined
+  /** The body of the response, such as a proxy's HTML page. Default: that of an error of the status. */
+  readonly body?: string | undefined
+  /** Additional response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The delay of the response in milliseconds, after the store has handled the request. */
+  readonly delay?: number | undefined
 }
 
 /**
@@ -23,40 +51,41 @@ export interface FakePlantStoreOptions {
  */
 export interface FakePlantStore {
   readonly baseUrl: string
-  /** A token of the account `default`, with both scopes. */
+  /** A token of the account `default`. */
   readonly token: string
   /** Responds like the service, without a network. */
   readonly fetch: Fetch
   /** The requests so far, in order. */
   readonly requests: readonly FakeRequest[]
 
-  /** Creates another token. */
-  createToken(token?: FakeToken): string
+  /** Creates a token of an account. Default: the account `default`. */
+  createToken(options?: { readonly account?: string | undefined }): string
   /** Revokes a token. */
   revokeToken(token: string): void
 
   /**
-   * Adds plants to an account without a request, checked as the service does. Default: the account `default`.
+   * Adds plants to an account without a request. Default: the account `default`.
    *
-   * @throws {UsageError} A plant is invalid.
-   * @throws {ApiError} An id is taken by another plant, or a plant is too large.
+   * @throws {UsageError} A plant is invalid, or its id is taken.
    */
   add(plants: readonly NewPlant[], account?: string): void
   /** Returns the plants of an account, in order of creation. Default: the account `default`. */
   plants(account?: string): readonly StoredPlant[]
 
   /**
-   * Makes the next requests fail.
+   * Makes the next requests fail, or be late.
    *
+   * @param fault an `Error` that `fetch` throws, as if no response arrived, or the response
    * @param times the number of requests. Default: 1.
    * @throws {UsageError} A field of the fault is unknown or invalid.
    *
    * @example
-   * store.failNext({ status: 503, headers: { 'retry-after': '1' } }, 2)
-   * store.failNext({ cutBodyAfter: 5 })
+   * store.failNext({ error: 'unavailable', headers: { 'retry-after': '1' } }, 2)
+   * store.failNext({ status: 502, body: '<h1>Bad Gateway</h1>' })
    * store.failNext({ delay: 60_000 })
+   * store.failNext(new TypeError('fetch failed'))
    */
-  failNext(fault: Fault, times?: number): void
+  failNext(fault: Fault | Error, times?: number): void
 }
 
 /**
@@ -71,61 +100,134 @@ export interface FakePlantStore {
  * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
-  requireKnown(options, ['baseUrl'], 'options')
-  const { baseUrl = 'http://plant-store.test' } = options
-  const basePath = new URL(readBaseUrl(baseUrl)).pathname.replace(/\/$/, '')
-  const state: FakeState = { basePath, tokens: new Map(), accounts: new Map() }
+  requireKnown(options, ['baseUrl', 'latency'], { argument: 'options' })
+  const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
+  const state: FakeState = { baseUrl, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
-  const faults: Fault[] = []
+  const faults: (Fault | Error)[] = []
 
   const fetch: Fetch = async (url, init) => {
     const fault = faults.shift() ?? {}
     const request = await readRequest(url, init)
     const { authorization: _, ...headers } = request.headers
     requests.push({ ...request, headers })
-    await wait(fault, init?.signal)
-    const { status, connectionError } = fault
-    if (connectionError) throw new TypeError('fetch failed', { cause: new Error('connection refused') })
-    if (status === undefined) return toResponse(respond(request, state), fault)
-    const error = { error: status * 100, message: 'A test requested this error.' }
-    return toResponse(jsonResponse(status, error, {}), fault)
+    init?.signal?.throwIfAborted()
+    if (fault instanceof Error) throw fault
+    const response = faultResponse(fault) ?? respond(request, state)
+    await wait((options.latency ?? 0) + (fault.delay ?? 0), init?.signal)
+    return toResponse(response)
   }
 
-  function createToken(token: FakeToken = {}): string {
-    requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
-    for (const scope of token.scopes ?? [])
-      if (!scopes.includes(scope)) reject('scopes', `must be of ${scopes.join(', ')}`)
-    const { expiresAt } = token
-    if (expiresAt !== undefined && !(expiresAt instanceof Date)) reject('expiresAt', 'must be a Date')
+  function createToken(token: { readonly account?: string | undefined } = {}): string {
+    requireKnown(token, ['account'], { argument: 'options' })
+    const { account = 'default' } = token
     const text = `fake-token-${state.tokens.size + 1}`
-    state.tokens.set(text, token)
+    state.tokens.set(text, account)
     return text
   }
 
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
-      const body = routes.createPlant.body?.(plant, '') ?? ''
-      const headers = { 'content-type': 'application/json' }
-      handle('createPlant', { path: {}, query: '', headers, body }, account, state)
+      writeRequest(routes.createPlant, plant)
+      handle('createPlant', plant, account, state)
     }
   }
 
-  function failNext(fault: Fault, times = 1): void {
-    checkFault(fault, times)
-    faults.push(...Array<Fault>(times).fill(fault))
+  function failNext(fault: Fault | Error, times = 1): void {
+    if (!(fault instanceof Error)) checkFault(fault)
+    if (!Number.isInteger(times) || times < 1) reject('times', 'must be a positive integer')
+    faults.push(...Array<Fault | Error>(times).fill(fault))
   }
 
   const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch }
   const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
     requests,
     createToken,
-    revokeToken: (token) => void state.tokens.set(token, { ...state.tokens.get(token), expiresAt: new Date(0) }),
+    revokeToken: (token) => void state.tokens.set(token, undefined),
     add,
-    plants: (account = 'default') =>
-      [...(state.accounts.get(account)?.plants.values() ?? [])].map(({ plant }) => plant),
+    plants: (account = 'default') => [...(state.accounts.get(account)?.plants.values() ?? [])],
     failNext,
   }
   // Not enumerable, so that the store, and a spread of it, has the options of a client and nothing else.
   const hidden = Object.entries(others).map(([name, value]) => [name, { value }])
   return Object.defineProperties(clientOptions, Object.fromEntries(hidden)) as FakePlantStore
+}
+
+/** Reads the arguments of `fetch`: those of the client, or a `Request` as the options, as Mock Service Worker passes it. */
+async function readRequest(url: string, init: FetchInit = {}): Promise<FakeRequest> {
+  const { method = 'GET', headers } = init
+  const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(init.body ?? '')
+  return { method, url, headers: Object.fromEntries(new Headers(headers)), body }
+}
+
+function checkFault({ error, status, ...fault }: Fault): void {
+  const known = ['error', 'status', 'body', 'headers', 'delay']
+  requireKnown({ error, status, ...fault }, known, { argument: 'fault' })
+  if (error !== undefined && !Object.hasOwn(errorCodes, error))
+    reject('error', 'is not in errorCodes; use one of its names')
+  if (error !== undefined && status !== undefined) reject('status', 'follows from the error; remove one')
+  // `new Response` rejects other statuses, and these with a body.
+  if (status !== undefined && (!(status >= 200 && status <= 599) || [204, 205, 304].includes(status))) {
+    reject('status', 'must be an integer from 200 to 599 whose responses have a body')
+  }
+  if (status === undefined && fault.body !== undefined) reject('body', 'needs a status; add it')
+}
+
+/** Creates the response of a fault; undefined if the store responds. */
+function faultResponse({ error, status, body, headers }: Fault): FakeResponse | undefined {
+  const isOfStatus = (name: ErrorName) => Math.floor(errorCodes[name] / 100) === status
+  const name = error ?? (Object.keys(errorCodes) as ErrorName[]).find(isOfStatus)
+  if (name !== undefined && body === undefined) return errorResponse(name, undefined, headers)
+  return status === undefined ? undefined : { status, headers: headers ?? {}, body: body ?? '' }
+}
+
+/** Waits before a response. Rejects, like `fetch`, if the request is aborted. */
+async function wait(delay: number, signal: Signal | null | undefined): Promise<void> {
+  if (delay === 0) return
+  await new Promise<void>((resolve, rejectWith) => {
+    const timer = setTimeout(resolve, delay)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      rejectWith(signal.reason)
+    })
+  })
+}
+
+function toResponse({ status, headers, body }: FakeResponse): FetchResponse {
+  // The part that the client uses, for jsdom, which has no `Response`.
+  if (typeof Response === 'undefined') return { status, headers: new Headers(headers), text: async () => body }
+  return new Response(body || null, { status, headers })
+}
+
+/** What an error of {@link createApiError} has. */
+export interface ApiErrorOptions {
+  /** The name of the error in `errorCodes`, which decides about the status and the code. */
+  readonly name: ErrorName
+  /** The text of the service. Default: the reason in the error catalogue. */
+  readonly message?: string | undefined
+  /** Additional response headers, such as `retry-after` or `x-request-id`, which is random by default. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The operation that failed. Default: `createPlant`. */
+  readonly operation?: OperationName | undefined
+}
+
+/**
+ * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
+ * the client.
+ *
+ * @throws {UsageError} An option is invalid: the message names it.
+ *
+ * @example
+ * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
+ */
+export function createApiError(options: ApiErrorOptions): ApiError {
+  requireKnown(options, ['name', 'message', 'headers', 'operation'], { argument: 'options' })
+  const { name, message, headers = {}, operation = 'createPlant' } = options
+  if (!Object.hasOwn(errorCodes, name)) reject('name', 'is not in errorCodes; use one of its names')
+  if (!Object.hasOwn(routes, operation)) reject('operation', 'is not an operation of the client')
+  const { method, path, idempotent } = routes[operation]
+  const { status, body, ...response } = errorResponse(name, message, readHeaders(headers, 'headers'))
+  const head = readHead(status, new Headers(response.headers))
+  const error = new ApiError(JSON.parse(body), head, { method, url: `http://plant-store.test${path}`, attempts: 1 })
+  return Object.assign(error, { retryable: retryDelay(error, 0, idempotent) !== undefined })
 }

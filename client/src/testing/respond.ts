@@ -1,21 +1,8 @@
-import type { RawResponse } from '../client.ts'
-import { ApiError } from '../errors.ts'
-import { type ErrorName, errorMessages } from '../generated/error-codes.ts'
-import type { OperationRequests, OperationResponses } from '../generated/operations.ts'
-import { requestRules, type Scope, scopes } from '../generated/requests.ts'
+import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
+import type { Operations } from '../generated/operations.ts'
+import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import type { Plant } from '../generated/types.ts'
-import { exactly } from '../wire/read-exactly.ts'
-import { orUndefined, reject } from '../wire/write.ts'
-import { createApiError } from './api-error.ts'
-import { check, type RequestRules, type Schema } from './check.ts'
-import { type FakeRequest, type FakeResponse, jsonResponse } from './fetch.ts'
-
-/** The limits and media types of the service, which the contract does not have. */
-const MAX_BODY_SIZE = 2 ** 20
-const MAX_HEAD_SIZE = 2 ** 14
-const JSON_TYPE = /^application\/json\s*(;|$)/i
-const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\b)\w/i
+import { isInt64, isObject, orUndefined } from '../wire/values.ts'
 
 /** A plant in the fake. */
 export interface StoredPlant {
@@ -24,192 +11,222 @@ export interface StoredPlant {
   readonly tag?: string
 }
 
-/** What a token of the fake allows. */
-export interface FakeToken {
-  /** The account that the token belongs to. Default: `default`. */
-  readonly account?: string | undefined
-  /** Default: all. */
-  readonly scopes?: readonly Scope[] | undefined
-  /** Default: never. */
-  readonly expiresAt?: Date | undefined
-}
-
-/** The state of the fake. */
-export interface FakeState {
-  /** The path of the base URL, without a slash at the end. */
-  readonly basePath: string
-  readonly tokens: Map<string, FakeToken>
-  readonly accounts: Map<string, Account>
-}
-
 /** The data of an account: its plants by id, in order of creation. */
 interface Account {
   /** Tells the cursors of accounts apart. */
   readonly number: number
-  readonly plants: Map<bigint, { readonly sequence: number; readonly plant: StoredPlant }>
-  /** The sequence of the last plant. */
-  sequence: number
+  readonly plants: Map<bigint, StoredPlant>
 }
 
-/** A request whose path and token are valid. */
-interface Received extends Pick<FakeRequest, 'headers' | 'body'> {
-  /** The segments of the path as they are written, by the name of their parameter. */
-  readonly path: Readonly<Record<string, string>>
-  readonly query: string
+/** The state of the fake. */
+export interface FakeState {
+  readonly baseUrl: string
+  /** The account of each token; undefined if it was revoked. */
+  readonly tokens: Map<string, string | undefined>
+  readonly accounts: Map<string, Account>
 }
 
-/** What an operation responds with: also headers, and the cursor of the next page. */
-type Handled<TResponse = RawResponse<unknown>> = Pick<Extract<TResponse, RawResponse<unknown>>, 'status' | 'data'> & {
-  readonly headers?: Readonly<Record<string, string>>
-  readonly next?: string | undefined
+/** A request that the fake received. */
+export interface FakeRequest {
+  readonly method: string
+  readonly url: string
+  /** Names in lower case, without `authorization`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The text of the body; empty if there is none. */
+  readonly body: string
 }
 
-/** How each operation responds to a valid request. An operation without a handler does not compile. */
+/** A response of the fake. */
+export interface FakeResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The schema of a field. */
+interface Schema {
+  readonly type?: string
+  readonly format?: string
+  readonly enum?: readonly unknown[]
+  readonly items?: Schema
+  /** A bound of the value. */
+  readonly [keyword: string]: unknown
+}
+
+/** The fields of each part of a request. */
+export type RequestRules = { readonly [part in 'path' | 'query' | 'body']?: Readonly<Record<string, Schema>> }
+
+/** An error that the service responds with. */
+class Rejection extends Error {
+  readonly error: ErrorName
+
+  constructor(error: ErrorName, message: string = errorReasons[error]) {
+    super(message)
+    this.error = error
+  }
+}
+
+/** How each operation responds to a valid input. An operation without a handler does not compile. */
 type Handlers = {
-  [TName in OperationName]: (request: OperationRequests[TName], account: Account) => Handled<OperationResponses[TName]>
+  [TName in OperationName]: (
+    input: NonNullable<Parameters<Operations[TName]>[0]>,
+    account: Account,
+  ) => { readonly data: Awaited<ReturnType<Operations[TName]>>; readonly next?: string | undefined }
 }
 
 const handlers: Handlers = {
-  createPlant({ body }, account) {
-    const plant = { ...body, id: BigInt(body.id) } as StoredPlant
-    const stored = account.plants.get(plant.id)?.plant ?? plant
-    if (stored.name !== plant.name || stored.tag !== plant.tag)
-      throw createApiError({ name: 'idTaken', message: errorMessages.idTaken })
-    if (stored === plant) account.plants.set(plant.id, { sequence: ++account.sequence, plant })
-    return { status: 200, data: toBody(plant) }
+  createPlant(input, { plants }) {
+    const plant = { ...input, id: BigInt(input.id) } as StoredPlant
+    const stored = plants.get(plant.id) ?? plant
+    if (stored.name !== plant.name || stored.tag !== plant.tag) throw new Rejection('idTaken', errorMessages.idTaken)
+    plants.set(plant.id, stored)
+    return { data: toBody(plant) }
   },
 
-  getPlants({ query: { limit, cursor } }, account) {
-    const start = readCursor(cursor, account)
-    const left = [...account.plants.values()].filter(({ sequence }) => sequence > start)
-    const page = left.slice(0, limit)
-    const next = page.length < left.length ? `fake-${account.number}-${page.at(-1)?.sequence}` : undefined
-    return { status: 200, data: page.map(({ plant }) => toBody(plant)), next }
+  getPlants({ limit, cursor = '' }, { number, plants }) {
+    const all = [...plants.values()]
+    const [, owner, last] = /^fake-(\d+)-(-?\d+)$/.exec(cursor) ?? []
+    const start = 1 + all.findIndex(({ id }) => String(id) === last)
+    if (cursor && (Number(owner) !== number || start === 0))
+      throw new Rejection('invalidQuery', errorMessages.invalidCursor)
+    const page = all.slice(start, limit && start + limit)
+    const isLast = start + page.length === all.length
+    return { data: page.map(toBody), next: isLast ? undefined : `fake-${number}-${page.at(-1)?.id}` }
   },
 }
 
-function toBody({ id: _, ...shown }: StoredPlant): Plant {
+function toBody({ id: _, ...shown }: StoredPlant): Omit<StoredPlant, 'id'> {
   return shown
 }
 
-function readCursor(text: string | undefined, { number, sequence }: Account): number {
-  const [, owner, last] = /^fake-(\d+)-(\d+)$/.exec(text ?? `fake-${number}-0`) ?? []
-  if (Number(owner) === number && Number(last) <= sequence) return Number(last)
-  throw createApiError({ name: 'invalidQuery', message: errorMessages.invalidCursor })
+/** Responds to a request as the service does, with its order of checks: path and method, token, body, fields. */
+export function respond({ method, url, headers, body }: FakeRequest, state: FakeState): FakeResponse {
+  try {
+    const [, path = '', query = ''] = /^([^?]*)\??(.*)/.exec(url.replace(state.baseUrl, '')) ?? []
+    const operation = (Object.keys(routes) as OperationName[]).find(
+      (name) => routes[name].method === method && patternOf(name).test(path),
+    )
+    if (!operation) throw new Rejection('notFound')
+    const account = authenticate(headers['authorization'] ?? '', state)
+    const segments = patternOf(operation).exec(path)?.groups ?? {}
+    const input = readInput(operation, segments, new URLSearchParams(query), body)
+    const { data, next } = handle(operation, input, account, state)
+    const others = new URLSearchParams(query)
+    if (next !== undefined) others.set('cursor', next)
+    return jsonResponse(routes[operation].status, data, next === undefined ? {} : { link: `<?${others}>; rel="next"` })
+  } catch (error) {
+    if (error instanceof Rejection) return errorResponse(error.error, error.message)
+    throw error
+  }
 }
 
-/** Responds to a request as the service does, with its order of checks: path, method, token, scope, body, parameters. */
-export function respond({ method, url, headers, body }: FakeRequest, state: FakeState): FakeResponse {
-  // The id of the client is returned, where it is valid.
-  const id = headers['x-request-id'] ?? ''
-  const ownId = /^[\w.-]{1,64}$/.test(id) && { 'x-request-id': id }
-  try {
-    const { pathname, search: query } = new URL(url)
-    if (Object.entries(headers).join().length + url.length > MAX_HEAD_SIZE)
-      throw createApiError({ name: 'headersTooLarge' })
-    const path = pathname.startsWith(state.basePath) ? pathname.slice(state.basePath.length) : ''
-    const found = (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
-    const operation = found.find((name) => routes[name].method === method)
-    if (!operation) throw createApiError({ name: found.length > 0 ? 'methodNotAllowed' : 'notFound' })
-    const account = authenticate(headers['authorization'] ?? '', requestRules[operation].scope, state)
-    const segments = patternOf(operation).exec(path)?.groups ?? {}
-    const { status, data, ...others } = handle(operation, { path: segments, query, headers, body }, account, state)
-    return jsonResponse(status, data, { ...others.headers, ...ownId })
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    return jsonResponse(error.status, error.body, { ...Object.fromEntries(error.headers as Headers), ...ownId })
-  }
+/** Handles the input of an operation that was checked. */
+export function handle(operation: OperationName, input: unknown, account: string, { accounts }: FakeState) {
+  const data = accounts.get(account) ?? { number: accounts.size, plants: new Map() }
+  accounts.set(account, data)
+  return (handlers[operation] as (input: unknown, account: Account) => { data: unknown; next?: string })(input, data)
 }
 
 function patternOf(name: OperationName): RegExp {
-  const pattern = routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
-  return new RegExp(`^${pattern}$`)
+  return new RegExp(`^${routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
 }
 
-/**
- * Handles a request of an account.
- *
- * @throws ApiError if the service would reject it
- */
-export function handle(operation: OperationName, request: Received, account: string, state: FakeState): Handled {
-  const rules = requestRules[operation]
-  const json = rules.body && readJson(request, rules)
-  const parameters = new URLSearchParams(request.query)
+/** Returns the account of a token. */
+function authenticate(authorization: string, { tokens }: FakeState): string {
+  const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+  if (token === undefined) throw new Rejection('tokenMissing')
+  const account = tokens.get(token)
+  if (account === undefined) throw new Rejection(tokens.has(token) ? 'tokenEnded' : 'tokenInvalid')
+  return account
+}
+
+/** Reads the input of an operation from the parts of a request. */
+function readInput(operation: OperationName, segments: Record<string, string>, query: URLSearchParams, body: string) {
+  const { path = {}, query: parameters = {}, body: fields } = requestRules[operation]
+  const json = fields && readJson(body)
   // A malformed escape becomes U+0000, which is invalid in every path.
-  const decode = (text: string): string => orUndefined(() => decodeURIComponent(text)) ?? '\0'
-  const path = readTexts('notFound', rules.path, (name) => [decode(request.path[name] ?? '')])
-  const headers = readTexts('badRequest', rules.headers, (name) => [request.headers[name] ?? []].flat())
-  const query = readTexts('invalidQuery', rules.query, (name) => parameters.getAll(name))
-  const body = rules.body && rejectAs('invalidBody', () => check(json, rules.body ?? {}, ''))
-  const data = state.accounts.get(account) ?? { number: state.accounts.size, plants: new Map(), sequence: 0 }
-  state.accounts.set(account, data)
-  const handler = handlers[operation] as (request: object, account: Account) => Handled
-  const response = handler({ path, headers, query, body }, data)
-  if (response.next === undefined) return response
-  parameters.set('cursor', response.next)
-  return { ...response, headers: { link: `<?${parameters}>; rel="next"`, ...response.headers } }
-}
-
-/** Reads the JSON of a body, with its int64s as bigints. */
-function readJson({ headers, body }: Received, { int64s }: RequestRules): unknown {
-  // jsdom has no TextEncoder.
-  if (new Blob([body]).size > MAX_BODY_SIZE) {
-    const message = errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_SIZE))
-    throw createApiError({ name: 'bodyTooLarge', message })
-  }
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers
-  if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type) || !/^identity$/i.test(encoding)) {
-    throw createApiError({ name: 'unsupportedMediaType' })
-  }
-  try {
-    return int64s ? exactly(int64s)(body) : JSON.parse(body)
-  } catch (error) {
-    const { name, message } = error as Error
-    throw createApiError(name === 'SyntaxError' ? { name: 'malformedJson' } : { name: 'invalidBody', message })
+  const decode = (text = ''): string => orUndefined(() => decodeURIComponent(text)) ?? '\0'
+  return {
+    ...check('notFound', operation, path, (name) => readText(decode(segments[name]), path[name])),
+    ...check('invalidQuery', operation, parameters, (name, schema) => {
+      const values = query.getAll(name).map((text) => readText(text, schema.items ?? schema))
+      return schema.items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
+    }),
+    ...check('invalidBody', operation, fields ?? {}, (name) => (isObject(json) ? json[name] : undefined)),
   }
 }
 
-/** Reads the parameters of one place, which are text, as the values that they have. */
-function readTexts(name: ErrorName, schema: Schema = {}, textsOf: (field: string) => string[]): unknown {
-  return rejectAs(name, () => {
-    const fields = Object.entries(schema.properties ?? {}).flatMap(([field, part]): [string, unknown][] => {
-      const values = textsOf(field).map((text) => readText(text, part.items ?? part))
-      if (!part.items && values.length > 1) reject(field, 'must appear only once')
-      return values.length > 0 ? [[field, part.items ? values : values[0]]] : []
-    })
-    return check(Object.fromEntries(fields), { ...schema, type: 'object' }, '')
-  })
+/** Stands for a parameter that was sent twice. */
+const REPEATED = Symbol('repeated')
+
+/** Parses JSON, with integers above 2^53 as bigints, in place of which texts are parsed that no text of the service is. */
+function readJson(body: string): unknown {
+  const marked = body.replace(
+    /("(?:[^"\\]+|\\.)*")|-?\d{16,}(?![\d.eE])/g,
+    (number, text) => text ?? `"\\u0000${number}"`,
+  )
+  const json: unknown = orUndefined(() =>
+    JSON.parse(marked, (_, value) => (/^\0-?\d+$/.test(value) ? BigInt(value.slice(1)) : value)),
+  )
+  if (json === undefined) throw new Rejection('malformedJson')
+  if (!isObject(json)) throw new Rejection('invalidBody', 'The body must be an object')
+  return json
 }
 
 /** Reads text as a value of the schema's type. Text that is none stays text, so that the check rejects it. */
-function readText(text: string, { type, format }: Schema): unknown {
+function readText(text: string, { type, format }: Schema = {}): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   if (type === 'integer' && /^(0|-?[1-9]\d*)$/.test(text)) return format === 'int64' ? BigInt(text) : Number(text)
   return type === 'number' && text === String(Number(text)) ? Number(text) : text
 }
 
-function rejectAs<T>(name: ErrorName, run: () => T): T {
-  try {
-    return run()
-  } catch (error) {
-    throw createApiError({ name, message: (error as Error).message })
-  }
+/** Checks the fields of a part of a request, and returns those that it has. Names all that are wrong, as the service does. */
+function check(
+  error: ErrorName,
+  operation: OperationName,
+  rules: Readonly<Record<string, Schema>>,
+  read: (name: string, schema: Schema) => unknown,
+): object {
+  const values = Object.entries(rules).map(([name, schema]) => [name, read(name, schema), schema] as const)
+  const wrong = values.flatMap(([name, value, schema]) => {
+    if (value !== undefined) return explain(value, schema).map((reason) => `${name}: ${reason}`)
+    return routes[operation].required?.includes(name) ? [`${name}: is required`] : []
+  })
+  if (wrong.length > 0) throw new Rejection(error, wrong.join('; '))
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
-/** Returns the account of a token. RFC 6750 section 3: `error` is named only where a token was sent. */
-function authenticate(authorization: string, scope: Scope, { tokens }: FakeState): string {
-  const challenge = (parameters = '') => ({ 'www-authenticate': `Bearer realm="plant-store"${parameters}` })
-  const [, text] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-  if (text === undefined) throw createApiError({ name: 'tokenMissing', headers: challenge() })
-  const token = tokens.get(text)
-  const headers = challenge(', error="invalid_token"')
-  if (!token) throw createApiError({ name: 'tokenInvalid', headers })
-  const { account = 'default', scopes: own = scopes, expiresAt } = token
-  if (expiresAt && expiresAt.getTime() <= Date.now()) throw createApiError({ name: 'tokenEnded', headers })
-  if (own.includes(scope)) return account
-  throw createApiError({
-    name: 'scopeMissing',
-    message: errorMessages.scopeMissing.replace('{scope}', scope),
-    headers: challenge(`, error="insufficient_scope", scope="${scope}"`),
-  })
+/** Explains what is wrong with a value, in the words of the service; empty if nothing is. */
+function explain(value: unknown, { type, format, enum: values, items, minimum, maximum }: Schema): string[] {
+  if (value === REPEATED) return ['must appear only once']
+  if (values) return values.includes(value) ? [] : [`must be ${values.map((each) => `"${each}"`).join(' or ')}`]
+  if (items) return Array.isArray(value) ? value.flatMap((item) => explain(item, items)) : ['must be an array']
+  if (type === 'string') {
+    if (typeof value !== 'string') return ['must be a string']
+    return /[\0\uD800-\uDFFF]/u.test(value) ? ['must not contain U+0000 or a lone surrogate'] : []
+  }
+  if (format === 'int64') {
+    return isInt64(value) ? [] : [`must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`]
+  }
+  const isOfType = type === 'integer' ? Number.isInteger(value) : typeof value === type
+  const isWithin = !((value as number) < Number(minimum) || (value as number) > Number(maximum))
+  if (isOfType && isWithin) return []
+  return [
+    `must be ${type === 'integer' ? 'an' : 'a'} ${type}${maximum === undefined ? '' : ` between ${minimum} and ${maximum}`}`,
+  ]
+}
+
+/** Creates the response of an error of the catalogue. */
+export function errorResponse(name: ErrorName, message = errorReasons[name], headers = {}): FakeResponse {
+  const error = errorCodes[name]
+  return jsonResponse(Math.floor(error / 100), { error, message }, headers)
+}
+
+/** Creates a response with a JSON body, unless that is undefined. */
+function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+  const common = {
+    ...(body !== undefined && { 'content-type': 'application/json; charset=utf-8' }),
+    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
+  }
+  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
 }

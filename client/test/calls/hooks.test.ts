@@ -1,6 +1,13 @@
 /** Hooks and the logger see every attempt, and no secrets. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { type Attempt, createPlantStoreClient, type Hooks, PlantStoreError, UsageError } from '../../src/index.ts'
+import {
+  type Attempt,
+  createPlantStoreClient,
+  type Hooks,
+  PlantStoreError,
+  TokenError,
+  UsageError,
+} from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
@@ -21,7 +28,7 @@ describe('hooks', () => {
   test('run for each attempt: request, response, error', async () => {
     const store = createFakePlantStore()
     const { events, hooks } = recordingHooks()
-    store.failNext({ connectionError: true })
+    store.failNext(new TypeError('fetch failed'))
     store.failNext({ status: 503, delay: 30 })
     await createPlantStoreClient({ ...store, hooks }).getPlants({ limit: 5 })
     const order = '1 request, 1 error, 2 request, 2 response, 2 error, 3 request, 3 response'
@@ -63,13 +70,26 @@ describe('hooks', () => {
     expect(order).toEqual(NAMES.flatMap((hook) => names.map((name) => `${name} ${hook}`)))
   })
 
-  test('with a request hook that fails, nothing is sent', async () => {
+  test('with a request hook that fails, nothing is sent, and what has begun ends', async () => {
     const store = createFakePlantStore()
-    const request = () => expect.fail('no trace')
-    const error = await failureOf(createPlantStoreClient({ ...store, hooks: { request } }).getPlants(), UsageError)
-    expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' } })
+    const [first, last] = [recordingHooks(), recordingHooks()]
+    const broken = { request: () => expect.fail('no trace') }
+    const client = createPlantStoreClient({ ...store, hooks: [first.hooks, broken, last.hooks] })
+    const error = await failureOf(client.getPlants(), UsageError)
+    expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' }, issues: [{ path: 'hooks.request' }] })
     expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: the function failed: no trace')
+    expect([first, last].map(({ events }) => events.map(([name]) => name))).toEqual([['request', 'error'], []])
     expect(store.requests).toHaveLength(0)
+  })
+
+  test('run before the token, so that a token function that fails ends what they began', async () => {
+    const { events, hooks } = recordingHooks()
+    const token = () => expect.fail(`after ${events.map(([name]) => name)}`)
+    const client = createPlantStoreClient({ ...createFakePlantStore(), hooks, token, retries: 0 })
+    expect((await failureOf(client.getPlants(), TokenError)).message).toContain('failed: after request')
+    expect(events.map(([name]) => name)).toEqual(['request', 'error'])
+    await client.safe.getPlants({}, { signal: AbortSignal.abort() })
+    expect(events).toHaveLength(2)
   })
 
   test.each([
@@ -81,12 +101,10 @@ describe('hooks', () => {
     store.failNext({ status: 503 })
     const { events, hooks } = recordingHooks()
     const observe = vi.fn(run)
-    // Hooks of a class may have other fields.
     class Metrics {
-      readonly observe = observe
-      response = () => this.observe()
+      response = observe
       error() {
-        return this.observe()
+        return observe()
       }
     }
     const logger = { debug: observe, info: observe, warn: observe }
@@ -116,7 +134,7 @@ describe('logging', () => {
     [{ logger: true, logLevel: 'debug' }, undefined, [debug, info, warn]],
     [{ logger: true, logLevel: 'off' }, 'debug', [[], [], []]],
     [{ logLevel: 'info' }, undefined, [[], info, warn]],
-    [{}, 'verbose', [[], [], ['PLANT_STORE_LOG: logLevel: must be one of off, warn, info, debug']]],
+    [{}, 'verbose', [[], [], ['PLANT_STORE_LOG: must be one of off, warn, info, debug']]],
   ])('with %o and PLANT_STORE_LOG=%s', async (options, variable, lines) => {
     vi.stubEnv('PLANT_STORE_LOG', variable)
     const names = ['debug', 'info', 'warn'] as const

@@ -1,8 +1,8 @@
 /** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored or rounded. */
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type * as sdk from '../../src/index.ts'
-import { createPlantStoreClient, UsageError } from '../../src/index.ts'
+import * as sdk from '../../src/index.ts'
+import { createPlantStoreClient, TokenError, UsageError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -40,61 +40,45 @@ async function callRejectionOf(options: unknown): Promise<string> {
 
 const OPTIONS = 'token, timeout, retries, signal, headers, fetch, hooks, logger, logLevel'
 const unknown = (name: string) => `${name}: is not one of ${OPTIONS}`
-const notOf = (kind: string) => `options: must be an object of ${OPTIONS}, not ${kind}`
+const notOf = `options: must be an object of ${OPTIONS}`
 const each = (name: string, values: unknown[]) => values.map((value) => ({ [name]: value }))
 
-class WithGetter {
-  get retries() {
-    return 1
-  }
-  get tiemout() {
-    return 5
-  }
-}
-
 const missing = undefined as unknown as string
-const token = (reason: string) => `token: ${reason}`
-const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN'
-const TEXT = 'text with whitespace, or not ASCII'
-const INVALID = 'is invalid, or there is no Headers'
+const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
+const NO_TOKEN = 'must be ASCII text without whitespace'
+const INVALID = 'must be a valid text, and needs Headers'
 
 describe('an option', () => {
   const bare = Object.assign(Object.create(null), { tiemout: 5 })
-  const withoutInfo = { logger: { warn() {}, debug() {} }, logLevel: 'info' }
   const invalid: Record<string, unknown[]> = {
-    [`${unknown('idempotencyKey')}; what is safe to repeat is retried`]: [{ idempotencyKey: 1 }],
-    [unknown('tiemout')]: [{ tiemout: 5 }, new WithGetter(), new (class extends WithGetter {})(), bare],
-    'options: must be an object': [false, 'pst_test', []],
-    [notOf('AbortSignal')]: [new AbortController().signal],
-    [notOf('Map')]: [new Map([['timeout', 5]])],
-    [unknown('method')]: [new Request('http://localhost')],
+    [unknown('idempotencyKey')]: [{ idempotencyKey: 1 }],
+    [unknown('tiemout')]: [{ tiemout: 5 }, bare],
+    [notOf]: [false, 'pst_test', [], new Map([['timeout', 5]])],
     'timeout: must be a positive number': each('timeout', [0, -1, Number.NaN, '5', null]),
     'retries: must be a non-negative integer': each('retries', [-1, 1.5, Number.POSITIVE_INFINITY]),
     'signal: must be an AbortSignal': each('signal', [new AbortController(), null]),
-    'logger.warn: must be a function': each('logger', [null, { info() {} }]),
-    'logger.info: must be a function': [withoutInfo],
+    'logger: must be an object': each('logger', [null, 'console']),
     'logLevel: must be one of off, warn, info, debug': each('logLevel', ['verbose', null]),
-    'hooks: must be an object': each('hooks', [null, [null], () => {}]),
-    'hooks.request: must be a function': [{ hooks: { request: 'x' } }],
+    'hooks: must be an object of request, response, error': each('hooks', [null, [null], () => {}]),
+    'fetch: must be a function': each('fetch', [null, {}, 'fetch']),
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
-    [token(`is undefined${LEAVE_OUT}`)]: [{ retries: 0, token: missing }, { get token() { return missing } }], // biome-ignore format: one line
-    [token(`is null${LEAVE_OUT}`)]: [{ token: null }],
-    [token(`is number${LEAVE_OUT}`)]: [{ token: 5 }],
-    [token(`is empty text${LEAVE_OUT}`)]: [{ token: '' }],
-    [token(`is ${TEXT}${LEAVE_OUT}`)]: each('token', [' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b']),
+    [`token: ${NO_TOKEN}${LEAVE_OUT}`]: [
+      ...[{ retries: 0, token: missing }, { get token() { return missing } }], // biome-ignore format: one line
+      ...each('token', [null, 5, '', ' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b']),
+    ],
     'headers: must be an object': each('headers', [null, 'x-key: secret']),
-    'headers.x-key: must be a string': each('headers', [{ 'x-key': { secret: 1 } }, { 'x-key': ['secret'] }]),
     // What follows a valid name may be a secret.
     [`headers.x: ${INVALID}`]: each('headers', [['x-key: secret'], { 'x key: secret': 'a' }]),
     [`headers.x-key: ${INVALID}`]: [
       { headers: [['x-key', 'secret', 'x']] },
+      ...each('headers', [{ 'x-key': { secret: 1 } }, { 'x-key': ['secret'] }]),
       ...each('headers', each('x-key', ['a\nsecret', 'a\0secret', 'secret 🌱'])),
     ],
   }
   const rows = Object.entries(invalid).flatMap(([detail, list]) => list.map((options) => [detail, options] as const))
   test.each(rows)('%s: of a client and of a call is an error, and no value is shown (%o)', async (detail, options) => {
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
-    expect(await callRejectionOf(options)).toBe(detail)
+    expect(await callRejectionOf(options)).toBe(detail.replace(/^(?!options: )/, 'options.'))
     const changing = (async () =>
       recorder()
         .create()
@@ -126,18 +110,23 @@ describe('an option', () => {
 })
 
 describe('other arguments of a call', () => {
-  const hint = 'options are the argument after the query'
-  const notQuery = (kind: string) => `query: must be an object of limit, cursor, not ${kind}`
-  test.each<[query: unknown, detail: string]>([
-    [{ signal: new AbortController().signal }, `signal: is not one of limit, cursor; ${hint}`],
-    [{ page: 1 }, `page: is not one of limit, cursor; ${hint}`],
-    [new URLSearchParams('limit=5'), notQuery('URLSearchParams')],
-    [new AbortController().signal, notQuery('AbortSignal')],
-    [new FormData(), notQuery('FormData')],
-    ['limit=5', 'query: must be an object'],
-    ...[1.5, Number.NaN, '5', 2 ** 60].map((limit): [unknown, string] => [{ limit }, 'limit: must be an integer']),
+  const hint = '; options are the second argument'
+  const notQuery = `input: must be an object of limit, cursor${hint}`
+  test.each<[input: unknown, detail: string]>([
+    [{ signal: new AbortController().signal }, `signal: is not one of limit, cursor${hint}`],
+    [{ page: 1 }, `page: is not one of limit, cursor${hint}`],
+    [new URLSearchParams('limit=5'), notQuery],
+    [new AbortController().signal, notQuery],
+    [new FormData(), notQuery],
+    ['limit=5', `input: must be an object of limit, cursor${hint}`],
+    [{ limit: Number.NaN }, 'limit: must be a bigint or a safe integer'],
+    [{ limit: null }, 'limit: must be text, a number or a boolean'],
+    [
+      { cursor: '\0', page: 1, size: 2 },
+      `page: is not one of limit, cursor${hint}; size: is not one of limit, cursor${hint}`,
+    ],
     [{ cursor: '\0' }, 'cursor: must not contain U+0000 or a lone surrogate'],
-  ])('the query %o is an error', async (query, detail) => {
+  ])('the input %o is an error', async (query, detail) => {
     const { create, sent } = recorder()
     const { getPlants, iterate } = create()
     for (const call of [getPlants(query as never), iterate.getPlants(query as never).next()]) {
@@ -148,26 +137,27 @@ describe('other arguments of a call', () => {
 
   const ids = [2 ** 53, -(2 ** 53), 1.5, Number.NaN, '1', null]
   const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
-  const notTexts = [1, null, ['a']]
+  const INT64 = 'id: must be a bigint or a safe integer (int64)'
   const bodies: Record<string, unknown[]> = {
-    'id: must be a bigint or a safe integer': ids.map((id) => ({ id, name: '' })),
-    'id: must be between -2^63 and 2^63 - 1 (int64)': [2n ** 63n, -(2n ** 63n) - 1n].map((id) => ({ id, name: '' })),
+    [INT64]: [...ids, 2n ** 63n, -(2n ** 63n) - 1n].map((id) => ({ id, name: '' })),
     'id: is required': [{ name: 'Ficus' }, { id: undefined, name: 'Ficus' }],
     'name: is required': [{ id: 1 }],
     'name: must not contain U+0000 or a lone surrogate': unsafeTexts.map((name) => ({ id: 1, name })),
     'tag: must not contain U+0000 or a lone surrogate': unsafeTexts.map((tag) => ({ id: 1, name: '', tag })),
-    'name: must be a string': notTexts.map((name) => ({ id: 1, name })),
-    'tag: must be a string': notTexts.map((tag) => ({ id: 1, name: '', tag })),
-    'tags: is not one of id, name, tag': [{ id: 1, name: 'Ficus', tags: 'fig' }],
-    'toJSON: is not one of id, name, tag': [{ id: 1, name: 'Ficus', toJSON() {} }],
-    'body: must be an object of id, name, tag, not Map': [new Map()],
-    'body: must be an object': [undefined, null, 'Ficus', []],
+    'tag: must be JSON': [() => 'fig', Symbol('fig')].map((tag) => ({ id: 1, name: '', tag })),
+    'tag: must be a bigint or a safe integer': [[1, { a: 2 ** 53 }]].map((tag) => ({ id: 1, name: '', tag })), // biome-ignore format: one line
+    [`${INT64}; name: is required`]: [{ id: '1' }],
+    [`tags: is not one of id, name, tag${hint}`]: [{ id: 1, name: 'Ficus', tags: 'fig' }],
+    [`toJSON: is not one of id, name, tag${hint}`]: [{ id: 1, name: 'Ficus', toJSON() {} }],
+    [`input: must be an object of id, name, tag${hint}`]: ['Ficus', [], new Map()],
+    'id: is required; name: is required': [undefined, null, {}],
   }
   test.each(Object.entries(bodies))('%s: a body is not sent, and the error names the URL', async (detail, values) => {
     const { create, sent } = recorder()
     for (const body of values) {
-      const { message, attempts } = await failureOf(create().createPlant(body as sdk.NewPlant), UsageError)
-      expect([body, message, attempts]).toEqual([body, `POST http://localhost/plants: ${detail}`, 0])
+      const error = await failureOf(create().createPlant(body as sdk.NewPlant), UsageError)
+      expect([body, error.message, error.attempts]).toEqual([body, `POST http://localhost/plants: ${detail}`, 0])
+      expect(error.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')).toBe(detail)
     }
     expect(sent).toEqual([])
   })
@@ -178,7 +168,7 @@ describe('other arguments of a call', () => {
     const calls = [[getPlants, {}, {}, {}], [createPlant, { id: 1, name: '' }, {}, {}]] as const // biome-ignore format: one line
     for (const [call, ...given] of calls) {
       const { detail } = await failureOf((call as (...all: unknown[]) => Promise<unknown>)(...given), UsageError)
-      expect(detail).toBe('options: must be the last argument')
+      expect(detail).toBe('arguments: must be the input and the options only')
     }
     expect(sent).toEqual([])
     await getPlants({ limit: 1, page: undefined } as object, { timeout: undefined, tiemout: undefined } as object)
@@ -194,12 +184,14 @@ describe('baseUrl', () => {
 
   const invalid: Record<string, unknown[]> = {
     'is missing; set it, or leave the option out and set PLANT_STORE_URL': ['', undefined, null],
-    'must have a scheme such as https:': [
+    'must be an HTTP URL': [
       ...['plants.example.com', 'localhost:3000', '//example.com', './api', '/plants'],
+      ...['http://[', 'https://', 'ftp://example.com', 'javascript:alert(1)'],
     ],
-    'must be an HTTP URL': ['http://[', 'https://', 'ftp://example.com', 'javascript:alert(1)'],
-    'must not have credentials; use token': ['https://me:secret@example.com', 'https://secret@example.com'],
-    'must not have a query or fragment': ['?a=secret', '?', '#secret'].map((end) => `https://example.com/${end}`),
+    'must not have credentials, a query or a fragment': [
+      ...['https://me:secret@example.com', 'https://secret@example.com'],
+      ...['?a=secret', '?', '#secret'].map((end) => `https://example.com/${end}`),
+    ],
   }
   test.each(Object.entries(invalid))('%s: is an error, although the environment has one', async (reason, urls) => {
     vi.stubEnv('PLANT_STORE_URL', 'http://localhost:1')
@@ -224,6 +216,7 @@ describe('baseUrl', () => {
 })
 
 const CONFLICT = 'token: must be false if headers have Authorization'
+const CALL_CONFLICT = `options.${CONFLICT}`
 
 describe('who sends a call', () => {
   const other = 'Bearer pst_other'
@@ -231,7 +224,7 @@ describe('who sends a call', () => {
   test('is never ambiguous: a header Authorization next to a token is an error', async () => {
     const headers = { Authorization: other }
     for (const own of [{}, { token: 'pst_call' }, { token: () => 'pst_call' }]) {
-      expect(await callRejectionOf({ headers, ...own })).toBe(CONFLICT)
+      expect(await callRejectionOf({ headers, ...own })).toBe(CALL_CONFLICT)
       for (const variable of ['', 'pst_environment']) {
         vi.stubEnv('PLANT_STORE_TOKEN', variable)
         expect(await rejectionOf({ headers, ...own })).toBe(CONFLICT)
@@ -239,7 +232,7 @@ describe('who sends a call', () => {
     }
     const { create, tokens } = recorder()
     const anonymous = create({ headers, token: false })
-    expect((await failureOf(anonymous.getPlants({}, { token: 'pst_call' }), UsageError)).detail).toBe(CONFLICT)
+    expect((await failureOf(anonymous.getPlants({}, { token: 'pst_call' }), UsageError)).detail).toBe(CALL_CONFLICT)
     await anonymous.getPlants()
     await anonymous.getPlants({}, { token: 'pst_call', headers: { authorization: null } })
     await create().getPlants({}, { headers, token: false })
@@ -272,24 +265,25 @@ describe('who sends a call', () => {
     expect(tokens()).toEqual([environment, call, undefined, undefined, call, test])
   })
 
-  test.each([
-    [undefined, 'undefined'],
-    [false, 'false'],
-    ['two words', TEXT],
-  ])('is an error if the function returns %j', async (returned, kind) => {
-    expect(await callRejectionOf({ token: () => returned })).toBe(token(`the function returned ${kind}`))
+  test.each([undefined, false, 'two words'])('is a TokenError if the function returns %j', async (returned) => {
+    const failed = recorder()
+      .create({ token: () => returned as never, retries: 0 })
+      .getPlants()
+    expect((await failureOf(failed, TokenError)).detail).toBe(`token: ${NO_TOKEN}`)
   })
 })
 
 describe('the environment', () => {
-  test('provides the URL, and variables that are empty count as unset; a call without a token is an error', async () => {
-    const { fetch, sent } = recorder()
+  test('provides the URL and the token, which are checked when the client is created', async () => {
+    const { fetch, sent, tokens } = recorder()
     vi.stubEnv('PLANT_STORE_URL', 'http://localhost:8080')
-    vi.stubEnv('PLANT_STORE_TOKEN', '')
-    const client = createPlantStoreClient({ fetch })
-    expect((await failureOf(client.getPlants(), UsageError)).detail).toBe(token(`is undefined${LEAVE_OUT}`))
-    await client.getPlants({}, { token: false })
-    expect(sent.map(({ url }) => url)).toEqual(['http://localhost:8080/plants'])
+    for (const value of ['', 'pst_a\n']) {
+      vi.stubEnv('PLANT_STORE_TOKEN', value)
+      expect(await rejectionOf({ fetch })).toBe(`token: ${NO_TOKEN}${LEAVE_OUT}`)
+    }
+    const client = createPlantStoreClient({ fetch, token: false })
+    await client.getPlants({}, { token: 'pst_user' })
+    expect([sent.map(({ url }) => url), tokens()]).toEqual([['http://localhost:8080/plants'], ['Bearer pst_user']])
     vi.stubEnv('PLANT_STORE_URL', '')
     expect(await rejectionOf({})).toContain('baseUrl: is missing')
   })
@@ -329,11 +323,21 @@ describe('headers', () => {
   })
 })
 
-test('fetch of a call overrides that of the client, and what is not a function fails the call', async () => {
+test('fetch of a call overrides that of the client', async () => {
   const [client, call] = [recorder(), recorder()]
   await client.create().getPlants({}, { fetch: call.fetch })
   expect([client.sent.length, call.sent.length]).toEqual([0, 1])
-  for (const fetch of [null, {}, 'fetch']) {
-    expect(await callRejectionOf({ fetch })).toMatch(/^fetch: the function failed: .*is not a function/)
+})
+
+test('an AbortSignal as the second argument is an error that says where it belongs', async () => {
+  const detail = await callRejectionOf(new AbortController().signal)
+  expect(detail).toBe(`options: must be an object of ${OPTIONS}; write { signal }`)
+})
+
+test('parseId accepts every int64 and nothing else', () => {
+  const min = -(2n ** 63n)
+  for (const id of [min, -min - 1n, 0n, -1n, 2n ** 53n + 1n]) expect(sdk.parseId(String(id))).toBe(id)
+  for (const text of ['', ' 1', '1 ', '+1', '0x10', '1.0', '1e3', '١', '1\n', String(min - 1n), String(-min)]) {
+    expect(sdk.parseId(text), JSON.stringify(text)).toBeUndefined()
   }
 })

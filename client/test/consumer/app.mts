@@ -26,10 +26,10 @@ export const tested: sdk.PlantStoreClient = sdk.createPlantStoreClient({ ...stor
 export const taken: sdk.ApiError = createApiError({ name: 'idTaken', operation: 'createPlant' })
 store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 
-export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsQuery, call: sdk.CallOptions): Promise<sdk.Plant[]> {
+export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsInput, call: sdk.CallOptions): Promise<sdk.Plant[]> {
   const created: sdk.Plant = await client.createPlant({ ...plant, id: 9007199254740993n }, call)
   const { data, status, requestId, nextCursor } = await client.raw.getPlants(query)
-  const result: sdk.Result<sdk.Plant, sdk.CreatePlantError> = await client.safe.createPlant({ id: 1, name: 'Ficus' })
+  const result: sdk.Result<sdk.Plant> = await client.safe.createPlant({ id: 1, name: 'Ficus' })
   if (result.ok) data.push(result.data)
   else if (result.error.kind === 'api') status satisfies number
   for await (const listed of client.iterate.getPlants({ limit: 500, cursor: nextCursor })) data.push(listed)
@@ -43,6 +43,7 @@ export function explain(error: unknown): string {
   if (error instanceof sdk.AbortError) return String(error.reason)
   if (error instanceof sdk.MalformedResponseError) return error.headers.get('content-type') ?? 'none'
   if (error instanceof sdk.UsageError) return error.message
+  if (error instanceof sdk.PlantStoreError && error.kind === 'api') return String(error.status)
   return error instanceof sdk.PlantStoreError ? error.kind : 'another'
 }
 

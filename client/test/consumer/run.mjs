@@ -20,7 +20,7 @@ export async function run(baseUrl, token) {
   seen.push((await hanging.safe.getPlants()).error.kind)
   const store = createFakePlantStore()
   const tested = createPlantStoreClient({ ...store, retries: 1 })
-  store.failNext({ cutBodyAfter: 4 })
+  store.failNext(new TypeError('terminated'))
   seen.push((await tested.raw.createPlant({ id: 1n, name: 'Ficus' })).attempts)
   return JSON.stringify(seen)
 }

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 
@@ -13,21 +13,32 @@ export interface ServiceUnderTest extends AsyncDisposable {
   url: string
   /** Sends a raw request. */
   fetch(url: string, init?: RequestInit): Promise<Response>
-  createToken(token?: Parameters<TestServer['createToken']>[0]): Promise<string>
+  createToken(token?: { account?: string }): Promise<string>
+  /** Creates a token that is no longer valid. */
+  createEndedToken(): Promise<string>
   /** Something in front of the service reads the requests itself, and rounds ids above 2^53. */
   isBehindProxy?: true
 }
 
 async function startRealService(): Promise<ServiceUnderTest> {
   const { url, createToken, close } = await startTestServer()
-  return { url, fetch, createToken: async (token) => (await createToken(token)).token, [Symbol.asyncDispose]: close }
+  return {
+    ...{ url, fetch, [Symbol.asyncDispose]: close },
+    createToken: async (token) => (await createToken(token)).token,
+    createEndedToken: async () => (await createToken({ expiresAt: new Date(Date.now() - 1000) })).token,
+  }
 }
 
 async function startFake(): Promise<ServiceUnderTest> {
-  const { baseUrl: url, fetch, createToken } = createFakePlantStore()
+  const { baseUrl: url, fetch, createToken, revokeToken } = createFakePlantStore()
   return {
     ...{ url, fetch: fetch as typeof globalThis.fetch },
     createToken: async (token) => createToken(token),
+    async createEndedToken() {
+      const token = createToken()
+      revokeToken(token)
+      return token
+    },
     async [Symbol.asyncDispose]() {},
   }
 }
@@ -62,6 +73,7 @@ async function startServiceBehindPrism(): Promise<ServiceUnderTest> {
     url,
     fetch: send,
     createToken: service.createToken,
+    createEndedToken: service.createEndedToken,
     isBehindProxy: true,
     async [Symbol.asyncDispose]() {
       await prism[Symbol.asyncDispose]()

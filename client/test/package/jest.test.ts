@@ -33,7 +33,7 @@ describe('the package runs in Jest', () => {
 
   const noFetch = 'fetch: is missing; set it'
   // Node.js 24 and later reject the AbortSignal of jsdom.
-  const foreignSignal = 'fetch: the function failed: RequestInit: Expected signal'
+  const foreignSignal = 'connection failed: RequestInit: Expected signal'
   describe.each([20, 24])('on Node.js %d', (version) => {
     const program = findRuntime(`node-${version}/bin/node`)
     noteAbsence(`Node.js ${version}`, program)

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient, PlantStoreError, TokenError, UsageError } from '../../src/index.ts'
-import { createFakePlantStore } from '../../src/testing/index.ts'
+import { createApiError, createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 // A second copy of the package, as in an app whose dependencies each bring their own.
@@ -16,7 +16,7 @@ async function errorsOf({ createPlantStoreClient }: typeof sdk): Promise<PlantSt
   const client = createPlantStoreClient({ ...store, retries: 0 })
   const thrown: unknown[] = []
   const collect = (error: unknown) => void thrown.push(error)
-  for (const fault of [{ status: 400 }, { body: '<h1>' }, { connectionError: true }] as const) {
+  for (const fault of [{ status: 400 }, { status: 200, body: '<h1>' }, new TypeError('fetch failed')]) {
     store.failNext(fault)
     await client.getPlants().catch(collect)
   }
@@ -67,9 +67,9 @@ test.each(others)('%s is not an instance of any of them', (value) => {
 
 test('a class that an app derives works with instanceof', () => {
   class LeafError extends UsageError {}
-  const error: unknown = new UsageError('no leaf')
-  expect(new LeafError('no leaf')).toBeInstanceOf(LeafError)
-  expect(new LeafError('no leaf')).toBeInstanceOf(UsageError)
+  const error: unknown = new UsageError([])
+  expect(new LeafError([])).toBeInstanceOf(LeafError)
+  expect(new LeafError([])).toBeInstanceOf(UsageError)
   expect(error).not.toBeInstanceOf(LeafError)
 })
 
@@ -81,14 +81,14 @@ test('an ApiError has the response, the request and the stack, and is safe to lo
   }
   const error = await failureOf(callOfMine(), ApiError)
   expect(error.stack).toContain('callOfMine')
-  const detail = 'A test requested this error.'
+  const detail = 'Too many requests. Retry after the number of seconds in `Retry-After`.'
   const message = `POST http://plant-store.test/plants: responded 429 (42900): ${detail}`
   const requestId = error.headers.get('x-request-id')
   expect(requestId).toBeTruthy()
   expect(JSON.parse(JSON.stringify(error))).toEqual({
     ...{ name: 'ApiError', kind: 'api', message, detail, retryable: false, attempts: 1 },
     ...{ method: 'POST', url: 'http://plant-store.test/plants', status: 429, code: 42900 },
-    ...{ body: { error: 42900, message: detail }, requestId, retryAfterMs: 61_000 },
+    ...{ body: { error: 42900, message: detail }, issues: [], requestId, retryAfterMs: 61_000 },
   })
   expect(error.headers.get('set-cookie')).toBe('session=secret')
   expect(inspect(error)).not.toContain('secret')
@@ -121,12 +121,45 @@ test('a token function that fails is a TokenError with its reason and cause, and
 test('safe never throws', async () => {
   const { safe } = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
   const hostile = { get id(): number { throw new Error('no id') }, name: 'Ficus' } // biome-ignore format: one line
-  for (const call of [
-    safe.getPlants({}, { fetch: () => expect.fail('synchronously') }),
-    safe.createPlant(hostile),
-    safe.getPlants(1 as never),
-  ]) {
-    expect(await call).toMatchObject({ ok: false, error: { kind: 'usage' } })
+  expect(await safe.createPlant(hostile)).toMatchObject({ ok: false, error: { cause: { message: 'no id' } } })
+  expect(await safe.getPlants(1 as never)).toMatchObject({ ok: false, error: { kind: 'usage' } })
+  const success = { ok: true, data: [], status: 200, requestId: expect.any(String), nextCursor: undefined }
+  expect(await safe.getPlants({}, null as never)).toStrictEqual(success)
+})
+
+test('safe has the status, the request id and the next cursor, without a cast', async () => {
+  const store = createFakePlantStore()
+  store.add([{ id: 1, name: 'Ficus' }, { id: 2, name: 'Aloe' }]) // biome-ignore format: one line
+  const { safe } = createPlantStoreClient({ ...store, retries: 0 })
+  const { nextCursor, data = [] } = await safe.getPlants({ limit: 1 })
+  expect(await safe.getPlants({ limit: 1, cursor: nextCursor })).toMatchObject({ data: [{ name: 'Aloe' }] })
+  expect(data).toHaveLength(1)
+  store.failNext({ error: 'unavailable', headers: { 'x-request-id': 'abc' } })
+  expect(await safe.getPlants()).toMatchObject({ ok: false, status: 503, requestId: 'abc' })
+})
+
+test('issues name each field of an error of the service, and those that are about no field have none', async () => {
+  const { errorCodes } = sdk
+  const store = createFakePlantStore()
+  const issuesOf = async (code: number, message: string) => {
+    const body = JSON.stringify({ error: code, message })
+    store.failNext({ status: 400, body, headers: { 'content-type': 'application/json' } })
+    return (await failureOf(createPlantStoreClient(store).getPlants(), ApiError)).issues
   }
-  expect(await safe.getPlants({}, null as never)).toStrictEqual({ ok: true, data: [] })
+  const id = { path: 'id', message: 'is taken by another plant of this account. Choose another id.' }
+  expect(await issuesOf(errorCodes.idTaken, `${id.path}: ${id.message}`)).toEqual([id])
+  const two = [{ path: 'tags.1', message: 'must be a string' }, { path: 'name', message: 'is required' }] // biome-ignore format: one line
+  for (const code of [errorCodes.invalidBody, errorCodes.invalidQuery]) {
+    expect(await issuesOf(code, 'tags.1: must be a string; name: is required; and 2 more')).toEqual(two)
+    expect(await issuesOf(code, 'The body must be an object')).toEqual([])
+  }
+  expect(await issuesOf(errorCodes.malformedJson, 'position: 5')).toEqual([])
+})
+
+test('kind tells errors apart in types, also after instanceof', async () => {
+  const thrown: unknown = createApiError({ name: 'idTaken' })
+  const error: PlantStoreError = createApiError({ name: 'idTaken' })
+  if (thrown instanceof PlantStoreError && thrown.kind === 'api') thrown.status satisfies number
+  if (thrown instanceof PlantStoreError && thrown.kind === 'usage') thrown.issues satisfies readonly sdk.Issue[]
+  expect(error.kind).toBe('api')
 })

@@ -1,0 +1,101 @@
+import { UsageError } from '../errors.ts'
+
+/** Rejects an argument or an option. */
+export function reject(path: string, message: string): never {
+  throw new UsageError([{ path, message }])
+}
+
+/** Tells an object from other values. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Requires an object of which nothing would be ignored: it is of no other kind, such as a `Map` or an `AbortSignal`, and every
+ * field with a value is known.
+ *
+ * @param hint what is added to the error of an unknown field
+ * @throws UsageError with an issue for each unknown field
+ */
+export function requireKnown<T>(
+  value: T,
+  known: readonly string[],
+  { argument, prefix = '', hint = '' }: { argument: string; prefix?: string; hint?: string },
+): asserts value is T & Readonly<Record<string, unknown>> {
+  const list = known.join(', ')
+  if (!isObject(value) || !(isPlain(value) || known.some((name) => name in value))) {
+    return reject(argument, `must be an object of ${list}${hint}`)
+  }
+  const unknown = Object.keys(value).filter((name) => value[name] !== undefined && !known.includes(name))
+  if (unknown.length === 0) return
+  throw new UsageError(unknown.map((name) => ({ path: prefix + name, message: `is not one of ${list}${hint}` })))
+}
+
+/** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return !prototype || !Object.getPrototypeOf(prototype)
+}
+
+/** Runs a function; undefined if it throws. */
+export function orUndefined<T>(run: () => T): T | undefined {
+  try {
+    return run()
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; undefined if the text is not an int64.
+ * `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`.
+ *
+ * @example
+ * const id = parseId(String(form.get('id')))
+ */
+export function parseId(text: string): bigint | undefined {
+  if (!/^-?\d{1,19}$/.test(text)) return undefined
+  const id = BigInt(text)
+  return isInt64(id) ? id : undefined
+}
+
+export function isInt64(value: unknown): boolean {
+  return typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value)
+}
+
+/** Returns why a value, apart from its parts, would not arrive as it is; undefined if it does. */
+function whyNotExact(value: unknown): string | undefined {
+  // With the u flag a surrogate pair is one character, so only a lone surrogate matches.
+  if (typeof value === 'string' && /[\0\uD800-\uDFFF]/u.test(value)) {
+    return 'must not contain U+0000 or a lone surrogate'
+  }
+  // From 2^53 on every number is an integer, which may have been rounded.
+  if (typeof value === 'number' && !(Math.abs(value) < 2 ** 53)) return 'must be a bigint or a safe integer'
+  return ['function', 'symbol'].includes(typeof value) ? 'must be JSON' : undefined
+}
+
+/** Gets what is wrong with a value. */
+type Report = (message: string) => void
+
+/**
+ * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari lack `JSON.rawJSON`. A bigint is marked with
+ * U+0000, which no text may contain, and unquoted afterwards.
+ */
+export function writeJson(value: unknown, report: Report): string {
+  function mark(this: Readonly<Record<string, unknown>>, key: string, written: unknown): unknown {
+    // Before the app's own `toJSON`, which many apps add to bigints.
+    const own = this[key]
+    const reason = whyNotExact(own)
+    if (reason) report(reason)
+    return typeof own === 'bigint' ? `\0${own}` : written
+  }
+  const json: string | undefined = JSON.stringify(value, mark)
+  return (json ?? '').replace(/"\\u0000(-?\d+)"/g, '$1')
+}
+
+/** Writes a value as text, for a path or a query. */
+export function writeText(value: unknown, report: Report): string {
+  const reason = value === null || Object(value) === value ? 'must be text, a number or a boolean' : whyNotExact(value)
+  if (reason) report(reason)
+  return reason ? '' : encodeURIComponent(String(value))
+}

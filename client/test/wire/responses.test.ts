@@ -1,0 +1,101 @@
+/** Responses that are not the service's, or did not arrive intact, and what errors show of a response. */
+import type { ServerResponse } from 'node:http'
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { ApiError, MalformedResponseError, PlantStoreError } from '../../src/index.ts'
+import { failureOf } from '../helpers/failure-of.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
+
+type Handler = (response: ServerResponse) => unknown
+
+function respond(status: number, contentType: string | undefined, body: string, headers: object = {}): Handler {
+  const all = { ...(contentType && { 'content-type': contentType }), ...headers }
+  return (response) => response.writeHead(status, all).end(body)
+}
+
+async function failureOn(handler: Handler): Promise<MalformedResponseError> {
+  await using server = await startTinyServer(handler)
+  const error = await failureOf(server.createClient({ retries: 0 }).getPlants(), MalformedResponseError)
+  expect(error.kind).toBe('malformed-response')
+  expect(error.message).toContain(`GET ${server.url}/plants: responded `)
+  return error
+}
+
+describe('a malformed response is a typed error that says what arrived', () => {
+  const json = (status: number, text: string) => respond(status, 'application/json', text)
+  test.each<[reason: string, status: number, title: string, Handler]>([
+    ['text/html instead of JSON', 502, 'a proxy’s page', respond(502, 'text/html', '<h1>Bad Gateway</h1>')],
+    ['text/html; charset=utf-8 instead', 200, 'a login page', respond(200, 'text/html; charset=utf-8', '<form>')],
+    ['no content type instead of JSON', 204, 'no content', respond(204, undefined, '')],
+    ['malformed JSON', 200, 'a truncated list', json(200, '[{"name":"Fi')],
+    ['malformed JSON', 200, 'an object instead of a list', json(200, '{"name":"Ficus"}')],
+    ['malformed JSON', 500, 'an error without a message', json(500, '{"error":50000}')],
+    ['malformed JSON', 400, 'an error code that is text', json(400, '{"error":"4","message":""}')],
+  ])('%s, status %d: %s', async (reason, status, _, handler) => {
+    const error = await failureOn(handler)
+    expect(error).toMatchObject({ status, attempts: 1 })
+    expect(error.message).toContain(`with ${reason}`)
+  })
+
+  test('the head and the start of a page are in the error, of JSON only after a 5xx', async () => {
+    const page = `<h1>Bad\n Gateway</h1> ${'x'.repeat(300)}`
+    const headers = { 'x-request-id': 'abc', 'retry-after': '3', 'x-served-by': 'proxy' }
+    const error = await failureOn(respond(502, 'text/html', page, headers))
+    expect(error).toMatchObject({ status: 502, requestId: 'abc', retryAfterMs: 3000 })
+    expect(error.headers.get('X-Served-By')).toBe('proxy')
+    expect(error.text).toBe(page.replace('\n', '').slice(0, 200))
+    expect(error.detail).toBe(`responded 502 with text/html instead of JSON: ${error.text}`)
+    expect((await failureOn(json(400, '["private"]'))).message).not.toContain('private')
+    for (const text of ['upstream error', '{"message":"Internal server error"}']) {
+      expect((await failureOn(json(503, text))).text).toBe(text)
+    }
+  })
+
+  test('a list instead of an object', async () => {
+    await using server = await startTinyServer((response) => sendJson(response, 200, []))
+    await failureOf(server.createClient().createPlant({ id: 1, name: 'Ficus' }), MalformedResponseError)
+  })
+})
+
+test('unknown fields of a newer service are kept', async () => {
+  await using server = await startTinyServer((response) => sendJson(response, 200, [{ name: 'Ficus', height: 3 }]))
+  expect(await server.createClient().getPlants()).toEqual([{ name: 'Ficus', height: 3 }])
+})
+
+test('an error that the service has not declared is an ApiError too', async () => {
+  await using server = await startTinyServer((response) => sendJson(response, 418, { error: 41800, message: 'tea' }))
+  const error = await failureOf(server.createClient().getPlants(), ApiError)
+  expect(error).toMatchObject({ kind: 'api', status: 418, code: 41800, issues: [] })
+})
+
+test.each([301, 302, 303, 307, 308])('a redirect (%d) to any place is not followed', async (status) => {
+  await using elsewhere = await startTinyServer((response) => sendJson(response, 200, []))
+  for (const location of [`${elsewhere.url}/plants`, '/plants']) {
+    await using server = await startTinyServer(respond(status, undefined, '', { location }))
+    const { message } = await failureOf(server.createClient().getPlants(), MalformedResponseError)
+    expect(message).toContain(`responded ${status} with a redirect to ${location}, which is not followed`)
+    expect([server.requests.length, elsewhere.requests.length]).toEqual([1, 0])
+  }
+})
+
+test.each([
+  ['the token', { token: 'pst_very_secret' }, 'pst_very_secret'],
+  ['the authorization header of the app', { token: false, headers: { Authorization: 'Basic c2VjcmV0' } }, 'c2VjcmV0'],
+])('%s is not shown by the client, its hooks or its errors', async (_, options, secret) => {
+  const shown: unknown[] = []
+  const show = (...values: unknown[]) => void shown.push(...values.map((value) => inspect(value, { depth: 9 })))
+  await using server = await startTinyServer((response) => sendJson(response, 400, { error: 40000, message: 'no' }))
+  const logger = { debug: show, info: show, warn: show }
+  const client = server.createClient({
+    ...options,
+    hooks: { request: show, response: show, error: show },
+    logger,
+  } as object)
+  const { error } = await client.safe.getPlants()
+  show(client, error, JSON.stringify(error))
+  expect(error).toBeInstanceOf(PlantStoreError)
+  expect(server.requests[0]?.headers.authorization).toContain(secret)
+  expect(shown.length).toBeGreaterThan(5)
+  expect(shown.join('\n')).not.toContain(secret)
+  expect(shown.join('\n')).not.toContain('authorization:')
+})
