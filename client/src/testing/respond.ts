@@ -78,7 +78,7 @@ const handlers: Handlers = {
   createPlant(input, { plants }) {
     const plant = { ...input, id: BigInt(input.id) } as StoredPlant
     const stored = plants.get(plant.id) ?? plant
-    if (stored.name !== plant.name || stored.tag !== plant.tag) throw new Rejection('idTaken', errorMessages.idTaken)
+    if (stored.name !== plant.name || stored.tag !== plant.tag) reject('idTaken', errorMessages.idTaken)
     plants.set(plant.id, stored)
     return { data: toBody(plant) }
   },
@@ -87,8 +87,7 @@ const handlers: Handlers = {
     const all = [...plants.values()]
     const [, owner, last] = /^fake-(\d+)-(-?\d+)$/.exec(cursor) ?? []
     const start = 1 + all.findIndex(({ id }) => String(id) === last)
-    if (cursor && (Number(owner) !== number || start === 0))
-      throw new Rejection('invalidQuery', errorMessages.invalidCursor)
+    if (cursor && (Number(owner) !== number || start === 0)) reject('invalidQuery', errorMessages.invalidCursor)
     const page = all.slice(start, limit && start + limit)
     const isLast = start + page.length === all.length
     return { data: page.map(toBody), next: isLast ? undefined : `fake-${number}-${page.at(-1)?.id}` }
@@ -100,20 +99,20 @@ function toBody({ id: _, ...shown }: StoredPlant): Omit<StoredPlant, 'id'> {
 }
 
 /** Responds to a request as the service does, with its order of checks: path and method, token, body, fields. */
-export function respond({ method, url, headers, body }: FakeRequest, state: FakeState): FakeResponse {
+export function respond(request: FakeRequest, state: FakeState): FakeResponse {
   try {
-    const [, path = '', query = ''] = /^([^?]*)\??(.*)/.exec(url.replace(state.baseUrl, '')) ?? []
+    const [, path = '', query = ''] = /^([^?]*)\??(.*)/.exec(request.url.replace(state.baseUrl, '')) ?? []
     const operation = (Object.keys(routes) as OperationName[]).find(
-      (name) => routes[name].method === method && patternOf(name).test(path),
+      (name) => routes[name].method === request.method && patternOf(name).test(path),
     )
     if (!operation) throw new Rejection('notFound')
-    const account = authenticate(headers['authorization'] ?? '', state)
-    const segments = patternOf(operation).exec(path)?.groups ?? {}
-    const input = readInput(operation, segments, new URLSearchParams(query), body)
+    const account = authenticate(request.headers['authorization'] ?? '', state)
+    const parameters = new URLSearchParams(query)
+    const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, parameters, request.body)
     const { data, next } = handle(operation, input, account, state)
-    const others = new URLSearchParams(query)
-    if (next !== undefined) others.set('cursor', next)
-    return jsonResponse(routes[operation].status, data, next === undefined ? {} : { link: `<?${others}>; rel="next"` })
+    if (next !== undefined) parameters.set('cursor', next)
+    const headers = next === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
+    return jsonResponse(routes[operation].status, data, headers)
   } catch (error) {
     if (error instanceof Rejection) return errorResponse(error.error, error.message)
     throw error
@@ -128,7 +127,7 @@ export function handle(operation: OperationName, input: unknown, account: string
 }
 
 function patternOf(name: OperationName): RegExp {
-  return new RegExp(`^${routes[name].path.replaceAll('.', '\\.').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+  return new RegExp(`^${routes[name].path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
 }
 
 /** Returns the account of a token. */
@@ -140,93 +139,93 @@ function authenticate(authorization: string, { tokens }: FakeState): string {
   return account
 }
 
-/** Reads the input of an operation from the parts of a request. */
+/** Reads the input of an operation from the parts of a request, each of which has an error of its own. */
 function readInput(operation: OperationName, segments: Record<string, string>, query: URLSearchParams, body: string) {
-  const { path = {}, query: parameters = {}, body: fields } = requestRules[operation]
+  const { path, query: parameters, body: fields } = requestRules[operation]
   const json = fields && readJson(body)
-  // A malformed escape becomes U+0000, which is invalid in every path.
-  const decode = (text = ''): string => orUndefined(() => decodeURIComponent(text)) ?? '\0'
   return {
-    ...check('notFound', operation, path, (name) => readText(decode(segments[name]), path[name])),
-    ...check('invalidQuery', operation, parameters, (name, schema) => {
-      const values = query.getAll(name).map((text) => readText(text, schema.items ?? schema))
-      return schema.items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
+    // A malformed escape becomes U+0000, which is invalid in every path.
+    ...check('notFound', operation, path, (name, schema) =>
+      readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', schema),
+    ),
+    ...check('invalidQuery', operation, parameters, (name, { items, ...schema }) => {
+      const values = query.getAll(name).map((text) => readText(text, items ?? schema))
+      return items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
     }),
-    ...check('invalidBody', operation, fields ?? {}, (name) => (isObject(json) ? json[name] : undefined)),
+    ...check('invalidBody', operation, fields, (name) => json?.[name]),
   }
 }
 
 /** Stands for a parameter that was sent twice. */
 const REPEATED = Symbol('repeated')
 
-/** Parses JSON, with integers above 2^53 as bigints, in place of which texts are parsed that no text of the service is. */
-function readJson(body: string): unknown {
+/** Parses a body, with integers above 2^53 as bigints, in place of which texts are parsed that no text of the service is. */
+function readJson(body: string): Readonly<Record<string, unknown>> {
   const marked = body.replace(
     /("(?:[^"\\]+|\\.)*")|-?\d{16,}(?![\d.eE])/g,
-    (number, text) => text ?? `"\\u0000${number}"`,
+    (digits, text) => text ?? `"\\u0000${digits}"`,
   )
-  const json: unknown = orUndefined(() =>
-    JSON.parse(marked, (_, value) => (/^\0-?\d+$/.test(value) ? BigInt(value.slice(1)) : value)),
-  )
+  const revive = (_: string, value: unknown) => (/^\0-?\d+$/.test(`${value}`) ? BigInt(`${value}`.slice(1)) : value)
+  const json: unknown = orUndefined(() => JSON.parse(marked, revive))
   if (json === undefined) throw new Rejection('malformedJson')
-  if (!isObject(json)) throw new Rejection('invalidBody', 'The body must be an object')
-  return json
+  return isObject(json) ? json : reject('invalidBody', 'The body must be an object')
+}
+
+function reject(error: ErrorName, message: string): never {
+  throw new Rejection(error, message)
 }
 
 /** Reads text as a value of the schema's type. Text that is none stays text, so that the check rejects it. */
-function readText(text: string, { type, format }: Schema = {}): unknown {
+function readText(text: string, { type, format }: Schema): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
-  if (type === 'integer' && /^(0|-?[1-9]\d*)$/.test(text)) return format === 'int64' ? BigInt(text) : Number(text)
-  return type === 'number' && text === String(Number(text)) ? Number(text) : text
+  if (type !== 'integer' || !/^(0|-?[1-9]\d*)$/.test(text)) return text
+  return format === 'int64' ? BigInt(text) : Number(text)
 }
 
 /** Checks the fields of a part of a request, and returns those that it has. Names all that are wrong, as the service does. */
 function check(
   error: ErrorName,
   operation: OperationName,
-  rules: Readonly<Record<string, Schema>>,
+  rules: Readonly<Record<string, Schema>> = {},
   read: (name: string, schema: Schema) => unknown,
 ): object {
   const values = Object.entries(rules).map(([name, schema]) => [name, read(name, schema), schema] as const)
   const wrong = values.flatMap(([name, value, schema]) => {
-    if (value !== undefined) return explain(value, schema).map((reason) => `${name}: ${reason}`)
-    return routes[operation].required?.includes(name) ? [`${name}: is required`] : []
+    if (value === undefined) return routes[operation].required?.includes(name) ? [`${name}: is required`] : []
+    return explain(value, schema).map((reason) => `${name}: ${reason}`)
   })
-  if (wrong.length > 0) throw new Rejection(error, wrong.join('; '))
+  if (wrong.length > 0) reject(error, wrong.join('; '))
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
+const [MIN, MAX] = [-(2n ** 63n), 2n ** 63n - 1n]
+
 /** Explains what is wrong with a value, in the words of the service; empty if nothing is. */
-function explain(value: unknown, { type, format, enum: values, items, minimum, maximum }: Schema): string[] {
+function explain(value: unknown, schema: Schema): string[] {
+  const { type = '', format, enum: values, items } = schema
+  const { minimum, maximum } = format === 'int64' ? { minimum: MIN, maximum: MAX } : schema
   if (value === REPEATED) return ['must appear only once']
+  if (items && Array.isArray(value)) return value.flatMap((item) => explain(item, items))
   if (values) return values.includes(value) ? [] : [`must be ${values.map((each) => `"${each}"`).join(' or ')}`]
-  if (items) return Array.isArray(value) ? value.flatMap((item) => explain(item, items)) : ['must be an array']
-  if (type === 'string') {
-    if (typeof value !== 'string') return ['must be a string']
+  if (type === 'string' && typeof value === 'string') {
     return /[\0\uD800-\uDFFF]/u.test(value) ? ['must not contain U+0000 or a lone surrogate'] : []
   }
-  if (format === 'int64') {
-    return isInt64(value) ? [] : [`must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`]
-  }
-  const isOfType = type === 'integer' ? Number.isInteger(value) : typeof value === type
-  const isWithin = !((value as number) < Number(minimum) || (value as number) > Number(maximum))
-  if (isOfType && isWithin) return []
-  return [
-    `must be ${type === 'integer' ? 'an' : 'a'} ${type}${maximum === undefined ? '' : ` between ${minimum} and ${maximum}`}`,
-  ]
+  const isOfType = type === 'integer' ? isInt64(value) : typeof value === type
+  if (isOfType && !(Number(value) < Number(minimum)) && !(Number(value) > Number(maximum))) return []
+  const range = maximum === undefined ? '' : ` between ${minimum} and ${maximum}${format === 'int64' ? ' (int64)' : ''}`
+  return [`must be ${/^[ai]/.test(type) ? 'an' : 'a'} ${type}${range}`]
 }
 
 /** Creates the response of an error of the catalogue. */
-export function errorResponse(name: ErrorName, message = errorReasons[name], headers = {}): FakeResponse {
+export function errorResponse(name: ErrorName, message = errorReasons[name]): FakeResponse {
   const error = errorCodes[name]
-  return jsonResponse(Math.floor(error / 100), { error, message }, headers)
+  return jsonResponse(Math.floor(error / 100), { error, message }, {})
 }
 
 /** Creates a response with a JSON body, unless that is undefined. */
-function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
-  const common = {
-    ...(body !== undefined && { 'content-type': 'application/json; charset=utf-8' }),
-    'x-request-id': `fake-${Math.random().toString(36).slice(2)}`,
-  }
-  return { status, headers: { ...common, ...headers }, body: JSON.stringify(body) ?? '' }
+function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+  const body = JSON.stringify(data) ?? ''
+  const type = body && { 'content-type': 'application/json; charset=utf-8' }
+  const id = `fake-${Math.random().toString(36).slice(2)}`
+  return { status, headers: { ...(type || {}), 'x-request-id': id, ...headers }, body }
 }

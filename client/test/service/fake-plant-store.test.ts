@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient, errorCodes, UsageError } from '../../src/index.ts'
-import { createApiError, createFakePlantStore, type Fault } from '../../src/testing/index.ts'
+import { createApiError, createFakePlantStore, type Fault, type FaultOptions } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' }
@@ -75,7 +75,7 @@ describe('createApiError', () => {
   })
 })
 
-const fail = (fault: object, times?: number) => () => createFakePlantStore().failNext(fault, times)
+const fail = (fault: object) => () => createFakePlantStore().failNext(fault as Fault)
 const createError = (options: object) => () => createApiError(options as never)
 
 test.each<[reason: string, () => unknown]>([
@@ -83,22 +83,15 @@ test.each<[reason: string, () => unknown]>([
   ['baseUrl: must be an HTTP URL', () => createFakePlantStore({ baseUrl: 'a.b' })],
   ['scopes: is not one of account', () => createFakePlantStore().createToken({ scopes: ['read'] } as object)],
   ['code: is not one of error, ', fail({ code: 503 })],
-  ['error: is not in errorCodes', fail({ error: 'toString' })],
-  ['status: follows from the error', fail({ error: 'unavailable', status: 503 })],
-  ...[50300, 204, 205, 304].map((status): [string, () => unknown] => ['status: must be an int', fail({ status })]),
-  ['body: needs a status', fail({ body: '<h1>' })],
-  ['times: must be a positive integer', fail({}, 0)],
   ['code: is not one of name, ', createError({ name: 'idTaken', code: 1 })],
-  ['name: is not in errorCodes', createError({ name: 'toString' })],
-  ['operation: is not', createError({ name: 'internal', operation: 'x' })],
-])('an option that is unknown or invalid is an error: %s', (reason, create) => {
+])('an option that is unknown is an error: %s', (reason, create) => {
   expect(create).toThrow(UsageError)
   expect(create).toThrow(reason)
 })
 
 describe('failNext', () => {
   const page = { status: 502, body: '<h1>Bad Gateway</h1>', headers: { 'content-type': 'text/html' } }
-  test.each<[title: string, fault: Fault | Error, error: object, stored: number]>([
+  test.each<[title: string, fault: Fault, error: object, stored: number]>([
     ['responds with an error', { error: 'scopeMissing' }, { status: 403, code: 40301 }, 0],
     ['responds with an error of the status', { status: 401 }, { status: 401, code: 40101 }, 0],
     ['responds with headers', { status: 503, headers: { 'retry-after': '2' } }, { code: 50300, retryAfterMs: 2000 }, 0],
@@ -108,7 +101,7 @@ describe('failNext', () => {
     ['responds too late, after it has stored the plant', { delay: 60_000 }, { kind: 'timeout' }, 1],
     ['responds late', { delay: 30 }, {}, 1],
   ])('the store %s: %o', async (_, fault, error, stored) => {
-    const { delay = 0 } = fault as Fault
+    const { delay = 0 } = fault as FaultOptions
     const store = createFakePlantStore({ latency: 5 })
     const client = createPlantStoreClient({ ...store, retries: 0, timeout: delay === 60_000 ? 100 : 20_000 })
     store.failNext(fault)
