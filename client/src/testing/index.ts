@@ -1,24 +1,22 @@
-import { ApiError } from '../errors.ts'
 import type { Fetch, FetchInit, Signal } from '../fetch.ts'
 import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
-import { type OperationName, routes } from '../generated/routes.ts'
+import { routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { type ClientOptions, readBaseUrl } from '../options.ts'
-import { retryDelay } from '../retry.ts'
 import { writeRequest } from '../wire/request.ts'
-import { readHead } from '../wire/response.ts'
 import { requireKnown } from '../wire/values.ts'
 import {
-  errorResponse,
+  createApiError,
   type FakeRequest,
   type FakeResponse,
   type FakeState,
   handle,
   respond,
   type StoredPlant,
+  toResponse,
 } from './respond.ts'
 
-export type { FakeRequest, StoredPlant } from './respond.ts'
+export { type ApiErrorOptions, createApiError, type FakeRequest, type StoredPlant } from './respond.ts'
 
 // The types here are those that every app has: not `Headers`, for example.
 
@@ -69,7 +67,8 @@ export interface FakePlantStore {
   /**
    * Adds plants to an account without a request. Default: the account `default`.
    *
-   * @throws {UsageError} A plant is invalid, or its id is taken.
+   * @throws {UsageError} A plant is invalid.
+   * @throws {ApiError} An id is taken by another plant.
    */
   add(plants: readonly NewPlant[], account?: string): void
   /** Returns the plants of an account, in order of creation. Default: the account `default`. */
@@ -167,11 +166,11 @@ async function readRequest(url: string, init: FetchInit = {}): Promise<FakeReque
 
 /** Creates the response of a fault; undefined if the store responds. */
 function faultResponse(fault: Exclude<Fault, Error>): FakeResponse | undefined {
-  if ('error' in fault) return errorResponse(fault.error)
+  if ('error' in fault) return toResponse(createApiError({ name: fault.error }))
   if (!('status' in fault)) return undefined
   const { status, body = '' } = fault
   const name = (Object.keys(errorCodes) as ErrorName[]).find((each) => Math.floor(errorCodes[each] / 100) === status)
-  return body || !name ? { status, headers: {}, body } : errorResponse(name)
+  return body || !name ? { status, headers: {}, body } : toResponse(createApiError({ name }))
 }
 
 /** Waits before a response. Rejects, like `fetch`, if the request is aborted. */
@@ -184,35 +183,4 @@ async function wait(delay: number, signal: Signal | null | undefined): Promise<v
       rejectWith(signal.reason)
     })
   })
-}
-
-/** What an error of {@link createApiError} has. */
-export interface ApiErrorOptions {
-  /** The name of the error in `errorCodes`, which decides about the status and the code. */
-  readonly name: ErrorName
-  /** The text of the service. Default: the reason in the error catalogue. */
-  readonly message?: string | undefined
-  /** Additional response headers, such as `retry-after` or `x-request-id`, which is random by default. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The operation that failed. Default: `createPlant`. */
-  readonly operation?: OperationName | undefined
-}
-
-/**
- * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
- * the client.
- *
- * @throws {UsageError} An option is unknown.
- *
- * @example
- * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
- */
-export function createApiError(options: ApiErrorOptions): ApiError {
-  requireKnown(options, ['name', 'message', 'headers', 'operation'], { argument: 'options' })
-  const { name, message, headers, operation = 'createPlant' } = options
-  const { method, path, idempotent } = routes[operation]
-  const { status, body, ...response } = errorResponse(name, message)
-  const head = readHead(status, new Headers({ ...response.headers, ...headers }))
-  const error = new ApiError(JSON.parse(body), head, { method, url: `http://plant-store.test${path}`, attempts: 1 })
-  return Object.assign(error, { retryable: retryDelay(error, 0, idempotent) !== undefined })
 }

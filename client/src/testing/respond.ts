@@ -1,8 +1,11 @@
+import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
 import type { Operations } from '../generated/operations.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import { isInt64, isObject, orUndefined } from '../wire/values.ts'
+import { retryDelay } from '../retry.ts'
+import { readHead } from '../wire/response.ts'
+import { isInt64, isObject, orUndefined, requireKnown } from '../wire/values.ts'
 
 /** A plant in the fake. */
 export interface StoredPlant {
@@ -56,16 +59,6 @@ interface Schema {
 /** The fields of each part of a request. */
 export type RequestRules = { readonly [part in 'path' | 'query' | 'body']?: Readonly<Record<string, Schema>> }
 
-/** An error that the service responds with. */
-class Rejection extends Error {
-  readonly error: ErrorName
-
-  constructor(error: ErrorName, message: string = errorReasons[error]) {
-    super(message)
-    this.error = error
-  }
-}
-
 /** How each operation responds to a valid input. An operation without a handler does not compile. */
 type Handlers = {
   [TName in OperationName]: (
@@ -105,7 +98,7 @@ export function respond(request: FakeRequest, state: FakeState): FakeResponse {
     const operation = (Object.keys(routes) as OperationName[]).find(
       (name) => routes[name].method === request.method && patternOf(name).test(path),
     )
-    if (!operation) throw new Rejection('notFound')
+    if (!operation) return reject('notFound')
     const account = authenticate(request.headers['authorization'] ?? '', state)
     const parameters = new URLSearchParams(query)
     const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, parameters, request.body)
@@ -114,7 +107,7 @@ export function respond(request: FakeRequest, state: FakeState): FakeResponse {
     const headers = next === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
     return jsonResponse(routes[operation].status, data, headers)
   } catch (error) {
-    if (error instanceof Rejection) return errorResponse(error.error, error.message)
+    if (error instanceof ApiError) return toResponse(error)
     throw error
   }
 }
@@ -133,9 +126,9 @@ function patternOf(name: OperationName): RegExp {
 /** Returns the account of a token. */
 function authenticate(authorization: string, { tokens }: FakeState): string {
   const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-  if (token === undefined) throw new Rejection('tokenMissing')
+  if (token === undefined) return reject('tokenMissing')
   const account = tokens.get(token)
-  if (account === undefined) throw new Rejection(tokens.has(token) ? 'tokenEnded' : 'tokenInvalid')
+  if (account === undefined) return reject(tokens.has(token) ? 'tokenEnded' : 'tokenInvalid')
   return account
 }
 
@@ -167,12 +160,12 @@ function readJson(body: string): Readonly<Record<string, unknown>> {
   )
   const revive = (_: string, value: unknown) => (/^\0-?\d+$/.test(`${value}`) ? BigInt(`${value}`.slice(1)) : value)
   const json: unknown = orUndefined(() => JSON.parse(marked, revive))
-  if (json === undefined) throw new Rejection('malformedJson')
+  if (json === undefined) reject('malformedJson')
   return isObject(json) ? json : reject('invalidBody', 'The body must be an object')
 }
 
-function reject(error: ErrorName, message: string): never {
-  throw new Rejection(error, message)
+function reject(name: ErrorName, message?: string): never {
+  throw createApiError({ name, message })
 }
 
 /** Reads text as a value of the schema's type. Text that is none stays text, so that the check rejects it. */
@@ -216,10 +209,9 @@ function explain(value: unknown, schema: Schema): string[] {
   return [`must be ${/^[ai]/.test(type) ? 'an' : 'a'} ${type}${range}`]
 }
 
-/** Creates the response of an error of the catalogue. */
-export function errorResponse(name: ErrorName, message = errorReasons[name]): FakeResponse {
-  const error = errorCodes[name]
-  return jsonResponse(Math.floor(error / 100), { error, message }, {})
+/** Creates the response of an error. */
+export function toResponse({ status, body }: ApiError): FakeResponse {
+  return jsonResponse(status, body, {})
 }
 
 /** Creates a response with a JSON body, unless that is undefined. */
@@ -228,4 +220,37 @@ function jsonResponse(status: number, data: unknown, headers: Readonly<Record<st
   const type = body && { 'content-type': 'application/json; charset=utf-8' }
   const id = `fake-${Math.random().toString(36).slice(2)}`
   return { status, headers: { ...(type || {}), 'x-request-id': id, ...headers }, body }
+}
+
+/** What an error of {@link createApiError} has. */
+export interface ApiErrorOptions {
+  /** The name of the error in `errorCodes`, which decides about the status and the code. */
+  readonly name: ErrorName
+  /** The text of the service. Default: the reason in the error catalogue. */
+  readonly message?: string | undefined
+  /** Additional response headers, such as `retry-after` or `x-request-id`, which is random by default. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The operation that failed. Default: `createPlant`. */
+  readonly operation?: OperationName | undefined
+}
+
+/**
+ * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
+ * the client.
+ *
+ * @throws {UsageError} An option is unknown.
+ *
+ * @example
+ * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
+ */
+export function createApiError(options: ApiErrorOptions): ApiError {
+  requireKnown(options, ['name', 'message', 'headers', 'operation'], { argument: 'options' })
+  const { name, message = errorReasons[name], headers, operation = 'createPlant' } = options
+  const { method, path, idempotent } = routes[operation]
+  const code = errorCodes[name]
+  const response = jsonResponse(Math.floor(code / 100), undefined, { ...headers })
+  const head = readHead(response.status, new Headers(response.headers))
+  const call = { method, url: `http://plant-store.test${path}`, attempts: 1 }
+  const error = new ApiError({ error: code, message }, head, call)
+  return Object.assign(error, { retryable: retryDelay(error, 0, idempotent) !== undefined })
 }
