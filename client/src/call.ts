@@ -39,7 +39,7 @@ export function prepareCall(operation: OperationName, parameters: readonly unkno
   const route = routes[operation]
   try {
     const [input, options, ...others] = parameters
-    if (others.length > 0) reject('arguments', 'must be the input and the options only')
+    if (others.length > 0) reject('arguments', 'must be input and options only')
     const settings = options == null ? client : readCallOptions(options as CallOptions, client, 'options.')
     const { target, body } = writeRequest(route, input ?? undefined)
     const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
@@ -64,8 +64,8 @@ interface Progress extends FailedCall {
   retries: number
   /** The token of the next attempt; undefined if it has to be requested. */
   token: string | false | undefined
-  /** Whether the token was requested once more, after a 401. Such an attempt is no retry. */
-  isTokenNew: boolean
+  /** Whether the token was requested once more, after a 401. Such an attempt is not a retry. */
+  renewed: boolean
 }
 
 /**
@@ -76,12 +76,12 @@ interface Progress extends FailedCall {
 export async function sendCall(call: Call): Promise<CallResponse> {
   const { operation, url, settings, route } = call
   const { method } = route
-  const { authorization: own, ...headers } = call.headers
+  const { authorization: _, ...headers } = call.headers
   const token = typeof settings.token === 'function' ? undefined : settings.token
-  const progress: Progress = { method, url, attempts: 0, retries: 0, token, isTokenNew: false }
+  const progress: Progress = { method, url, attempts: 0, retries: 0, token, renewed: false }
   const signals = deriveSignals(settings.signal)
   for (;;) {
-    const number = 1 + progress.retries + Number(progress.isTokenNew)
+    const number = 1 + progress.retries + Number(progress.renewed)
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
     const begun: Hooks[] = []
     try {
@@ -89,7 +89,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
       const received = await within(settings.timeout, signals, progress, async (signal) => {
         await runRequestHooks(attempt, begun, call, signal)
         if (progress.token === undefined) progress.token = await requestToken(call, progress, signal)
-        const init = createInit(attempt, call, progress, own, signal)
+        const init = createInit(attempt, begun, call, progress, signal)
         const response = await (settings.fetch ?? fetch)(url, init)
         return [readHead(response.status, response.headers), await response.text()] as const
       })
@@ -100,7 +100,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
       return { head, call: progress, data: readData(route, text, head, progress) }
     } catch (thrown) {
       const error = toError(thrown, progress)
-      const delay = isAborted(signals) ? undefined : nextDelay(error, call, progress)
+      const delay = findAborted(signals) ? undefined : nextDelay(error, call, progress)
       for (const hook of begun) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
       await within(delay, signals, progress)
@@ -110,7 +110,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
 
 /** Runs the hooks that may add headers, and lists those that have begun. */
 async function runRequestHooks(attempt: Attempt, begun: Hooks[], { settings }: Call, signal: Signal): Promise<void> {
-  for (const hook of [...settings.hooks, settings.log]) {
+  for (const hook of settings.hooks.concat(settings.log)) {
     begun.push(hook)
     try {
       await hook.request?.(attempt)
@@ -126,7 +126,7 @@ async function runRequestHooks(attempt: Attempt, begun: Hooks[], { settings }: C
 async function requestToken({ settings }: Call, progress: Progress, signal: Signal): Promise<string> {
   let token: unknown
   try {
-    token = await (settings.token as (request: TokenRequest) => unknown)({ rejected: progress.isTokenNew })
+    token = await (settings.token as (request: TokenRequest) => unknown)({ rejected: progress.renewed })
   } catch (cause) {
     throw new TokenError(`token: the function failed${reasonOf(cause)}`, progress, { cause })
   }
@@ -138,12 +138,15 @@ async function requestToken({ settings }: Call, progress: Progress, signal: Sign
 /** Creates the second argument of `fetch`, and counts the request. */
 function createInit(
   attempt: Attempt,
+  begun: readonly Hooks[],
   call: Call,
   progress: Progress,
-  own: string | undefined,
   signal: Signal,
 ): FetchInit {
-  const { authorization: added, ...headers } = withoutNull(readHeaders(attempt.headers, 'headers'))
+  // Only hooks change them.
+  const changed = begun.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
+  const { authorization: added, ...headers } = changed
+  const own = call.headers['authorization']
   const { token } = progress
   if (added && (own || token !== false)) reject('token', CONFLICT)
   const authorization = token === false ? (own ?? added) : `Bearer ${token}`
@@ -173,10 +176,10 @@ function toError(thrown: unknown, call: FailedCall): PlantStoreError {
 /** Decides about the next attempt. Returns the delay before it; undefined if there is none. */
 function nextDelay(error: PlantStoreError, { route, settings }: Call, progress: Progress): number | undefined {
   const isStale = error.kind === 'api' && error.status === 401
-  const canRenew = isStale && typeof settings.token === 'function' && !progress.isTokenNew
+  const canRenew = isStale && typeof settings.token === 'function' && !progress.renewed
   const delay = canRenew ? 0 : retryDelay(error, progress.retries, route.idempotent)
   Object.assign(error, { retryable: delay !== undefined })
-  if (canRenew) Object.assign(progress, { token: undefined, isTokenNew: true })
+  if (canRenew) Object.assign(progress, { token: undefined, renewed: true })
   else if (progress.retries++ >= settings.retries) return undefined
   return delay
 }
@@ -196,23 +199,28 @@ function within<T>(
 ): Promise<T | undefined> {
   const controller = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
-  let abort = () => {}
+  let end = () => {}
   return new Promise<T | undefined>((resolve, rejectWith) => {
+    // Settles first: the work fails with an error of its own when it is aborted.
+    end = () => {
+      const aborted = findAborted(signals)
+      if (aborted) rejectWith(toAbortError(aborted.reason, call))
+      else resolve(undefined)
+      controller.abort()
+    }
     // The longest delay of a timer is 24 days. A longer time sets no limit.
-    if (time < 2 ** 31) timer = setTimeout(() => resolve(undefined), time)
-    abort = () => rejectWith(toAbortError(signals.find(({ aborted }) => aborted)?.reason, call))
-    for (const signal of signals) signal.addEventListener('abort', abort)
-    if (isAborted(signals)) abort()
+    if (time < 2 ** 31) timer = setTimeout(end, time)
+    for (const signal of signals) signal.addEventListener('abort', end)
+    if (findAborted(signals)) end()
     else work?.(controller.signal).then(resolve, rejectWith)
   }).finally(() => {
     clearTimeout(timer)
-    controller.abort()
-    for (const signal of signals) signal.removeEventListener('abort', abort)
+    for (const signal of signals) signal.removeEventListener('abort', end)
   })
 }
 
-function isAborted(signals: readonly Signal[]): boolean {
-  return signals.some(({ aborted }) => aborted)
+function findAborted(signals: readonly Signal[]): Signal | undefined {
+  return signals.find(({ aborted }) => aborted)
 }
 
 function toAbortError(cause: unknown, call: FailedCall): AbortError | TimeoutError {
@@ -222,5 +230,6 @@ function toAbortError(cause: unknown, call: FailedCall): AbortError | TimeoutErr
 
 /** Derives a signal, so that no call adds a listener to that of the app: Node.js 20 warns of more than ten. */
 function deriveSignals(signals: readonly Signal[]): readonly Signal[] {
-  return orUndefined(() => [AbortSignal.any(signals as never)]) ?? signals
+  // Without signals there is nothing to derive, and `any` takes time.
+  return (signals.length > 0 && orUndefined(() => [AbortSignal.any(signals as never)])) || signals
 }

@@ -108,9 +108,9 @@ export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLev
   readonly retries: number
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
-  /** The hooks of the app, and those that log. */
   readonly hooks: readonly Hooks[]
-  readonly log: Hooks
+  /** The hooks that log. */
+  readonly log: readonly Hooks[]
 }
 
 const LEVELS = `one of ${LOG_LEVELS.join(', ')}`
@@ -180,7 +180,7 @@ function mergeOptions(options: CallOptions, client: object, prefix: string): Set
   }
   const { token, headers, logger, logLevel = logger === undefined ? 'off' : 'warn' } = settings
   if (headers['authorization'] && token !== false) reject(`${prefix}token`, CONFLICT)
-  return { ...settings, log: logHooks(logger, logLevel) }
+  return { ...settings, log: logLevel === 'off' ? [] : [logHooks(logger, logLevel)] }
 }
 
 export const CONFLICT = 'must be false if headers have Authorization'

@@ -39,7 +39,7 @@ export function readHeaders(headers: unknown, path: string): HeaderFields {
       }
     } catch {
       // What follows a name may be a secret.
-      reject(`${path}.${/^[\w-]*/.exec(`${name}`)}`, 'must be a valid text, and needs Headers')
+      reject(`${path}.${/^[\w-]*/.exec(`${name}`)}`, 'must be a valid text')
     }
   }
   return fields

@@ -46,7 +46,7 @@ const each = (name: string, values: unknown[]) => values.map((value) => ({ [name
 const missing = undefined as unknown as string
 const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
 const NO_TOKEN = 'must be ASCII text without whitespace'
-const INVALID = 'must be a valid text, and needs Headers'
+const INVALID = 'must be a valid text'
 
 describe('an option', () => {
   const bare = Object.assign(Object.create(null), { tiemout: 5 })
@@ -168,7 +168,7 @@ describe('other arguments of a call', () => {
     const calls = [[getPlants, {}, {}, {}], [createPlant, { id: 1, name: '' }, {}, {}]] as const // biome-ignore format: one line
     for (const [call, ...given] of calls) {
       const { detail } = await failureOf((call as (...all: unknown[]) => Promise<unknown>)(...given), UsageError)
-      expect(detail).toBe('arguments: must be the input and the options only')
+      expect(detail).toBe('arguments: must be input and options only')
     }
     expect(sent).toEqual([])
     await getPlants({ limit: 1, page: undefined } as object, { timeout: undefined, tiemout: undefined } as object)
