@@ -115,7 +115,7 @@ async function runRequestHooks(attempt: Attempt, begun: Hooks[], { settings }: C
     try {
       await hook.request?.(attempt)
     } catch (cause) {
-      const message = `the function failed${reasonOf(cause)}`
+      const message = `failed${reasonOf(cause)}`
       throw new UsageError([{ path: 'hooks.request', message }], undefined, cause)
     }
     requireOpen(signal)
@@ -128,7 +128,7 @@ async function requestToken({ settings }: Call, progress: Progress, signal: Sign
   try {
     token = await (settings.token as (request: TokenRequest) => unknown)({ rejected: progress.renewed })
   } catch (cause) {
-    throw new TokenError(`token: the function failed${reasonOf(cause)}`, progress, { cause })
+    throw new TokenError(`token: failed${reasonOf(cause)}`, progress, { cause })
   }
   requireOpen(signal)
   if (!isToken(token)) throw new TokenError(`token: ${NO_TOKEN}`, progress)
@@ -166,11 +166,13 @@ function requireOpen({ aborted }: Signal): void {
   if (aborted) throw new Error()
 }
 
-/** Adds the call to an error about usage. What is not an error of this package comes from `fetch`, or from a getter of the app. */
+/** Adds the call to an error about usage. Any other error is that of `fetch`, or before it of a getter of the app. */
 function toError(thrown: unknown, call: FailedCall): PlantStoreError {
   if (thrown instanceof UsageError) return new UsageError(thrown.issues, call, thrown.cause)
   if (thrown instanceof PlantStoreError) return thrown
-  return new ConnectionError(`connection failed${reasonOf(thrown)}`, call, { cause: thrown }) as PlantStoreError
+  const reason = reasonOf(thrown)
+  if (call.attempts === 0) return new UsageError([{ path: 'input', message: `failed${reason}` }], call, thrown)
+  return new ConnectionError(`connection failed${reason}`, call, { cause: thrown }) as PlantStoreError
 }
 
 /** Decides about the next attempt. Returns the delay before it; undefined if there is none. */

@@ -82,7 +82,7 @@ export function logHooks(logger: Logger = console, logLevel: LogLevel): Hooks {
  */
 export function listHooks(hooks: Hooks | readonly (Hooks | undefined)[], path: string): readonly Hooks[] {
   const list = ([hooks].flat() as readonly (Hooks | undefined)[]).filter((each) => each !== undefined)
-  for (const each of list) requireKnown(each, HOOKS, { argument: path, prefix: `${path}.` })
+  for (const each of list) requireKnown(each, HOOKS, path, `${path}.`)
   return list
 }
 

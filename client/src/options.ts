@@ -143,7 +143,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
  * @throws UsageError if an option is invalid, or missing
  */
 export function readClientOptions(options: ClientOptions): Settings {
-  requireKnown(options, ['baseUrl', ...Object.keys(READERS)], { argument: 'options' })
+  requireKnown(options, ['baseUrl', ...Object.keys(READERS)], 'options')
   const token = readEnvironment('PLANT_STORE_TOKEN')
   const level = readEnvironment('PLANT_STORE_LOG')
   const logLevel = LOG_LEVELS.find((each) => each === level)
@@ -166,7 +166,7 @@ export function readClientOptions(options: ClientOptions): Settings {
  */
 export function readCallOptions(options: CallOptions, client: Settings, prefix: string): Settings {
   const hint = 'aborted' in Object(options) ? '; write { signal }' : ''
-  requireKnown(options, Object.keys(READERS), { argument: 'options', prefix, hint })
+  requireKnown(options, Object.keys(READERS), 'options', prefix, hint)
   return mergeOptions(options, client, prefix)
 }
 

@@ -39,7 +39,7 @@ export function nextCursor({ head, call }: CallResponse, seen: Set<unknown>): st
   const [, text = ''] = /[?&]cursor=([^&#]*)/.exec(target) ?? []
   const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
   if (isPage && cursor && !seen.has(cursor)) return cursor
-  throw new MalformedResponseError(`with an invalid link to the next page: ${link}`, head, call)
+  throw new MalformedResponseError(`with an invalid link: ${link}`, head, call)
 }
 
 /** Returns the target of `rel="next"` in a `Link` header (RFC 8288); undefined if there is none. */

@@ -101,7 +101,7 @@ export interface FakePlantStore {
  * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
-  requireKnown(options, ['baseUrl', 'latency'], { argument: 'options' })
+  requireKnown(options, ['baseUrl', 'latency'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
   const state: FakeState = { baseUrl, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
@@ -123,7 +123,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   }
 
   function createToken(token: { readonly account?: string | undefined } = {}): string {
-    requireKnown(token, ['account'], { argument: 'options' })
+    requireKnown(token, ['account'], 'options')
     const { account = 'default' } = token
     const text = `fake-token-${state.tokens.size + 1}`
     state.tokens.set(text, account)
@@ -139,7 +139,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
 
   function failNext(fault: Fault, times = 1): void {
     const known = ['error', 'status', 'body', 'headers', 'delay']
-    if (!(fault instanceof Error)) requireKnown(fault, known, { argument: 'fault' })
+    if (!(fault instanceof Error)) requireKnown(fault, known, 'fault')
     faults.push(...Array<Fault>(times).fill(fault))
   }
 

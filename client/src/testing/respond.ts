@@ -244,7 +244,7 @@ export interface ApiErrorOptions {
  * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
  */
 export function createApiError(options: ApiErrorOptions): ApiError {
-  requireKnown(options, ['name', 'message', 'headers', 'operation'], { argument: 'options' })
+  requireKnown(options, ['name', 'message', 'headers', 'operation'], 'options')
   const { name, message = errorReasons[name], headers, operation = 'createPlant' } = options
   const { method, path, idempotent } = routes[operation]
   const code = errorCodes[name]

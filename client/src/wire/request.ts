@@ -27,7 +27,7 @@ export interface Route {
 export function writeRequest({ path, query = [], body, required = [], int64s = [] }: Route, input: unknown = {}) {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const known = [...new Set([...inPath, ...query, ...(body ?? [])])]
-  requireKnown(input, known, { argument: 'input', hint: '; options are the second argument' })
+  requireKnown(input, known, 'input', '', '; options are the second argument')
   const issues = new Map<string, string>()
   const report = (name: string) => (message: string) => void (issues.has(name) || issues.set(name, message))
   const given = known.filter((name) => {

@@ -14,13 +14,17 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * Requires an object of which nothing would be ignored: it is of no other kind, such as a `Map` or an `AbortSignal`, and every
  * field with a value is known.
  *
- * @param hint what is added to the error of an unknown field
+ * @param argument what the object is, in an error
+ * @param prefix what precedes the name of a field
+ * @param hint what is added to the error
  * @throws UsageError with an issue for each unknown field
  */
 export function requireKnown<T>(
   value: T,
   known: readonly string[],
-  { argument, prefix = '', hint = '' }: { argument: string; prefix?: string; hint?: string },
+  argument: string,
+  prefix = '',
+  hint = '',
 ): asserts value is T & Readonly<Record<string, unknown>> {
   const list = known.join(', ')
   if (!isObject(value) || !(isPlain(value) || known.some((name) => name in value))) {

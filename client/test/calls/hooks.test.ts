@@ -77,7 +77,7 @@ describe('hooks', () => {
     const client = createPlantStoreClient({ ...store, hooks: [first.hooks, broken, last.hooks] })
     const error = await failureOf(client.getPlants(), UsageError)
     expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' }, issues: [{ path: 'hooks.request' }] })
-    expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: the function failed: no trace')
+    expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: failed: no trace')
     expect([first, last].map(({ events }) => events.map(([name]) => name))).toEqual([['request', 'error'], []])
     expect(store.requests).toHaveLength(0)
   })

@@ -114,14 +114,14 @@ test('a token function that fails is a TokenError with its reason and cause, and
   expect((await client.raw.getPlants()).attempts).toBe(1)
   failures = 9
   const error = await failureOf(client.getPlants(), TokenError)
-  const detail = 'token: the function failed: vault is sealed'
+  const detail = 'token: failed: vault is sealed'
   expect(error).toMatchObject({ kind: 'token', attempts: 0, cause, detail })
 })
 
 test('safe never throws', async () => {
   const { safe } = createPlantStoreClient({ ...createFakePlantStore(), retries: 0 })
   const hostile = { get id(): number { throw new Error('no id') }, name: 'Ficus' } // biome-ignore format: one line
-  expect(await safe.createPlant(hostile)).toMatchObject({ ok: false, error: { cause: { message: 'no id' } } })
+  expect(await safe.createPlant(hostile)).toMatchObject({ error: { kind: 'usage', cause: { message: 'no id' } } })
   expect(await safe.getPlants(1 as never)).toMatchObject({ ok: false, error: { kind: 'usage' } })
   const success = { ok: true, data: [], status: 200, requestId: expect.any(String), nextCursor: undefined }
   expect(await safe.getPlants({}, null as never)).toStrictEqual(success)
