@@ -11,13 +11,7 @@ export interface ResponseHeaders {
 /** The second argument of the runtime's own `fetch`. */
 export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: infer Init) => unknown }
   ? NonNullable<Init>
-  : {
-      method?: string
-      headers?: Record<string, string>
-      body?: string
-      redirect?: 'manual'
-      signal?: Signal
-    }
+  : object
 
 /** What a `fetch` resolves to: the part of `Response` that the client uses. */
 export interface FetchResponse {
@@ -32,12 +26,7 @@ export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
 /** The runtime's own `AbortSignal`. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Instance } }
   ? Instance
-  : {
-      readonly aborted: boolean
-      readonly reason?: unknown
-      addEventListener(type: 'abort', listener: () => void): void
-      removeEventListener(type: 'abort', listener: () => void): void
-    }
+  : { readonly aborted: boolean }
 
 /** Headers by their names in lower case; `null` removes one. */
 export type HeaderFields = Readonly<Record<string, string | null>>

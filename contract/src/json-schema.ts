@@ -93,17 +93,26 @@ function checkTexts({ shape }: z.ZodObject, { properties = {} }: JsonSchema, roo
   for (const [name, { type }] of Object.entries(properties)) {
     const place = `${root}.${name}`
     const field = shape[name] as z.ZodType
-    const [issue] = field.safeParse('a').error?.issues ?? []
+    const [issue] = parse(field, 'a', place).error?.issues ?? []
     if (issue?.code === 'invalid_type' && !issue.path.some(Boolean)) {
       const list = 'and z.preprocess((value) => [value].flat(), z.array(...)) for a list, since one item is no list'
       reject(place, `rejects text, which every parameter is; use TextSchema, Int64TextSchema or z.codec(), ${list}`)
     }
     requireSafeText(field, place)
     for (const text of type === 'boolean' ? ['true', 'false'] : ['0', '1', '20']) {
-      const { success, data } = field.safeParse(text)
+      const { success, data } = parse(field, text, place)
       if (success && String(data) !== text)
         reject(place, `reads ${text} as ${data}; use a codec that String() reverses`)
     }
+  }
+}
+
+/** Parses a text as a server does, which responds with a 500 if the schema throws. */
+function parse(schema: z.core.$ZodType, text: string, place: string): z.ZodSafeParseResult<unknown> {
+  try {
+    return z.safeParse(schema, text)
+  } catch (error) {
+    return reject(place, `throws on ${JSON.stringify(text)} (${(error as Error).message}); check the text before`)
   }
 }
 
@@ -163,7 +172,7 @@ function checkVisited({ schema, path }: Visited, direction: Direction, root: str
 
 /** Rejects a text that a database rejects. */
 function requireSafeText(schema: z.core.$ZodType, place: string): void {
-  if (!['\0', '\ud800'].some((text) => z.safeParse(schema, text).success)) return
+  if (!['\0', '\ud800'].some((text) => parse(schema, text, place).success)) return
   reject(place, 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format')
 }
 

@@ -215,6 +215,12 @@ describe('rejected', () => {
     ['parameter', 'rejects text, which every parameter is', z.int(), z.boolean(), z.object({}), listOf(z.int())],
     ['parameter', supported, Int64Schema],
     ['parameter', 'one item is no list', z.array(TextSchema)],
+    [
+      'parameter',
+      'throws on "a" (',
+      z.string().transform(BigInt).pipe(z.int64()),
+      TextSchema.refine(async () => true, 'no').meta({ pattern: 'a' }),
+    ],
     ['parameter', 'accepts U+0000', z.string(), listOf(z.string())],
     ['parameter', 'reads 20 as 32; use a codec', z.codec(z.string().regex(/^[\da-f]+$/), z.int(), { decode: (text) => Number.parseInt(text, 16), encode: String })], // biome-ignore format: one line
   ])('in %s: %s', (place, reason, ...schemas) => {

@@ -81,7 +81,7 @@ async function createDocument(url: string): Promise<Buffer> {
   return Buffer.from(JSON.stringify({ ...document, servers: [{ url }] }))
 }
 
-/** Returns the origin that a client requested, as it says itself or a trusted proxy does; `/` if that is none. */
+/** Returns the origin that a client requested, as it says itself or a trusted proxy does; `/` if it is invalid. */
 function requestedOrigin({ protocol, host }: Request): string {
   const origin = `${protocol}://${host ?? ''}`
   return ORIGIN.test(origin) ? origin : '/'
