@@ -85,24 +85,28 @@ describe.each(Object.entries(starts))('%s', (_, start) => {
     return { status: response.status, body: JSON.parse(await response.text()) }
   }
 
-  test.each(requests)('%s gets the same response from the service and the fake: %s %s', async (_, request, body) => {
-    const client = await newAccount()
-    const fake = createFakePlantStore()
-    const [own, other] = [await newToken(), await newToken()]
-    await client.createPlant(FICUS, { token: own })
-    for (const id of [1, 2]) await client.createPlant({ id, name: '' }, { token: other })
-    const { nextCursor } = await client.raw.getPlants({ limit: 1 }, { token: other })
-    fake.add([FICUS])
-    const headers = { authorization: `Bearer ${fake.token}`, ...(body !== undefined && JSON_TYPE) }
-    const [method = '', path = ''] = request.replace('<cursor>', nextCursor ?? '').split(' ')
-    const expected = await fake.fetch(fake.baseUrl + path, {
-      method,
-      headers,
-      ...(body !== undefined && { body }),
-    } as object)
-    const response = await send(`${method} ${path}`, body, own)
-    expect(response).toEqual({ status: expected.status, body: JSON.parse(await expected.text()) })
-  })
+  test.for(requests)(
+    '%s gets the same response from the service and the fake: %s %s',
+    async ([, request, body], { skip }) => {
+      skip(service.isBehindProxy === true && /\d{16}/.test(body ?? ''), 'Prism rounds these ids.')
+      const client = await newAccount()
+      const fake = createFakePlantStore()
+      const [own, other] = [await newToken(), await newToken()]
+      await client.createPlant(FICUS, { token: own })
+      for (const id of [1, 2]) await client.createPlant({ id, name: '' }, { token: other })
+      const { nextCursor } = await client.raw.getPlants({ limit: 1 }, { token: other })
+      fake.add([FICUS])
+      const headers = { authorization: `Bearer ${fake.token}`, ...(body !== undefined && JSON_TYPE) }
+      const [method = '', path = ''] = request.replace('<cursor>', nextCursor ?? '').split(' ')
+      const expected = await fake.fetch(fake.baseUrl + path, {
+        method,
+        headers,
+        ...(body !== undefined && { body }),
+      } as object)
+      const response = await send(`${method} ${path}`, body, own)
+      expect(response).toEqual({ status: expected.status, body: JSON.parse(await expected.text()) })
+    },
+  )
 
   describe('creating a plant', () => {
     test('responds with the plant without its id, and twice with the same content adds nothing', async () => {
