@@ -113,6 +113,8 @@ function asOperation(name: string, value: unknown): Route {
   require(route.metadata !== undefined, 'metadata', 'is missing; add defineMetadata({ scope })')
   require(route.headers === undefined, 'headers', 'header parameters are not supported; use the query or the body')
   require(route.method !== 'GET' || bodyOf(route) === undefined, 'body', 'a GET request has no body; use the query')
+  const { contentType = 'application/json' } = route as { readonly contentType?: string }
+  require(contentType === 'application/json', 'body', `the content type ${contentType} is not supported; send JSON`)
   require(PATH.test(route.path), 'path', 'must consist of segments that are text or :name; use query parameters')
   const statuses = Object.keys(route.responses).map(Number)
   require(statuses.filter((status) => status < 300).length === 1, 'responses', 'must have one success status (2xx)')
@@ -146,10 +148,13 @@ function bodyOf(route: AppRoute): unknown {
 function describePaths(routes: readonly (readonly [name: string, route: Route])[], components: Components) {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const [index, [name, route]] of routes.entries()) {
-    const isHidden = ([, other]: (typeof routes)[number]) =>
-      other.method === route.method && covers(other.path, route.path)
-    const [earlier] = routes.slice(0, index).find(isHidden) ?? []
-    if (earlier !== undefined) reject(name, `its requests go to ${earlier} before it; change the path, or move it up`)
+    for (const [earlier, { method, path }] of routes.slice(0, index)) {
+      if (!covers(path, route.path)) continue
+      const isSame = covers(route.path, path) && path !== route.path
+      if (isSame) reject(name, `${earlier} has this path as ${path}; use the same names of parameters`)
+      if (method === route.method)
+        reject(name, `its requests go to ${earlier} before it; change the path, or move it up`)
+    }
     const operation = describeOperation(name, route, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     paths[template] = { ...paths[template], [route.method.toLowerCase()]: operation }

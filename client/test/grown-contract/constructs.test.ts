@@ -247,6 +247,10 @@ describe('rejected', () => {
     ['path: must consist of segments', ...['/beds/:id?', '/beds/*rest', '/beds/:id.json'].map((path) => ({ path }))],
     ['headers: header parameters are not supported', { headers: { 'x-bed': z.email() } }],
     ['body: a GET request has no body', { body: Empty }],
+    [
+      'the content type multipart/form-data is not supported',
+      { ...post, contentType: 'multipart/form-data', body: Empty },
+    ],
     ['body: must be an object', { ...post, body: z.array(z.email()) }, { ...post, body: z.email() }],
     [
       'is not a JSON schema of zod 4',
@@ -288,12 +292,14 @@ describe('rejected', () => {
 
   const bed = { ...getBed, path: '/beds/:id', pathParams: id }
   const count = { ...getBed, path: '/beds/count' }
+  const other = { ...getBed, method: 'DELETE', path: '/beds/:b', pathParams: z.object({ b: TextSchema }) }
   test.each<[reason: string, contract: Record<string, unknown>]>([
     ['The contract: has no operation; add one', {}],
     ['safe: the SDK uses this name; rename the operation', { safe: getBed }],
     ['get-bed: must be a name such as getPlant; rename the operation', { 'get-bed': getBed }],
     ['beds: is not an operation; move the operations of a nested router to the top level', { beds: { getBed } }],
     ['count: its requests go to bed before it; change the path, or move it up', { bed, count }],
+    ['other: bed has this path as /beds/:id; use the same names', { bed, other }],
   ])('in a contract: %s', (reason, contract) => {
     expect(() => generate(contract)).toThrow(reason)
     generate({ count, bed })
