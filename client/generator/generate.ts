@@ -1,7 +1,8 @@
 import { errorCatalogue, errorMessages } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { readOperations } from './model.ts'
-import { generateRequests, generateRoutes } from './routes.ts'
+import { generateRequests } from './requests.ts'
+import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
 import { comment, literal } from './typescript.ts'
 
