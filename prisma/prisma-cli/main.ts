@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { databaseUrl } from '../src/open-database.ts'
 import { isPostgresqlUrl } from '../src/postgresql/address.ts'
 import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'
@@ -32,10 +33,10 @@ const command = positionals.join(' ')
 if (!commands[command]) throw new Error(`The schema engine has no command "${command}"`)
 await commands[command]()
 
-/** Completes a URL of prisma.config.ts, which has no password, with the environment. One of `--url` stays. */
+/** Replaces a URL of prisma.config.ts by the DATABASE_URL that it was made of. One of `--url` stays. */
 function completeUrl(argument = ''): string {
-  const { DATABASE_URL: own } = process.env
-  return own && argumentUrl(own) === argument ? own : argument
+  const own = process.env['DATABASE_URL'] || undefined
+  return argumentUrl(own) === argument ? databaseUrl(own) : argument
 }
 
 /**

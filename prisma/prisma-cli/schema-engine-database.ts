@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import {
   isDriverAdapterError,
   type SqlMigrationAwareDriverAdapterFactory,
@@ -5,6 +6,7 @@ import {
 } from '@prisma/driver-adapter-utils'
 import { databaseUrl } from '../src/open-database.ts'
 import { isPostgresqlUrl, readAddress } from '../src/postgresql/address.ts'
+import { databaseFile } from '../src/sqlite/address.ts'
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
 export interface SchemaEngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
@@ -29,11 +31,11 @@ export function noMigrationsYet(error: unknown): SqlResultSet {
 }
 
 /**
- * Returns a DATABASE_URL without its password and parameters: the Prisma command line passes it to the schema engine as an
- * argument, which every user of the machine can read. The engine takes the rest from the environment.
+ * Returns a DATABASE_URL as the Prisma command line reads it, percent-encoded and without its password and parameters: it is
+ * an argument of the schema engine, which every user of the machine can read. The engine takes the rest from the environment.
  */
 export function argumentUrl(value: string | undefined): string {
-  if (value === undefined || !isPostgresqlUrl(value)) return databaseUrl(value)
+  if (value === undefined || !isPostgresqlUrl(value)) return pathToFileURL(databaseFile(databaseUrl(value))).href
   const { host, port, database, user } = readAddress(value)
   const userInfo = user === '' ? '' : `${encodeURIComponent(user)}@`
   const isFolder = host.startsWith('/')

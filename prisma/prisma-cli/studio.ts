@@ -1,4 +1,5 @@
 import http, { type RequestListener } from 'node:http'
+import { StorageError } from '../src/database.ts'
 import { loadEngine } from '../src/open-database.ts'
 import { isPostgresqlUrl, readAddress } from '../src/postgresql/address.ts'
 
@@ -32,7 +33,10 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
 export async function prepareStudio(url: string): Promise<string> {
   const engine = await loadEngine(url)
   await (await engine.beginReading()).close()
-  if (!isPostgresqlUrl(url)) return url
+  if (!isPostgresqlUrl(url)) {
+    if (process.platform === 'win32' || !url.includes('\\')) return url
+    throw new StorageError(`Prisma Studio reads the \\ in ${engine.database} as /: link to it from a path without one.`)
+  }
   const { host, port, database, user, isPooled, config } = readAddress(url)
   const password = typeof config.password === 'function' ? await config.password() : ''
   const variables = { PGHOST: host, PGPORT: String(port), PGDATABASE: database, PGUSERNAME: user, PGPASSWORD: password }

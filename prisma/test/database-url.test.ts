@@ -12,6 +12,9 @@ describe('databaseFile', () => {
     ['file:/var/plants.db', '/var/plants.db'],
     ['file:///var/plants.db', '/var/plants.db'],
     ['file:///var/my plants 100%25.db', '/var/my plants 100%25.db'],
+    ['file:./C# apps/100% sure?/a=b.db', '/srv/plant-store/C# apps/100% sure?/a=b.db'],
+    ['file:a#b?c.db?', '/srv/plant-store/a#b?c.db?'],
+    ['file:./:memory:/x.db', '/srv/plant-store/:memory:/x.db'],
   ])('%s is %s', (value, file) => {
     expect(databaseFile(value, root)).toBe(file)
   })
@@ -22,7 +25,9 @@ describe('databaseFile', () => {
     ['file:./data/', 'does not name a file'],
     ['file:..', 'does not name a file'],
     ['file::memory:', 'names a database in memory'],
-    ['file:./plants.db?mode=ro', 'contains "?"'],
+    ['file::memory:?cache=shared', 'names a database in memory'],
+    ['file:./plants.db?mode=ro', 'has parameters, which are not supported: remove "?mode" and what follows'],
+    ['file:./a?b.db?key=secret&connection_limit=1', 'remove "?key" and what follows'],
     ['file:./plants\0.db', 'NUL'],
     ['file://server/plants.db', 'names another host'],
   ])('%j is rejected: it %s', (value, reason) => {
@@ -42,10 +47,14 @@ describe('databaseUrl', () => {
     expect(databaseUrl()).toBe(new URL('../../data/plant-store.db', import.meta.url).href)
   })
 
-  test('leaves its own result unchanged', () => {
-    const url = databaseUrl('file:./a b.db', root)
-    expect(databaseUrl(url, '/another/root')).toBe(url)
-  })
+  test.each([root, '/C# apps/100% sure?/a?b=c/:memory:', '/a?b=c#\\d'])(
+    'leaves its own result below %s unchanged',
+    (folder) => {
+      const url = databaseUrl('file:./a b.db', folder)
+      expect(databaseFile(url)).toBe(`${folder}/a b.db`)
+      expect(databaseUrl(url, '/another/root')).toBe(url)
+    },
+  )
 })
 
 test.each([

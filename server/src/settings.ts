@@ -149,7 +149,7 @@ export const SettingsSchema = z.object({
   databaseUrl: database
     .prefault(DEFAULT_DATABASE_URL)
     .describe(
-      'SQLite file, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
+      'SQLite file, not percent-encoded, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
     ),
   publicUrl: optional(publicUrl, 'https://plants.example.com').describe(
     'Base URL that clients use, for links and the OpenAPI document. Default: as requested.',

@@ -11,7 +11,7 @@ export function temporaryFolder(parent = tmpdir()): string {
 }
 
 /** Names a database file that does not exist yet, in a folder of its own. */
-export function temporaryDatabase(): { file: string; url: string } {
-  const file = path.join(temporaryFolder(), 'plants.db')
+export function temporaryDatabase(name = 'plants.db'): { file: string; url: string } {
+  const file = path.join(temporaryFolder(), name)
   return { file, url: `file:${file}` }
 }

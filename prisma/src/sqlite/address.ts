@@ -6,6 +6,8 @@ import { translate } from './errors.ts'
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */
 export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
+/** What SQLite and Prisma take after the name of a file. */
+const PARAMETERS = /(\?\w+)=[^\\/]*$/
 /** What SQLite appends to the name of a database for its files, that of the database itself included. */
 const SUFFIXES = ['', '-wal', '-shm', '-journal']
 /** What is appended for the record of the last backup. */
@@ -13,7 +15,8 @@ export const RECORD_SUFFIX = '-last-backup'
 
 /**
  * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
- * `file:/srv/x.db`, also written `file:///srv/x.db`. As everywhere in Prisma, the path is not percent-encoded.
+ * `file:/srv/x.db`, also written `file:///srv/x.db`. As everywhere in Prisma, the path is not percent-encoded: `#`, `%` and `?`
+ * are part of it.
  *
  * @throws {StorageError} if it names no file
  */
@@ -29,8 +32,11 @@ function whyNotAFile(value: string, written: string): string | undefined {
   if (value.trim() === '') return 'is empty'
   if (!value.startsWith('file:')) return 'does not start with "file:" or "postgresql:"'
   if (/(^|[\\/])\s*\.*$/.test(written)) return 'does not name a file'
-  if (written.includes(':memory:')) return 'names a database in memory, which is lost when the server stops'
-  if (/[?#\0]/.test(written)) return 'contains "?", "#" or NUL: parameters are not supported'
+  if (written.startsWith(':memory:')) return 'names a database in memory, which is lost when the server stops'
+  if (written.includes('\0')) return 'contains NUL'
+  // The values may be secrets.
+  const [, first] = PARAMETERS.exec(written) ?? []
+  if (first) return `has parameters, which are not supported: remove "${first}" and what follows`
   if (/^\/\/[^/]/.test(written)) return 'names another host: write file:/path or file:///path'
   return undefined
 }

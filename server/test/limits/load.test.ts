@@ -46,11 +46,8 @@ test('at four times the load limit, accepted requests get a response within a se
   if (isLong) expect(Math.max(percentile(accepted, 0.9), percentile(shed, 0.99))).toBeLessThan(1_000)
   await until(async () => (await namesOf(server, token)).length === accepted.length)
   expect(await server.end()).toBe(0)
-  // The log counts what was shed, without a line for each.
-  const counts = [...server.output().matchAll(/"rejected":\{"in-flight":(\d+)\}/g)].map(([, count]) => Number(count))
-  expect(server.output().match(/"msg":"requests rejected"/g)).toHaveLength(counts.length)
+  // What is shed is counted, not logged.
   expect(server.output()).not.toMatch(/"level":"(?:warn|error|fatal)"/)
-  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(shed.length)
 })
 
 test.runIf(isLong)('while 10,000 slow connections open, valid requests get a response within a second', async () => {

@@ -1,6 +1,5 @@
 /** Databases of the engine that a test run is for, SQLite or PostgreSQL, so that the same tests run on both. */
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { backupDatabase } from '@plant-store/prisma'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
@@ -30,11 +29,14 @@ function unusedDatabaseUrl(): string {
   return urlOf(name)
 }
 
+/** The path in the URL of a SQLite database, which is not percent-encoded. */
+const fileOf = (url: string) => url.replace('file:', '')
+
 /** Creates an empty, migrated database and returns its URL. Much faster than migrating one for every test. */
 export async function newDatabase(): Promise<string> {
   const url = unusedDatabaseUrl()
   if (server) await cloneDatabase(urlOf(TEMPLATE), url)
-  else await writeNewDatabase(fileURLToPath(new URL(url)))
+  else await writeNewDatabase(fileOf(url))
   return url
 }
 
@@ -42,7 +44,7 @@ export async function newDatabase(): Promise<string> {
 export async function copyDatabase(url: string): Promise<string> {
   const copy = unusedDatabaseUrl()
   if (server) await cloneDatabase(url, copy)
-  else await backupDatabase(url, fileURLToPath(new URL(copy)))
+  else await backupDatabase(url, fileOf(copy))
   return copy
 }
 
@@ -56,7 +58,7 @@ export interface Connection {
 
 /** Opens a connection, to be closed before the server. */
 export async function openConnection(url: string): Promise<Connection> {
-  return url.startsWith('postgresql:') ? openPostgresql(url) : openSqlite(fileURLToPath(new URL(url)))
+  return url.startsWith('postgresql:') ? openPostgresql(url) : openSqlite(fileOf(url))
 }
 
 /** Runs SQL on a database, as another program does. */
