@@ -1,13 +1,13 @@
 import path from 'node:path'
-import type { SqlQuery } from '@prisma/driver-adapter-utils'
 import { type DatabaseState, type OpenOptions, StorageError } from '../database.ts'
 import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
-import { type Connection, isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
-import { limitTime, REQUEST_PATIENCE, type RetryOptions, retry, STARTUP_PAUSE } from '../retry.ts'
+import { type Connection, select, toQuery } from '../prisma-client.ts'
+import { limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../retry.ts'
 import { createWriteGate } from '../write-gate.ts'
 import { type Address, describeDatabase, readAddress } from './address.ts'
-import { isLocked, mayHaveHappened, translate } from './errors.ts'
-import { checkSettings, DURABLY, ON_PRIMARY, proveGuarantees } from './guarantees.ts'
+import { createAdapter } from './driver-adapter.ts'
+import { isLocked, translate } from './errors.ts'
+import { checkSettings, ON_PRIMARY, proveGuarantees } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
 import { dialect } from './statements.ts'
 
@@ -61,10 +61,12 @@ async function open(
   const pool = await openSharedPool(address, timeout + SILENCE)
   const { connection, close } = pool
   const prove = (writes: boolean) => proveGuarantees(connection, database, { editsPlants, writes })
+  let schemaName: string
   try {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
     await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal })
+    schemaName = await readSchemaName(connection)
   } catch (error) {
     await close()
     signal?.throwIfAborted()
@@ -77,82 +79,13 @@ async function open(
       retry: (run, options) => retry(run, { patience, ...options }),
       read: (reading) => limitTime(reading, timeout, lateError),
       write: gate.run,
-      schemaName: await readSchemaName(connection),
+      schemaName,
     }),
     probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, database))),
     state: () => readState(connection),
     close,
   }
 }
-
-/** What the adapter passes its statements through. */
-interface Passage {
-  retry<Result>(run: () => Promise<Result>, options?: Pick<RetryOptions, 'mayRepeat'>): Promise<Result>
-  read<Result>(reading: Promise<Result>): Promise<Result>
-  write<Result>(writing: () => Promise<Result>): Promise<Result>
-  readonly schemaName: string
-}
-
-/** A statement that inserts what is not there yet may run twice. */
-const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
-
-/**
- * Creates what Prisma Client runs on. A read fails on a standby. A write that has the condition of durability is sent alone;
- * any other is a transaction, whose commit fails where it would not be durable.
- */
-function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage): Connection {
-  const { connection } = pool
-  const onPrimary = new Map<string, string>()
-
-  function toRead(query: SqlQuery): SqlQuery {
-    const sql = onPrimary.get(query.sql) ?? `SELECT * FROM (${query.sql}\n) AS "result" WHERE ${ON_PRIMARY}`
-    // Prisma Client writes another statement for each length of a list.
-    if (onPrimary.size < MAX_TEXTS) onPrimary.set(query.sql, sql)
-    return { ...query, sql }
-  }
-
-  /** Runs a statement, again unless it may have happened, and happened twice then. */
-  function writeAlone<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const mayRepeat = (error: unknown) => INSERTS_MISSING.test(query.sql) || !mayHaveHappened(error)
-    return retry(() => run(connection), { mayRepeat })
-  }
-
-  /** Runs a statement in a transaction, again unless its commit was sent. */
-  function writeDurably<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
-    let isCommitting = false
-    const attempt = async () => {
-      const { connection, commit, close } = await pool.begin()
-      try {
-        const result = await run(connection)
-        isCommitting = true
-        await commit()
-        return result
-      } finally {
-        await close()
-      }
-    }
-    return retry(attempt, { mayRepeat: () => !isCommitting })
-  }
-
-  function writeStatement<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
-    return write(() => (query.sql.includes(DURABLY) ? writeAlone(query, run) : writeDurably(run)))
-  }
-
-  return {
-    provider: connection.provider,
-    adapterName: connection.adapterName,
-    queryRaw: (query) =>
-      isRead(query)
-        ? read(retry(() => connection.queryRaw(toRead(query))))
-        : writeStatement(query, ({ queryRaw }) => queryRaw(query)),
-    executeRaw: (query) => writeStatement(query, ({ executeRaw }) => executeRaw(query)),
-    executeScript: rejectTransaction,
-    schemaName,
-  }
-}
-
-/** So many statements are kept with their condition. */
-const MAX_TEXTS = 100
 
 /** Opens one connection, of which a signal breaks everything. */
 async function connect(address: Address, timeout: number | undefined, signal: AbortSignal | undefined): Promise<Pool> {
