@@ -1,4 +1,5 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
@@ -128,7 +129,7 @@ describe('the role of the servers', () => {
     expect(await readCount()).toBeGreaterThan(updated)
   })
 
-  test('cannot start a server without one of its rights', async () => {
+  test('cannot start a server, or fails a request with a sentence, without one of its rights', async () => {
     const { owner, server } = await createMigrated('denied', { grants: rights + editRights })
     const grants = [...(rights + editRights).matchAll(/^GRANT (.*) ON (.*) TO plant_store;$/gm)].flatMap(
       ([, privileges = '', tables = '']) =>
@@ -137,7 +138,17 @@ describe('the role of the servers', () => {
     expect(grants).toHaveLength(11)
     const start = async () => {
       await migrateDatabase(server)
-      await (await openDatabase(server, { editsPlants: true })).close()
+      const { plants, tokens, secret, close } = await openDatabase(server, { editsPlants: true })
+      const id = randomUUID()
+      try {
+        await plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])
+        await plants.states([{ account: 'alice', last: 0, lastCreatedAt: null }])
+        await tokens.create({ id, hash: id, account: 'alice', scopes: ['read'], label: null, expiresAt: null })
+        await tokens.revoke(id)
+        await secret(id)
+      } finally {
+        await close()
+      }
     }
     for (const grant of grants) {
       await runSql(owner, `REVOKE ${grant} FROM plant_store`)

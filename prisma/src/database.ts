@@ -151,6 +151,8 @@ export interface ListRange {
 export interface PlantList {
   /** The plants as the text of a JSON array, a short one in one piece. Each piece is read when it is requested. */
   readonly pieces: AsyncIterableIterator<string, undefined>
+  /** Whether the first piece is all of it. */
+  readonly isWhole: boolean
   /** The `seq` of the last plant of a page; 0 if there is none. */
   readonly last: number
   /** Whether plants follow that one. */

@@ -6,8 +6,8 @@ import { type Prisma, toQuery } from './prisma-client.ts'
 import { type Dialect, MAX_STATES } from './statements.ts'
 
 /** A piece of more than one plant has at most this many bytes of JSON, and at most so many plants. */
-const MAX_PIECE_BYTES = 2 ** 20
-const MAX_PIECE_PLANTS = 4_096
+const MAX_PIECE_BYTES = 2 ** 16
+const MAX_PIECE_PLANTS = 1_024
 /**
  * The first piece of a page has only plants of at most this many bytes, so that a page needs little memory until it is known
  * to need more. If one of its plants is longer, the page begins with the bracket alone.
@@ -54,7 +54,7 @@ interface Piece {
 }
 
 /** Returns how many bytes of JSON the first piece of a page has at most. */
-export function maxPageBytes(limit: number): number {
+function maxPageBytes(limit: number): number {
   return limit * Math.min(MAX_SHORT_BYTES, Math.floor(MAX_PIECE_BYTES / limit))
 }
 
@@ -98,10 +98,11 @@ export function createPlants(prisma: Prisma, adapter: SqlQueryable, dialect: Dia
       const part: Part = { account, after, end: until, count, maxBytes }
       const first = await selectFirst(JSON.stringify(part))
       const { last, more } = first
-      if (!isPage) return { pieces: readPieces(part, first, selectPiece), last, more }
+      const isWhole = !isTooLong(first) && (isPage || !more)
+      if (!isPage) return { pieces: readPieces(part, first, selectPiece), isWhole, last, more }
       // What the first statement has found is the page, also where it is read in pieces after the bracket.
       const beginning = isTooLong(first) ? { json: '', last: after, more: true } : { ...first, more: false }
-      return { pieces: readPieces({ ...part, end: last }, beginning, selectPiece), last, more }
+      return { pieces: readPieces({ ...part, end: last }, beginning, selectPiece), isWhole, last, more }
     },
 
     async states(lists) {

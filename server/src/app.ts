@@ -19,7 +19,7 @@ import type { Settings } from './settings.ts'
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
 export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): Express {
-  const { plants, cursors, loadShedding, responseMemory } = dependencies
+  const { plants, cursors, loadShedding } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -42,8 +42,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
 
   const authenticate = createAuthentication(dependencies.findToken, settings.authFailureLimit)
   const countRequest = settings.rateLimit && createRateLimit('rate-limit', settings.rateLimit)
-  const read = readBody(settings.bodyLimit, dependencies.bodyMemory)
-  const router = createPlantsRouter({ plants, cursors, responseMemory, publicUrl: settings.publicUrl })
+  const router = createPlantsRouter({ plants, cursors, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [
@@ -51,7 +50,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
         await authenticate(request, response)
         loadShedding.shedByAccount(request)
         countRequest?.(request.identity.tokenId, response)
-        await read(request, response)
+        await readBody(request, response)
         next()
         // The validated body is the handler's: fields that the schema ignores need not stay in memory until the response.
         request.body = undefined as never

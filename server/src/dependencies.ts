@@ -4,8 +4,6 @@ import type { Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createTokenStore, findOwnToken } from './accounts/token-store.ts'
 import { createLoadShedding } from './http/request/load-shedding.ts'
-import { createResponseMemory } from './http/response/response-memory.ts'
-import { createFairShare, SCARCE } from './limits/fair-share.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings.ts'
@@ -44,9 +42,6 @@ export async function openDependencies(settings: Settings, logger: Logger, signa
     plants: createPlantStore(database.plants),
     cursors: createCursors(() => database.secret('cursor')),
     loadShedding,
-    /** The memory of all bodies until they are parsed. */
-    bodyMemory: createFairShare(settings.maxBodyMemory, SCARCE),
-    responseMemory: createResponseMemory(settings),
   }
 }
 

@@ -1,5 +1,4 @@
 import { DEFAULT_DATABASE_URL, databaseUrl, StorageError } from '@plant-store/prisma'
-import bytes from 'bytes'
 import * as z from 'zod'
 
 /** The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time. */
@@ -93,10 +92,6 @@ const rate = format(
   parseRate,
   `must be a number of requests and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`,
 )
-const size = format(
-  (text) => (/^\d+(kb|mb|gb)$/.test(text) ? (bytes.parse(text) ?? undefined) : undefined),
-  'must be a size such as 512kb or 1mb',
-)
 const publicUrl = format(
   (text) => parseUrl(text)?.href.replace(/\/+$/, ''),
   'must be an http or https URL without a user name, a query or a fragment, such as https://plants.example.com',
@@ -141,7 +136,7 @@ const database = z.string().transform((text, context): string => {
 
 /**
  * Every setting with its default, as text of the environment, and what the README and `.env.example` say about it. The
- * variable of `maxConnections` is `MAX_CONNECTIONS`. Times are in milliseconds, sizes in bytes.
+ * variable of `maxConnections` is `MAX_CONNECTIONS`. Times are in milliseconds.
  */
 export const SettingsSchema = z.object({
   host: text.prefault('127.0.0.1').describe('Address to listen on.'),
@@ -165,7 +160,6 @@ export const SettingsSchema = z.object({
     'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
   ),
   docs: onOff.prefault('on').describe('Whether /docs and /openapi.json are served: on or off.'),
-  bodyLimit: size.prefault('1mb').describe('Largest request body; a larger one gets 413.'),
   headersTimeout: timeout.prefault('10s').describe('How long the headers of a request may take to arrive; then 408.'),
   requestTimeout: timeout
     .prefault('30s')
@@ -207,12 +201,6 @@ export const SettingsSchema = z.object({
       'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
     ),
   maxRequestsInFlight: count.prefault('1000').describe('Requests in flight; more get 503 with Retry-After.'),
-  maxBodyMemory: size
-    .prefault('64mb')
-    .describe('Memory for request bodies until they are parsed, at least BODY_LIMIT; above it, requests get 503.'),
-  maxResponseMemory: size
-    .prefault('64mb')
-    .describe('Memory for responses waiting to be read; above it, requests for lists get 503.'),
   shutdownTimeout: timeout
     .prefault('10s')
     .describe('How long a shutdown (SIGTERM) may take; then requests in flight are aborted.'),

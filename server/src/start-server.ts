@@ -99,14 +99,12 @@ export async function startServer(
       // The metrics are loaded only if there is a private port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
-      const { database, loadShedding, bodyMemory, responseMemory } = dependencies
+      const { database, loadShedding } = dependencies
       metrics = createMetrics({
         database,
         isReady,
         openConnections: http.openConnections,
         requestsInFlight: loadShedding.inFlight,
-        bodyMemory: bodyMemory.used,
-        responseMemory: responseMemory.used,
       })
     }
     signal?.throwIfAborted()

@@ -54,7 +54,7 @@ export interface Proof {
 const writeAndUndo = ({ editsPlants, writes }: Proof) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = '2s';
-  SELECT WHERE ${DURABLY};
+  SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
   INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
   SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
   ${editsPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}

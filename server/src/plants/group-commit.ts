@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { shed } from '../http-error.ts'
 import { batchCommitted, writesRejected } from '../telemetry/events.ts'
+import { createQueue } from './turns.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
@@ -11,9 +11,6 @@ export interface GroupCommitOptions<Item, Result> {
   /** The size of a batch, in bytes. A larger item is a batch of its own. */
   maxBatchBytes: number
   maxBatchItems: number
-  /** Beyond this many waiting items, or this size of them, an item is rejected. One item may always wait. */
-  maxWaitingItems: number
-  maxWaitingBytes: number
   /** Tells the time, and waits, in milliseconds. Default: the clock of the system. */
   clock?: { now(): number; sleep(time: number): Promise<unknown> }
 }
@@ -24,6 +21,7 @@ const MAX_PAUSE = 4
 const PAUSE = 1 / 8
 
 interface Waiter<Item, Result> {
+  account: string
   item: Item
   bytes: number
   resolve(result: Result): void
@@ -36,16 +34,19 @@ interface Waiter<Item, Result> {
  *
  * Where a commit takes long, the next one waits a little for those who get their results and come back with the next item.
  * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
+ *
+ * A batch takes from each waiting account in turn, so that none waits for all that another one sends.
  */
-export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>) {
+export function createGroupCommit<Item extends { readonly account: string }, Result>(
+  options: GroupCommitOptions<Item, Result>,
+) {
   const { clock = { now: () => performance.now(), sleep } } = options
-  const waiting: Waiter<Item, Result>[] = []
-  let waitingBytes = 0
+  const waiting = createQueue<Waiter<Item, Result>>()
   let running = false
 
   async function run(): Promise<void> {
     let pause = 0
-    while (waiting.length > 0) {
+    while (waiting.size() > 0) {
       // Every request that has arrived by now joins the batch. A timer waits at least a millisecond.
       await (pause < 1 ? nextTurn() : clock.sleep(pause))
       const begin = clock.now()
@@ -56,16 +57,15 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 
   function takeBatch(): Waiter<Item, Result>[] {
+    const batch: Waiter<Item, Result>[] = []
     let bytes = 0
-    let count = 0
-    for (const waiter of waiting) {
-      if (count === options.maxBatchItems) break
-      if (count > 0 && bytes + waiter.bytes > options.maxBatchBytes) break
-      bytes += waiter.bytes
-      count++
+    for (let next = waiting.first(); next && batch.length < options.maxBatchItems; next = waiting.first()) {
+      bytes += next.bytes
+      if (batch.length > 0 && bytes > options.maxBatchBytes) break
+      waiting.take()
+      batch.push(next)
     }
-    waitingBytes -= bytes
-    return waiting.splice(0, count)
+    return batch
   }
 
   async function commitBatch(batch: Waiter<Item, Result>[]): Promise<void> {
@@ -82,25 +82,16 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   }
 
   return {
-    /**
-     * Adds an item to the next commit and resolves with its result once it is on disk.
-     *
-     * @throws HttpError `unavailable` where too many items are waiting
-     */
-    add(item: Item): Promise<Result> {
-      const bytes = options.weigh(item)
-      const isFull = waiting.length >= options.maxWaitingItems || waitingBytes + bytes > options.maxWaitingBytes
-      if (isFull && waiting.length > 0) throw shed('write-queue', 'Too many writes are waiting. Retry the request.')
-      return new Promise((resolve, reject) => {
-        waiting.push({ item, bytes, resolve, reject })
-        waitingBytes += bytes
+    /** Adds an item to the next commit and resolves with its result once it is on disk. */
+    add: (item: Item): Promise<Result> =>
+      new Promise((resolve, reject) => {
+        waiting.add({ account: item.account, item, bytes: options.weigh(item), resolve, reject })
         if (running) return
         running = true
         void run()
-      })
-    },
+      }),
 
     /** Returns how many items are waiting. */
-    waiting: () => waiting.length,
+    waiting: waiting.size,
   }
 }

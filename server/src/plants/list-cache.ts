@@ -1,15 +1,14 @@
 import { type KnownList, type ListRange, type ListState, oncePerTurn, type PlantList } from '@plant-store/prisma'
 
-/** Runs a read of the database within the limits of its request. */
-export type LimitRead = <T>(read: () => Promise<T>) => Promise<T>
-
 /** What a list cache works with. */
 export interface ListCacheOptions {
   /** Reads how lists are now. */
   readStates(lists: readonly KnownList[]): Promise<readonly ListState[]>
+  /** Resolves once a list of an account may be read. */
+  takeTurn(account: string): Promise<void>
   /** Reads a part of the list of an account. */
   readList(account: string, range: ListRange): Promise<PlantList>
-  /** A longer list is not cached. */
+  /** A list that is longer, or has several pieces, is not cached. */
   maxListBytes: number
   /** The size of all cached lists, each with {@link ENTRY_BYTES}. */
   maxBytes: number
@@ -35,7 +34,7 @@ const NOTHING: Entry = { edits: 0, last: 0, lastCreatedAt: null, json: Buffer.fr
  * deleted, or whose last plant is not stored any more, is read again. So a list is never older than its request, on any number
  * of servers. Long lists are not cached, and of the others, those that were not used for long go first.
  */
-export function createListCache({ readStates, readList, maxListBytes, maxBytes }: ListCacheOptions) {
+export function createListCache({ readStates, takeTurn, readList, maxListBytes, maxBytes }: ListCacheOptions) {
   // A Map keeps the order of insertion.
   const entries = new Map<string, Entry>()
   let bytes = 0
@@ -94,25 +93,23 @@ export function createListCache({ readStates, readList, maxListBytes, maxBytes }
     })
   })
 
-  async function read(account: string, state: ListState, entry: Entry): Promise<Buffer | AsyncIterator<string>> {
+  async function read(account: string, state: ListState, entry: Entry): Promise<Buffer | AsyncIterable<string>> {
+    await takeTurn(account)
     // A request before this one may have read the same list meanwhile.
     const current = entries.get(account)
     if (current && isSame(current, state)) return current.json
-    const { pieces } = await readList(account, { after: entry.last, until: state.last })
-    let text = ''
-    for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
-      text += next.value
-      if (text.length > maxListBytes) return entry === NOTHING ? putBack(text, pieces) : read(account, state, NOTHING)
-    }
+    const { pieces, isWhole } = await readList(account, { after: entry.last, until: state.last })
+    if (!isWhole) return entry === NOTHING ? pieces : read(account, state, NOTHING)
+    const text = (await pieces.next()).value ?? '[]'
     // The edits were counted before: if there was one since, the list is read again.
     return extend(account, entry, state, text.slice(1, -1))
   }
 
   return {
     /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
-    async get(account: string, limitRead: LimitRead): Promise<Buffer | AsyncIterator<string>> {
+    async get(account: string): Promise<Buffer | AsyncIterable<string>> {
       const { state, entry, json } = await refresh(account)
-      return json ?? limitRead(() => read(account, state, entry))
+      return json ?? read(account, state, entry)
     },
   }
 }
@@ -139,17 +136,4 @@ function append(list: Buffer, plants: string): Buffer {
   list.copy(json, 0, 0, length)
   json.write(rest, length)
   return json
-}
-
-/** Returns an iterator of a piece and the rest. It keeps the piece no longer than until that is taken. */
-export function putBack(piece: string, rest: AsyncIterator<string, undefined>): AsyncIterator<string, undefined> {
-  let first: string | undefined = piece
-  return {
-    async next() {
-      if (first === undefined) return rest.next()
-      const value = first
-      first = undefined
-      return { value, done: false }
-    },
-  }
 }

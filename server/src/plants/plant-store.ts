@@ -1,14 +1,14 @@
 import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
 import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
-import type { ReaderMemory } from '../http/response/response-memory.ts'
 import { HttpError } from '../http-error.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { createListCache, putBack } from './list-cache.ts'
+import { createListCache } from './list-cache.ts'
+import { createReadTurns } from './turns.ts'
 
 /** A part of an account's list. */
 export interface PlantList {
-  /** The plants as the text of a JSON array: whole, or in pieces, of which the first has been read. */
-  json: Buffer | AsyncIterator<string>
+  /** The plants as the text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
+  json: Buffer | AsyncIterable<string>
   /** The `seq` of the last plant where more follow. */
   next: number | undefined
 }
@@ -16,34 +16,39 @@ export interface PlantList {
 /** The plants of all accounts, with their rules. */
 export type PlantStore = ReturnType<typeof createPlantStore>
 
-/** The memory that a list is read into. */
-type ListMemory = Pick<ReaderMemory, 'whenFree' | 'readFirst'>
-
-const UNLIMITED: ListMemory = { whenFree: async () => {}, readFirst: (_limit, task) => task() }
-
 const MEBIBYTE = 2 ** 20
-const BATCH_LIMITS = {
-  maxBatchItems: 500,
-  maxBatchBytes: 4 * MEBIBYTE,
-  maxWaitingItems: 10_000,
-  maxWaitingBytes: 64 * MEBIBYTE,
-}
+/** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
+const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
 const CACHE_LIMITS = { maxListBytes: MEBIBYTE, maxBytes: 16 * MEBIBYTE }
 
 /** Creates the plant store of a database. */
 export function createPlantStore(plants: Plants) {
-  const lists = createListCache({ ...CACHE_LIMITS, readStates: plants.states, readList: plants.list })
+  const takeTurn = createReadTurns()
+  const lists = createListCache({ ...CACHE_LIMITS, readStates: plants.states, takeTurn, readList: list })
   const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
-    weigh: ({ name, tag }) => 100 + name.length + (tag?.length ?? 0),
+    // As the database gets it: a control character is six bytes.
+    weigh: (row) => Buffer.byteLength(JSON.stringify(row)),
     commit: (rows) => storeAll(plants, rows),
   })
+
+  async function list(account: string, range: ListRange): ReturnType<Plants['list']> {
+    const { pieces, ...part } = await plants.list(account, range)
+    return { ...part, pieces: inTurns(account, pieces) }
+  }
+
+  async function* inTurns(account: string, pieces: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+    for await (const piece of pieces) {
+      yield piece
+      await takeTurn(account)
+    }
+  }
 
   return {
     /**
      * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
      *
-     * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where too many wait or it is
+     * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where it is
      *   deleted again and again
      */
     async create(account: string, { id, name, tag }: ValidNewPlant): Promise<Plant> {
@@ -57,24 +62,14 @@ export function createPlantStore(plants: Plants) {
       return tag === undefined ? { name } : { name, tag }
     },
 
-    /**
-     * Lists the plants of an account in order of creation.
-     *
-     * @param memory default: without limits
-     */
-    async list(account: string, range: ListRange = {}, memory: ListMemory = UNLIMITED): Promise<PlantList> {
-      const readFirst = <T>(read: () => Promise<T>) => memory.readFirst(range.limit, read)
+    /** Lists the plants of an account in order of creation. */
+    async list(account: string, range: ListRange = {}): Promise<PlantList> {
       const isWholeList = Object.values(range).every((bound) => bound === undefined)
-      if (isWholeList) {
-        await memory.whenFree()
-        return { json: await lists.get(account, readFirst), next: undefined }
-      }
-      return readFirst(async () => {
-        const { pieces, last, more } = await plants.list(account, range)
-        const { value: first = '' } = await pieces.next()
-        const json = first.endsWith(']') ? Buffer.from(first) : putBack(first, pieces)
-        return { json, next: more ? last : undefined }
-      })
+      if (isWholeList) return { json: await lists.get(account), next: undefined }
+      await takeTurn(account)
+      const { pieces, isWhole, last, more } = await list(account, range)
+      const json = isWhole ? Buffer.from((await pieces.next()).value ?? '') : pieces
+      return { json, next: more ? last : undefined }
     },
 
     /** Returns how many plants are waiting to be stored. */

@@ -1,6 +1,5 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
-import type { ResponseMemory } from '../http/response/response-memory.ts'
 import { serializedJson } from '../http/response/send-json.ts'
 import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
@@ -9,12 +8,11 @@ import type { PlantStore } from './plant-store.ts'
 export interface PlantsRouterOptions {
   plants: PlantStore
   cursors: Cursors
-  responseMemory: ResponseMemory
   publicUrl: string | undefined
 }
 
 /** Creates the router that implements the contract's operations on plants. */
-export function createPlantsRouter({ plants, cursors, responseMemory, publicUrl }: PlantsRouterOptions) {
+export function createPlantsRouter({ plants, cursors, publicUrl }: PlantsRouterOptions) {
   return initServer().router(contract, {
     createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.identity.account, body) }),
 
@@ -22,13 +20,12 @@ export function createPlantsRouter({ plants, cursors, responseMemory, publicUrl 
       const { limit, cursor } = query
       const { account } = req.identity
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const memory = responseMemory.of({ account, isConnected: () => res.socket?.writable === true })
-      const { json, next } = await plants.list(account, { limit, after }, memory)
+      const { json, next } = await plants.list(account, { limit, after })
       if (next !== undefined) {
         const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path
         res.setHeader('Link', nextPage(target, { ...query, cursor: await cursors.write(account, next) }))
       }
-      return { status: 200, body: serializedJson(json, memory) }
+      return { status: 200, body: serializedJson(json) }
     },
   })
 }

@@ -13,8 +13,6 @@ interface MetricSources {
   isReady(): Promise<boolean>
   openConnections(): number
   requestsInFlight(): number
-  bodyMemory(): number
-  responseMemory(): number
 }
 
 /** The buckets that OpenTelemetry recommends for HTTP requests, in seconds. */
@@ -96,12 +94,6 @@ export function createMetrics({ database, isReady, ...sources }: MetricSources) 
   addGauge('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () => Number(await isReady()))
   addGauge('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
   addGauge('plant_store_requests_in_flight', 'Requests that the process works on.', sources.requestsInFlight)
-  addGauge(
-    'plant_store_request_body_memory_bytes',
-    'Memory of request bodies until they are parsed.',
-    sources.bodyMemory,
-  )
-  addGauge('plant_store_response_memory_bytes', 'Memory of responses waiting to be read.', sources.responseMemory)
   addGauge(
     'plant_store_last_backup_timestamp_seconds',
     'When the last backup that succeeded ended; 0: none.',

@@ -14,7 +14,6 @@ import { readBody } from '../../src/http/request/read-body.ts'
 import { errorHandler } from '../../src/http/response/error-responses.ts'
 import { overrideJson } from '../../src/http/response/send-json.ts'
 import { toValidationError } from '../../src/http/response/validation-errors.ts'
-import { createFairShare, SCARCE } from '../../src/limits/fair-share.ts'
 
 const c = initContract()
 const pathParams = z.object({ id: z.string().regex(/^-?\d+$/, { error: 'must be an integer' }) })
@@ -48,12 +47,11 @@ const router = initServer().router(grown, {
 const app = express()
 overrideJson(app)
 app.use(checkPath(Object.values(grown)))
-const read = readBody(1_000, createFairShare(1_000, SCARCE))
 createExpressEndpoints(grown, router, app, {
   logInitialization: false,
   globalMiddleware: [
     (request, response, next) => {
-      read(Object.assign(request, { identity: { account: 'alice' } }) as never, response).then(() => next(), next)
+      readBody(request as never, response).then(() => next(), next)
     },
   ],
   requestValidationErrorHandler: (error) => {

@@ -10,6 +10,7 @@ import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { addLongList } from '../helpers/storage/long-list.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openConnection } from '../helpers/wire/connection.ts'
 import { createPlant, listPlants } from '../helpers/wire/requests.ts'
@@ -99,12 +100,10 @@ test.runIf(isLong)(
     expect(
       listed.filter((names) => names.length !== 512 || names.some((name) => name !== '\u0001'.repeat(500))),
     ).toEqual([])
-    expect(await readMetric(server, 'plant_store_response_memory_bytes')).toBe(0)
     expect(await server.end()).toBe(0)
   },
 )
 
-// The first 24 seconds, in which lists that nobody reads fill the memory, are slow: they must be a small part of it.
 const SOAK = isLong ? 180_000 : 2_000
 const CLIENTS = 20
 /** The time between two requests of a well-behaved client, in milliseconds. */
@@ -127,10 +126,7 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   const { server, tokens } = await startWithToken(folder, 'soak', environment, accounts)
   const [hostileToken = '', ...clientTokens] = tokens
   // Longer than what the operating system buffers for a client that does not read.
-  const filler = await openConnection(server.url)
-  for (let id = 0; id < (isLong ? 31 : 10); id++)
-    await filler.send(createPlant(hostileToken, id, 'x'.repeat(MEBIBYTE - 100)))
-  filler.socket.destroy()
+  await addLongList(`file:${path.join(folder, 'soak.db')}`, 'mallory', isLong ? 31 : 10)
 
   const hostile = spawn(process.execPath, [hostileClients, server.url, hostileToken, String(HOSTILE_CONNECTIONS)])
   onTestFinished(() => void hostile.kill('SIGKILL'))
@@ -159,7 +155,7 @@ test('well-behaved clients are served in time and lose nothing while hostile one
     async () => [...(await readMetrics(server))].every(([name, value]) => !open.test(name) || value === 0),
     60_000,
   )
-  expect((await namesOf(server, hostileToken)).filter((name) => !/^(?:x+|plant 1000)$/.test(name))).toEqual([])
+  expect((await namesOf(server, hostileToken)).filter((name) => !/^(?:0+|plant 1000)$/.test(name))).toEqual([])
   for (const { token, created } of behaved) {
     const names = new Set(await namesOf(server, token))
     expect(created.filter((name) => !names.has(name))).toEqual([])

@@ -80,14 +80,20 @@ test('a flood of addresses is counted in bounded memory, and resets none that go
 
 test('clients that hold nothing any more take no memory, and those that hold something are kept', () => {
   const share = createFairShare(100)
-  share.take('alice', 60)
+  for (let place = 0; place < 60; place++) share.take('alice')
   const before = memoryInUse()
   for (let client = 0; client < 100_000; client++) {
-    share.take(`client ${client}`, 1)
-    share.release(`client ${client}`, 1)
+    share.take(`client ${client}`)
+    share.release(`client ${client}`)
   }
   expect(memoryInUse() - before).toBeLessThan(5e6)
-  expect(share.used()).toBe(60)
-  expect(share.hasRoom('alice', 40)).toBe(true)
-  expect(share.hasRoom('bob', 41)).toBe(false)
+  expect([share.used(), share.heldBy('alice')]).toEqual([60, 60])
+  expect(share.hasRoom('alice')).toBe(true)
+  for (let place = 60; place < 89; place++) share.take('alice')
+  expect(share.hasRoom('alice')).toBe(false)
+  for (let place = 89; place < 100; place++) {
+    expect(share.hasRoom(`bob ${place}`)).toBe(true)
+    share.take(`bob ${place}`)
+  }
+  expect(share.hasRoom('carol')).toBe(false)
 })

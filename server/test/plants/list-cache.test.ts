@@ -2,7 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { KnownList, ListRange, ListState } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { createListCache, ENTRY_BYTES, type LimitRead, type ListCacheOptions } from '../../src/plants/list-cache.ts'
+import { createListCache, ENTRY_BYTES, type ListCacheOptions } from '../../src/plants/list-cache.ts'
+
+/** A longer list has several pieces, in characters. */
+const MAX_PIECE = 30
 
 /**
  * Creates a cache of lists in memory, whose plants are numbers in JSON, and counts what it reads.
@@ -40,21 +43,23 @@ function create(options: Partial<ListCacheOptions> = {}, wait = async () => {}) 
       await wait()
       return states
     },
+    takeTurn: async () => wait(),
     readList: async (account, range) => {
       counts.reads++
       const list = text(account, range)
       await wait()
-      return { pieces: pieces(list.slice(0, -1), ']'), last: 0, more: false }
+      const isWhole = list.length <= MAX_PIECE
+      const parts = isWhole ? [list] : [list.slice(0, -1), ']']
+      return { pieces: pieces(...parts), isWhole, last: 0, more: false }
     },
     ...options,
   })
-  const getRaw = (account: string, limitRead: LimitRead = (read) => read()) => cache.get(account, limitRead)
   return {
     counts,
     stored,
     text,
-    getRaw,
-    get: async (account: string, limitRead?: LimitRead) => textOf(await getRaw(account, limitRead)),
+    getRaw: cache.get,
+    get: async (account: string) => textOf(await cache.get(account)),
     add(account: string, ...plants: (string | number)[]) {
       for (const plant of plants)
         rows.push({ account, seq: ++stored.last, createdAt: ++stored.now, plant: String(plant) })
@@ -76,10 +81,10 @@ async function* pieces(...texts: readonly string[]): AsyncGenerator<string, unde
   yield* texts
 }
 
-async function textOf(list: Buffer | AsyncIterator<string>): Promise<string> {
+async function textOf(list: Buffer | AsyncIterable<string>): Promise<string> {
   if (Buffer.isBuffer(list)) return list.toString()
   let text = ''
-  for (let next = await list.next(); !next.done; next = await list.next()) text += next.value
+  for await (const piece of list) text += piece
   return text
 }
 
@@ -148,15 +153,17 @@ test('requests share the bytes of a list that has not changed, and in one turn w
 })
 
 test('a request that waited for its read finds what another has read meanwhile', async () => {
-  const { getRaw, counts, stored, add } = create()
+  let isFirst = true
+  let first: unknown
+  const takeTurn = async () => {
+    if (!isFirst) return
+    isFirst = false
+    first = await getRaw('alice')
+  }
+  const { getRaw, counts, stored, add } = create({ takeTurn })
   add('alice', '1', '2')
   stored.maxNews = 1
-  let first: unknown
-  const late = await getRaw('alice', async (read) => {
-    first = await getRaw('alice')
-    return read()
-  })
-  expect(late).toBe(first)
+  expect(await getRaw('alice')).toBe(first)
   expect(counts.reads).toBe(1)
 })
 
@@ -183,7 +190,7 @@ test('after any changes of a list, and in whatever order reads end, no response 
       const history: number[][] = [[]]
       /** Expects all plants that were there from the request to the response, in order, and none that never was. */
       const check = async (begin: number) => {
-        const list: number[] = JSON.parse(await get('a', (read) => wait().then(read)))
+        const list: number[] = JSON.parse(await get('a'))
         const versions = history.slice(begin)
         const always = versions.reduce((kept, version) => kept.filter((plant) => version.includes(plant)))
         expect(list).toEqual([...new Set(versions.flat())].filter((plant) => list.includes(plant)))

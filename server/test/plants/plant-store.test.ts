@@ -1,8 +1,8 @@
 import type { PlantRow, Plants } from '@plant-store/prisma'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
-import { batchCommitted, type Event, requestRejected, writesRejected } from '../../src/telemetry/events.ts'
+import { batchCommitted, type Event, writesRejected } from '../../src/telemetry/events.ts'
 
 const MEBIBYTE = 2 ** 20
 
@@ -26,7 +26,7 @@ function createPlants() {
       }),
     async list(account) {
       lists.push(account)
-      return { pieces: piecesOf('[]'), last: 7, more: true }
+      return { pieces: piecesOf('[]'), isWhole: true, last: 7, more: true }
     },
     // Lists that are not cached have too much news, so they are read whole.
     states: async (known) =>
@@ -73,26 +73,6 @@ test.each([{ limit: 1 }, { after: 1 }, filter])('a part of a list, %o, is not ca
   expect(await store.list('alice', {})).toMatchObject({ next: undefined })
 })
 
-test.each([
-  ['10,000 plants', 10_000, 'Ficus'],
-  ['64 MiB of them', 64, 'x'.repeat(MEBIBYTE - 100)],
-  ['one larger plant', 1, 'x'.repeat(65 * MEBIBYTE)],
-])('at most %s wait, and others are shed', async (_what, count, name) => {
-  const store = createPlantStore(createPlants())
-  const shed = vi.fn()
-  requestRejected.subscribe(shed)
-  onTestFinished(() => requestRejected.unsubscribe(shed))
-  const created = Array.from({ length: count }, (_, id) => store.create('alice', plant(id, name)))
-  expect(store.waitingWrites()).toBe(count)
-  const message = expect.stringContaining('writes are waiting')
-  const rejection = { reason: 'unavailable', message, headers: { 'Retry-After': '1' } }
-  await expect(store.create('alice', plant(count, ''))).rejects.toMatchObject(rejection)
-  expect(shed).toHaveBeenCalledExactlyOnceWith('write-queue', expect.anything())
-  await Promise.all(created)
-  expect(store.waitingWrites()).toBe(0)
-  expect(await store.create('alice', plant(count, ''))).toEqual({ name: '' })
-})
-
 test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
   const plants = createPlants()
   const store = createPlantStore({
@@ -100,7 +80,7 @@ test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
     async list(account) {
       plants.lists.push(account)
       const json = `[${'x'.repeat(account === 'long' ? MEBIBYTE : MEBIBYTE - 2)}]`
-      return { pieces: piecesOf(json), last: 7, more: false }
+      return { pieces: piecesOf(json), isWhole: true, last: 7, more: false }
     },
   })
   for (let account = 0; account < 15; account++) await store.list(`${account}`)
@@ -111,31 +91,32 @@ test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
   await store.list('0')
   expect(plants.lists).toHaveLength(17)
 
-  expect(Buffer.isBuffer((await store.list('long')).json)).toBe(false)
+  await store.list('long')
+  await store.list('long')
+  expect(plants.lists).toHaveLength(19)
 })
 
-type Options = Partial<GroupCommitOptions<string, string>>
-
-const UNLIMITED = {
-  maxBatchBytes: Number.POSITIVE_INFINITY,
-  maxBatchItems: Number.POSITIVE_INFINITY,
-  maxWaitingBytes: Number.POSITIVE_INFINITY,
-  maxWaitingItems: Number.POSITIVE_INFINITY,
+interface Item {
+  account: string
+  text: string
 }
+type Options = Partial<GroupCommitOptions<Item, string>>
 
-/** Creates a group commit of texts, and the batches that it commits. The result of an item is the item in upper case. */
+/** Creates a group commit of texts, and the batches that it commits. The result of an item is its text in upper case. */
 function create(options: Options = {}) {
   const batches: string[][] = []
-  const group = createGroupCommit<string, string>({
-    ...UNLIMITED,
-    weigh: (item) => item.length,
+  const group = createGroupCommit<Item, string>({
+    maxBatchBytes: Number.POSITIVE_INFINITY,
+    maxBatchItems: Number.POSITIVE_INFINITY,
+    weigh: ({ text }) => text.length,
     commit: async (items) => {
-      batches.push(items)
-      return items.map((item) => item.toUpperCase())
+      batches.push(items.map(({ text }) => text))
+      return items.map(({ text }) => text.toUpperCase())
     },
     ...options,
   })
-  return { ...group, batches, addAll: (items: string[]) => Promise.all(items.map(group.add)) }
+  const add = (text: string, account = 'alice') => group.add({ account, text })
+  return { add, batches, addAll: (texts: string[]) => Promise.all(texts.map((text) => add(text))) }
 }
 
 function collect<Message>(event: Event<Message>): Message[] {
@@ -157,7 +138,7 @@ test('items added in one turn share a commit, and each gets its own result', asy
 test('items added during a commit share the next one', async () => {
   const finish: (() => void)[] = []
   const { add } = create({
-    commit: (items) => new Promise((resolve) => finish.push(() => resolve(items))),
+    commit: (items) => new Promise((resolve) => finish.push(() => resolve(items.map(({ text }) => text)))),
   })
   const first = add('a')
   await expect.poll(() => finish.length).toBe(1)
@@ -184,10 +165,11 @@ test('after a long commit, an item that follows its result joins those that wait
   const { add } = create({
     clock: { now: () => time, sleep },
     commit: async (items) => {
-      batches.push(items)
+      const texts = items.map(({ text }) => text)
+      batches.push(texts)
       second ??= add('b')
       time += 16
-      return items
+      return texts
     },
   })
   await add('a')
@@ -208,14 +190,35 @@ test.each<[string, Options, string[][]]>([
   expect(batches).toEqual(expected)
 })
 
+test('a batch takes from each account in turn, whatever one of them has added before', async () => {
+  const { add, batches } = create({ maxBatchItems: 3 })
+  const added = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1'].map((text) => add(text, text.slice(0, 1)))
+  expect(await Promise.all(added)).toEqual(['A1', 'A2', 'A3', 'A4', 'A5', 'B1', 'B2', 'C1'])
+  expect(batches).toEqual([
+    ['a1', 'b1', 'c1'],
+    ['a2', 'b2', 'a3'],
+    ['a4', 'a5'],
+  ])
+})
+
+test('plants that are long as JSON are committed in small batches', async () => {
+  const plants = createPlants()
+  const store = createPlantStore(plants)
+  // 180 kB of JSON each.
+  const name = '\u0001'.repeat(30_000)
+  await Promise.all(Array.from({ length: 12 }, (_, id) => store.create(`${id}`, plant(id, name))))
+  expect(plants.batches.map((batch) => batch.length)).toEqual([5, 5, 2])
+})
+
 test('a commit that fails rejects its own items and no others', async () => {
   const [sizes, failed] = [collect(batchCommitted), collect(writesRejected)]
   const error = new Error('the disk is full')
   const { add } = create({
     maxBatchItems: 2,
     commit: async (items) => {
-      if (items.includes('bad')) throw error
-      return items
+      const texts = items.map(({ text }) => text)
+      if (texts.includes('bad')) throw error
+      return texts
     },
   })
   const results = await Promise.all(['a', 'bad', 'b', 'c'].map((item) => add(item).catch((reason) => reason)))

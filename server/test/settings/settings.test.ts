@@ -5,7 +5,6 @@ import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { readSettings, type Settings } from '../../src/index.ts'
 import { SettingsSchema, variableOf } from '../../src/settings.ts'
 
-const MIB = 2 ** 20
 const MAX_TIME = 24 * 86_400_000
 /** What keeps one setting from being rejected for another: the longest whole of which a time is part, and an issuer. */
 const OTHERS = {
@@ -45,12 +44,6 @@ const FORMATS: Format[] = [
     { 0: 0, 1: 1, 65535: 65_535 },
     'must be a port number, 0 to 65535 (0: any free one)',
     ['65536', '000080', '-1', '80.5', '0x50', '80 '],
-  ],
-  [
-    ['bodyLimit', 'maxBodyMemory', 'maxResponseMemory'],
-    { '512kb': 512 * 1024, '64mb': 64 * MIB },
-    'must be a size such as 512kb or 1mb',
-    ['1', 'x1mb', '-1mb'],
   ],
   [
     ['rateLimit', 'authFailureLimit'],

@@ -56,7 +56,7 @@ export function createConnections({ maxConnections, stallTimeout }: Settings) {
   }
 
   function remove(socket: Socket, address: string): void {
-    share.release(address, 1)
+    share.release(address)
     open.delete(socket)
     if (open.size > 0) return
     clearInterval(timer)
@@ -67,12 +67,12 @@ export function createConnections({ maxConnections, stallTimeout }: Settings) {
     /** Adds a connection, or closes it if its address has its share of them. */
     add(socket: Socket): void {
       const address = addressKey(socket.remoteAddress)
-      if (!share.hasRoom(address, 1)) {
+      if (!share.hasRoom(address)) {
         requestRejected.publish('connections')
         socket.destroy()
         return
       }
-      share.take(address, 1)
+      share.take(address)
       open.set(socket, { begin: 0, stalled: 0 })
       timer ??= setInterval(closeStalled, INTERVAL).unref()
       socket.once('close', () => remove(socket, address))

@@ -51,6 +51,13 @@ export async function listen(server: net.Server, { host, port }: Port, prefix = 
   return `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as net.AddressInfo).port}`
 }
 
+/** Returns a warning about a port that browsers and `fetch`, and so the SDK, do not connect to. */
+export function findBadPort(port: number): string | undefined {
+  if (!BAD_PORTS.has(port)) return undefined
+  const effect = `PORT ${port} is a "bad port" of browsers and fetch: they, and the SDK, do not connect to it`
+  return `${effect}. Set another PORT, unless a proxy is in front of the server.`
+}
+
 /**
  * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses, and
  * then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event loop.
@@ -58,13 +65,6 @@ export async function listen(server: net.Server, { host, port }: Port, prefix = 
 export function respondToHalfClosed(server: Server): void {
   // Neither the documentation of Node.js nor its types have this property.
   Object.assign(server, { httpAllowHalfOpen: true })
-}
-
-/** Returns a warning about a port that browsers and `fetch`, and so the SDK, do not connect to. */
-export function findBadPort(port: number): string | undefined {
-  if (!BAD_PORTS.has(port)) return undefined
-  const effect = `PORT ${port} is a "bad port" of browsers and fetch: they, and the SDK, do not connect to it`
-  return `${effect}. Set another PORT, unless a proxy is in front of the server.`
 }
 
 /**

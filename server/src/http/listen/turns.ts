@@ -31,19 +31,21 @@ export function takeTurns(handle: RequestListener): RequestListener {
     if (known) return known
     const queue = { address: addressKey(socket.remoteAddress), waiting: 0 }
     queues.set(socket, queue)
-    socket.once('close', () => share.release(queue.address, queue.waiting))
+    socket.once('close', () => {
+      for (; queue.waiting > 0; queue.waiting--) share.release(queue.address)
+    })
     return queue
   }
 
   /** Lets a request wait until Node.js gives its response the socket, which is when it is its turn. */
   function enqueue(request: IncomingMessage, response: ServerResponse): void {
     const queue = queueOf(request.socket)
-    if (queue.waiting > MAX_QUEUED || !share.hasRoom(queue.address, 1)) {
+    if (queue.waiting > MAX_QUEUED || !share.hasRoom(queue.address)) {
       request.socket.destroy()
       return
     }
     queue.waiting++
-    share.take(queue.address, 1)
+    share.take(queue.address)
     // Node.js closes the connection after this response, so requests behind it never get the socket.
     if (queue.waiting === MAX_PIPELINED) response.setHeader('Connection', 'close')
     response.once('socket', () => {
@@ -51,7 +53,7 @@ export function takeTurns(handle: RequestListener): RequestListener {
       setImmediate(() => {
         if (response.destroyed) return
         queue.waiting--
-        share.release(queue.address, 1)
+        share.release(queue.address)
         // A connection that has been ended on this side gets no more responses.
         if (response.socket?.writable) handle(request, response)
       })

@@ -20,14 +20,14 @@ export function createLoadShedding(settings: Pick<Settings, 'maxRequestsInFlight
   const clients = new WeakMap<Socket, string | undefined>()
 
   function hold(socket: Socket, client: string): void {
-    if (!share.hasRoom(client, 1)) {
+    if (!share.hasRoom(client)) {
       // A random time, so that clients that were rejected together do not retry together.
       const seconds = String(1 + Math.floor(Math.random() * 3))
       throw shed('in-flight', 'The server has more requests than it can handle. Retry later.', {
         'Retry-After': seconds,
       })
     }
-    share.take(client, 1)
+    share.take(client)
     clients.set(socket, client)
   }
 
@@ -36,7 +36,7 @@ export function createLoadShedding(settings: Pick<Settings, 'maxRequestsInFlight
     const client = clients.get(socket)
     if (client === undefined) return
     clients.set(socket, undefined)
-    share.release(client, 1)
+    share.release(client)
   }
 
   return {
