@@ -8,8 +8,4 @@ const timer = setInterval(() => {
   process.kill(process.pid, 'SIGTERM')
 }, 200).unref()
 
-await import('../server/dist/main.js').catch((error) => {
-  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-  console.error('The plant store is not set up yet. Run: npm run setup')
-  process.exitCode = 1
-})
+await import('../server/dist/main.js')

@@ -88,6 +88,8 @@ function packPackages(folder) {
   if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
   mkdirSync(folder, { recursive: true })
   run('npm', ['run', '--silent', 'setup'], 'inherit')
+  // The server does not need the SDK, so the set-up does not build it.
+  run('npm', ['--prefix', 'client', 'run', '--silent', 'build'])
   const filters = publicPackages.flatMap((name) => ['--filter', `@plant-store/${name}`])
   run('node', ['scripts/pnpm.mjs', ...filters, 'pack', '--out', path.join(folder, '%s.tgz')])
   return publicPackages.map((name) => {

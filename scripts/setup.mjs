@@ -63,7 +63,8 @@ function doOnce(step, { inputs, outputs }, work) {
 
 function install() {
   console.error('Installing the packages: about half a minute, later a few seconds.')
-  run(node, ['scripts/pnpm.mjs', 'install', '--frozen-lockfile', '--prefer-offline'], 'inherit')
+  // To standard error: standard output is that of the command that needs the set-up.
+  run(node, ['scripts/pnpm.mjs', 'install', '--frozen-lockfile', '--prefer-offline'], ['inherit', 2, 2])
   useGitHooks()
 }
 

@@ -1,6 +1,6 @@
 /** The scripts of the root's package.json, the pre-commit hook, and the workflows. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -17,12 +17,29 @@ function run(program: string, parameters: string[], { cwd = root, ...environment
   return spawnSync(program, parameters, { cwd, env: { ...process.env, ...environment }, encoding: 'utf8' })
 }
 
+/** The scripts of each package.json. */
+function allScripts(): [where: string, script: string][] {
+  return ['', 'contract/', 'prisma/', 'server/', 'client/', 'client/example/'].flatMap((folder) => {
+    const { scripts = {} } = JSON.parse(readFileSync(`${root}${folder}package.json`, 'utf8'))
+    return Object.entries<string>(scripts).map(([name, script]): [string, string] => [folder + name, script])
+  })
+}
+
+// `ignore-scripts=true` in a user's .npmrc, which is usual in companies, leaves them out. Without the last, a package is
+// still private.
+test('no script is a hook that npm runs before or after another one', () => {
+  const hooks = /(^|\/)(pre|post|install$|dependencies$)/
+  expect(allScripts().filter(([name]) => hooks.test(name) && !name.endsWith('prepublishOnly'))).toEqual([])
+})
+
+// A shell remembers where it has found a program, which is not where the set-up installs it.
+test('no script runs Node.js in the shell that has run the set-up with it', () => {
+  expect(allScripts().filter(([, script]) => /scripts\/setup\.mjs.*&& node /.test(script))).toEqual([])
+})
+
 // test/fresh-clone.test.ts runs them on a machine without it.
 test('no script calls pnpm by itself, and it runs in the version of packageManager and of its lockfile', () => {
-  for (const folder of ['', 'prisma/', 'server/', 'client/']) {
-    const { scripts } = JSON.parse(readFileSync(`${root}${folder}package.json`, 'utf8'))
-    for (const [name, script] of Object.entries(scripts)) expect(script, folder + name).not.toMatch(/\bpnpm /)
-  }
+  for (const [name, script] of allScripts()) expect(script, name).not.toMatch(/\bpnpm /)
   const { stdout } = run('node', ['scripts/pnpm.mjs', '--version'])
   expect(`pnpm@${stdout.trim()}`).toBe(manifest.packageManager)
   expect(
@@ -47,38 +64,27 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-describe('before set-up', () => {
-  test('plant-store says what to run', () => {
+test.runIf(process.platform === 'linux')(
+  'a Node.js that is too old and cannot be replaced is an error with the fix',
+  () => {
     const folder = temporaryFolder()
-    mkdirSync(`${folder}/scripts`)
-    copyFileSync(`${root}scripts/plant-store.mjs`, `${folder}/scripts/plant-store.mjs`)
-    const { status, stdout, stderr } = run('node', [`${folder}/scripts/plant-store.mjs`, 'token', 'list'])
-    expect(stderr).toBe('The plant store is not set up yet. Run: npm run setup\n')
-    expect([status, stdout]).toEqual([1, ''])
-  })
-
-  test.runIf(process.platform === 'linux')(
-    'a Node.js that is too old and cannot be replaced is an error with the fix',
-    () => {
-      const folder = temporaryFolder()
-      const bin = temporaryFolder()
-      cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
-      copyFileSync(`${root}pnpm-workspace.yaml`, `${folder}/pnpm-workspace.yaml`)
-      const needed = '^99.1.0 || >=100.0.0'
-      writeFileSync(`${folder}/package.json`, JSON.stringify({ ...manifest, engines: { node: needed } }))
-      writeFileSync(`${bin}/npm`, '#!/bin/sh\necho "npm error network" >&2\nexit 1\n', { mode: 0o755 })
-      const { status, stderr } = run(process.execPath, [`${folder}/scripts/setup.mjs`], {
-        PATH: `${bin}:/usr/bin:/bin`,
-      })
-      const { version } = process
-      expect(status).toBe(1)
-      expect(stderr).toContain(
-        `Node.js ${version.slice(1)} is too old for the plant store (${needed}): installing Node.js ${nodeVersion} into`,
-      )
-      expect(stderr).toMatch(/Install Node\.js 24: .*npm cannot install it\nnpm error network/)
-    },
-  )
-})
+    const bin = temporaryFolder()
+    cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
+    copyFileSync(`${root}pnpm-workspace.yaml`, `${folder}/pnpm-workspace.yaml`)
+    const needed = '^99.1.0 || >=100.0.0'
+    writeFileSync(`${folder}/package.json`, JSON.stringify({ ...manifest, engines: { node: needed } }))
+    writeFileSync(`${bin}/npm`, '#!/bin/sh\necho "npm error network" >&2\nexit 1\n', { mode: 0o755 })
+    const { status, stderr } = run(process.execPath, [`${folder}/scripts/setup.mjs`], {
+      PATH: `${bin}:/usr/bin:/bin`,
+    })
+    const { version } = process
+    expect(status).toBe(1)
+    expect(stderr).toContain(
+      `Node.js ${version.slice(1)} is too old for the plant store (${needed}): installing Node.js ${nodeVersion} into`,
+    )
+    expect(stderr).toMatch(/Install Node\.js 24: .*npm cannot install it\nnpm error network/)
+  },
+)
 
 /** Lists the packages of a lockfile. */
 function readLockfile(file: string): Record<string, string>[] {

@@ -1,11 +1,12 @@
 /** Builds the server with everything that it reads at run time: `dist`, from which it runs installed and in the workspace. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compilePackage } from '../../scripts/build-package.mjs'
 
 const folder = path.join(import.meta.dirname, '..')
+const main = path.join(folder, 'dist/main.js')
 const docs = path.join(folder, 'dist/docs')
 const page = path.join(folder, 'src/docs/page')
 const swaggerUi = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
@@ -13,7 +14,8 @@ const swaggerUi = path.dirname(createRequire(import.meta.url).resolve('swagger-u
 /** Compiles the server, and copies the files of the page /docs. Does nothing, silently, if all is up to date. */
 export function buildServer() {
   compilePackage(folder)
-  chmodSync(path.join(folder, 'dist/main.js'), 0o755)
+  // Only its owner may, and others run it too.
+  if ((statSync(main).mode & 0o777) !== 0o755) chmodSync(main, 0o755)
   copyFiles(page, readdirSync(page), path.join(docs, 'page'))
   // Copied, since the package itself would report every installation of the server to its analytics.
   const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE']

@@ -40,7 +40,9 @@ export async function installPackage(
   const tarball = path.join(tmpdir(), `${name.replace('/', '-')}.tgz`)
   // Once for all test files of a run: packing builds the package, and removes files that another process packs.
   await exclusively(path.join(source, 'node_modules/.pack.lock'), async () => {
-    if (!existsSync(tarball)) await run(process.execPath, [pnpm, 'pack', '--out', tarball], source)
+    if (existsSync(tarball)) return
+    await run('npm', ['run', '--silent', 'build'], source)
+    await run(process.execPath, [pnpm, 'pack', '--out', tarball], source)
   })
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   const copies = await Promise.all(dependencies.map((dependency) => copyPackage(source, dependency, folder)))
