@@ -16,7 +16,7 @@ import { dialect } from './statements.ts'
 import { createWriter, startThread } from './writer.ts'
 
 /** A migration of another process may take so long. */
-const STARTUP_PATIENCE = 60_000
+const STARTUP_PATIENCE = 30_000
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */

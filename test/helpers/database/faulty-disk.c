@@ -1,9 +1,10 @@
 // Fails locks, which a disk may not support, with the errno LOCK_ERRNO. Delays what waits for a disk by the milliseconds in the
-// file SYNC_DELAY_FILE. Fails the start of a process with the errno in the file FORK_ERRNO_FILE, unless that is 0.
+// file SYNC_DELAY_FILE. Fails the start of a thread with the errno in the file THREAD_ERRNO_FILE, unless that is 0.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +47,10 @@ static int sync_slowly(const char *name, int descriptor) {
   return real(descriptor);
 }
 
-pid_t fork(void) {
-  pid_t (*real)(void) = dlsym(RTLD_NEXT, "fork");
-  int code = read_number("FORK_ERRNO_FILE");
-  if (code == 0) return real();
-  errno = code;
-  return -1;
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+  int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+  int code = read_number("THREAD_ERRNO_FILE");
+  return code == 0 ? real(thread, attributes, run, argument) : code;
 }
 
 int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }

@@ -32,9 +32,29 @@ export function createSlowDisk(): Fault {
   return createFault('SYNC_DELAY_FILE')
 }
 
-/** Imitates a system that starts no process, with an errno as the reason, unless that is 0, as at first. */
-export function createFailingFork(): Fault {
-  return createFault('FORK_ERRNO_FILE')
+/** Imitates a system that starts no thread, with an errno as the reason, unless that is 0, as at first. */
+export function createFailingThreads(): Fault {
+  return createFault('THREAD_ERRNO_FILE')
+}
+
+/** Lets a process end its newest worker thread on SIGUSR2, as a fault in it does. */
+export function endThreadOnSignal(): Record<string, string> {
+  const file = path.join(temporaryFolder(), 'end-thread.mjs')
+  writeFileSync(
+    file,
+    `import threads from 'node:worker_threads'
+     import { syncBuiltinESMExports } from 'node:module'
+     let newest
+     threads.Worker = class extends threads.Worker {
+       constructor(...args) {
+         super(...args)
+         newest = this
+       }
+     }
+     syncBuiltinESMExports()
+     process.on('SIGUSR2', () => void newest?.terminate())`,
+  )
+  return { NODE_OPTIONS: `--import=file://${file}` }
 }
 
 function createFault(variable: string): Fault {
