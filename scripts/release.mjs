@@ -37,6 +37,7 @@ function readOptions() {
  * document of the contract is kept: the next release is compared with it.
  */
 function setVersions() {
+  run('npm', ['run', '--silent', 'setup'], 'inherit')
   run(path.join(root, 'node_modules/.bin/changeset'), ['version'], 'inherit')
   for (const name of ['client', 'contract']) {
     const { version } = JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8'))

@@ -84,6 +84,17 @@ describe.each([
     await run('git', ['checkout', '--quiet', '.'], { cwd: clone })
   })
 
+  test.skipIf(!machine).each(['prisma -- validate', 'pack-client'])(
+    'npm run %s needs no set-up before',
+    async (script) => {
+      await run('git', ['clean', '-fdxq'], { cwd: clone })
+      await run('npm', ['run', ...script.split(' ')], { cwd: clone, env })
+      if (script !== 'pack-client') return
+      const { stdout } = await run('tar', ['-tzf', 'plant-store-client.tgz'], { cwd: clone })
+      expect(stdout).toContain('package/dist/esm/index.js')
+    },
+  )
+
   // Which Node.js the machine has makes no difference any more: one of them is enough.
   if (node === 'node-24') return
 

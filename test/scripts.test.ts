@@ -25,6 +25,15 @@ function allScripts(): [where: string, script: string][] {
   })
 }
 
+test('every script sets up, except those that need no packages or set up where they do', () => {
+  const others = Object.entries<string>(manifest.scripts).filter(
+    ([, script]) => !/^(node scripts\/setup\.mjs|npm run --silent setup)\b/.test(script),
+  )
+  expect(others.map(([name]) => name).sort()).toEqual(
+    ['audit', 'check', 'clean', 'deploy', 'pack', 'prepublishOnly', 'release', 'sbom'].sort(),
+  )
+})
+
 // `ignore-scripts=true` in a user's .npmrc, which is usual in companies, leaves them out. Without the last, a package is
 // still private.
 test('no script is a hook that npm runs before or after another one', () => {
