@@ -85,7 +85,7 @@ test('requests and their statements are spans of the client’s trace, which the
   const traced = collector.spans.filter(({ traceId }) => traceId === trace)
   const statements = traced.filter(({ name }) => name.startsWith('pg.query'))
   for (const [method, statement] of [
-    ['POST', /^INSERT INTO "Plant" \("account", "id", "name", "tag", "createdAt"\) SELECT \$1/],
+    ['POST', /^\s*INSERT INTO "Plant"/],
     ['GET', /^\s*SELECT/],
   ] as const) {
     const request = traced.find(({ name }) => name === `${method} /plants`)
