@@ -20,7 +20,7 @@ import { fail, run } from './run.mjs'
 /** Files that nothing reads in production, each as PACKAGE/PATH. */
 const unused = [
   // Other databases, CommonJS, which the generated clients do not load, and runtimes other than Node.js.
-  /^@prisma\/client\/runtime\/query_compiler_(?!fast_bg\.(?:sqlite|postgresql)\.(?:wasm-base64\.)?mjs$)/,
+  /^@prisma\/client\/runtime\/query_compiler_(?!small_bg\.(?:sqlite|postgresql)\.(?:wasm-base64\.)?mjs$)/,
   /^@prisma\/client\/runtime\/wasm-compiler-edge\./,
   // The sources of SQLite, and SQLite for other operating systems and processors.
   /^better-sqlite3\/(?:deps\/|src\/|binding\.gyp)/,
