@@ -48,13 +48,14 @@ export interface Proof {
 }
 
 /**
- * Writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or room is missing,
- * where commits are lost, and where another transaction has the lock. A plant of an account that has no name.
+ * Reads the tokens, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or
+ * room is missing, where commits are lost, and where another transaction has the lock. A plant of an account that has no name.
  */
 const writeAndUndo = ({ editsPlants, writes }: Proof) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = '2s';
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
+  SELECT FROM "Token" WHERE false;
   INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
   SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
   ${editsPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}
