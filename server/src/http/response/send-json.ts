@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { Express, Response } from 'express'
 
 /** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
@@ -64,10 +65,22 @@ async function sendPieces(response: Response, pieces: AsyncIterable<string>): Pr
     return
   }
   try {
-    await pipeline(pieces, response)
+    await pipeline(flushEach(pieces), response)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody.
     response.req.next?.(error)
   }
+}
+
+/**
+ * Lets Node.js send each piece before the next one is read. Where that fails immediately, such as in a database that is known to
+ * be unavailable, what was written would be discarded, and the client would see a connection that closes without a response.
+ */
+async function* flushEach(pieces: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+  for await (const piece of pieces) {
+    yield piece
+    await setImmediate()
+  }
+  return undefined
 }
