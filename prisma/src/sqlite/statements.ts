@@ -53,8 +53,8 @@ export const dialect: Dialect = {
     FROM json_each($1) ORDER BY key`,
 
   selectPiece: `
-    SELECT "json", "last", EXISTS (SELECT 1 ${partAfter('"last"')}) AS "more"
-    FROM (SELECT ${joinJson('$4 * $5')} AS "json", coalesce(max("seq"), 0) AS "last"
+    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${partAfter('"last"')}) AS "more"
+    FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
           FROM (SELECT "seq", ${asJson('$5')} AS "json" ${partAfter('$2')} ORDER BY "seq" LIMIT $4))`,
 
   selectStates: `

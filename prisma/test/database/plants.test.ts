@@ -114,6 +114,19 @@ test('an empty list ends at 0, whole and page by page, so that plants after it a
   }
 })
 
+test('where the rest of a list was deleted, a page is empty and the last one, and the whole list ends', async () => {
+  const account = newAccount()
+  await database.plants.insert(rowsOf(account, ...Array.from({ length: 600 }, (_, index) => `plant ${index}`)))
+  const { last: after } = await database.plants.list(account, { limit: 512 })
+  const { pieces } = await database.plants.list(account)
+  const { value: first } = await pieces.next()
+  await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${account}' AND "seq" > ${after}`)
+  expect(JSON.parse(first + (await textOf(pieces)))).toHaveLength(512)
+  const page = await database.plants.list(account, { limit: 2, after })
+  expect(page).toMatchObject({ last: 0, more: false })
+  expect(await textOf(page.pieces)).toBe('[]')
+})
+
 test('an insert counts what it stored: nothing twice, in one batch or in two', async () => {
   const account = newAccount()
   const [one, two] = rowsOf(account, 'one', 'two') as [PlantRow, PlantRow]
