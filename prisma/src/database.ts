@@ -147,10 +147,13 @@ export interface ListRange {
   until?: number | undefined
 }
 
+/** JSON text in pieces, each of which is read when it is requested. */
+export type JsonPieces = AsyncIterableIterator<string, undefined>
+
 /** A part of an account's list, as it was when it was requested. */
 export interface PlantList {
-  /** The plants as the text of a JSON array, a short one in one piece. Each piece is read when it is requested. */
-  readonly pieces: AsyncIterableIterator<string, undefined>
+  /** The plants as the text of a JSON array, a short one in one piece. */
+  readonly pieces: JsonPieces
   /** Whether the first piece is all of it. */
   readonly isWhole: boolean
   /** The `seq` of the last plant of a page; 0 if there is none. */

@@ -1,6 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import type { KnownList, ListState, PlantRow, Plants } from './database.ts'
+import type { JsonPieces, KnownList, ListState, PlantRow, Plants } from './database.ts'
 import { oncePerTurn } from './once-per-turn.ts'
 import { type Prisma, toQuery } from './prisma-client.ts'
 import { type Dialect, MAX_STATES } from './statements.ts'
@@ -127,7 +126,7 @@ function readPieces(
   { account, after, end, count }: Part,
   first: Piece,
   select: (part: Part) => Promise<Piece>,
-): AsyncIterableIterator<string, undefined> {
+): JsonPieces {
   let known: Piece | undefined = first
   let bracket = '['
   let comma = ''
@@ -140,8 +139,6 @@ function readPieces(
   }
 
   async function readNext(): Promise<Piece> {
-    // Other requests get their turn, however fast this list is read.
-    if (!known) await nextTurn()
     let piece = known ?? (await read())
     known = undefined
     while (isTooLong(piece)) {

@@ -1,4 +1,11 @@
-import { type KnownList, type ListRange, type ListState, oncePerTurn, type PlantList } from '@plant-store/prisma'
+import {
+  type JsonPieces,
+  type KnownList,
+  type ListRange,
+  type ListState,
+  oncePerTurn,
+  type PlantList,
+} from '@plant-store/prisma'
 
 /** What a list cache works with. */
 export interface ListCacheOptions {
@@ -93,7 +100,7 @@ export function createListCache({ readStates, takeTurn, readList, maxListBytes, 
     })
   })
 
-  async function read(account: string, state: ListState, entry: Entry): Promise<Buffer | AsyncIterable<string>> {
+  async function read(account: string, state: ListState, entry: Entry): Promise<Buffer | JsonPieces> {
     await takeTurn(account)
     // A request before this one may have read the same list meanwhile.
     const current = entries.get(account)
@@ -107,7 +114,7 @@ export function createListCache({ readStates, takeTurn, readList, maxListBytes, 
 
   return {
     /** Returns the list of an account as JSON text in UTF-8, or in pieces where it is too long to cache. */
-    async get(account: string): Promise<Buffer | AsyncIterable<string>> {
+    async get(account: string): Promise<Buffer | JsonPieces> {
       const { state, entry, json } = await refresh(account)
       return json ?? read(account, state, entry)
     },

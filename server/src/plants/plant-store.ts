@@ -1,5 +1,5 @@
 import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
-import type { ListRange, PlantRow, Plants } from '@plant-store/prisma'
+import type { JsonPieces, ListRange, PlantRow, Plants } from '@plant-store/prisma'
 import { HttpError } from '../http-error.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createListCache } from './list-cache.ts'
@@ -8,7 +8,7 @@ import { createReadTurns } from './turns.ts'
 /** A part of an account's list. */
 export interface PlantList {
   /** The plants as the text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
-  json: Buffer | AsyncIterable<string>
+  json: Buffer | JsonPieces
   /** The `seq` of the last plant where more follow. */
   next: number | undefined
 }
@@ -37,7 +37,7 @@ export function createPlantStore(plants: Plants) {
     return { ...part, pieces: inTurns(account, pieces) }
   }
 
-  async function* inTurns(account: string, pieces: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+  async function* inTurns(account: string, pieces: JsonPieces): JsonPieces {
     for await (const piece of pieces) {
       yield piece
       await takeTurn(account)

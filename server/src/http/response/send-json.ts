@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { JsonPieces } from '@plant-store/prisma'
 import type { Express, Response } from 'express'
 
 /** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
@@ -14,15 +15,15 @@ export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
 /** A response body that is JSON text already. */
 class SerializedJson {
-  readonly json: Buffer | AsyncIterable<string>
+  readonly json: Buffer | JsonPieces
 
-  constructor(json: Buffer | AsyncIterable<string>) {
+  constructor(json: Buffer | JsonPieces) {
     this.json = json
   }
 }
 
 /** Wraps JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
-export function serializedJson<T>(json: Buffer | AsyncIterable<string>): T {
+export function serializedJson<T>(json: Buffer | JsonPieces): T {
   const body: unknown = new SerializedJson(json)
   return body as T
 }
@@ -54,10 +55,11 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
 }
 
 /**
- * Sends one piece after the other, each once the client has read the one before. A failure midway breaks the connection
- * rather than ending in a valid shorter list; a client that disconnects ends it.
+ * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure gets
+ * its own response; midway it breaks the connection rather than ending in a valid shorter list. A client that disconnects
+ * ends it.
  */
-async function sendPieces(response: Response, pieces: AsyncIterable<string>): Promise<void> {
+async function sendPieces(response: Response, pieces: JsonPieces): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   // A response to HEAD has no body, so nothing more is read.
   if (response.req.method === 'HEAD') {
@@ -65,6 +67,7 @@ async function sendPieces(response: Response, pieces: AsyncIterable<string>): Pr
     return
   }
   try {
+    await sendFirst(response, pieces)
     await pipeline(flushEach(pieces), response)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return
@@ -73,14 +76,22 @@ async function sendPieces(response: Response, pieces: AsyncIterable<string>): Pr
   }
 }
 
+/** Sends the first piece. It is not read in the pipeline, which closes the connection of a response that has not begun. */
+async function sendFirst(response: Response, pieces: JsonPieces): Promise<void> {
+  const { value } = await pieces.next()
+  if (response.closed) return
+  response.write(value)
+  await nextTurn()
+}
+
 /**
- * Lets Node.js send each piece before the next one is read. Where that fails immediately, such as in a database that is known to
- * be unavailable, what was written would be discarded, and the client would see a connection that closes without a response.
+ * Lets Node.js send each piece before the next one is read: if that fails, what is not sent yet is discarded. Other requests
+ * get their turn too, however fast a list is read.
  */
-async function* flushEach(pieces: AsyncIterable<string>): AsyncGenerator<string, undefined> {
+async function* flushEach(pieces: JsonPieces): AsyncGenerator<string, undefined> {
   for await (const piece of pieces) {
     yield piece
-    await setImmediate()
+    await nextTurn()
   }
   return undefined
 }
