@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
+import { cpuTime } from './cpu-time.ts'
 
 /** A server that is measured. */
 export interface Contender {
@@ -11,9 +11,9 @@ export interface Contender {
   adminUrl: string | undefined
   /** A valid token; servers without authentication accept any. */
   token: string
-  /** Resident memory, in bytes, with what the process that writes does not share with the server. */
+  /** Resident memory, in bytes. */
   memory(): number
-  /** The CPU time so far, user and system, in seconds, with that of the process that writes. */
+  /** The CPU time so far, user and system, in seconds. */
   cpuTime(): number
   stop(): Promise<void>
 }
@@ -67,8 +67,8 @@ export async function startContender(
     port,
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     token,
-    memory: () => childrenOf(pid).reduce((sum, each) => sum + memoryOf(each, 'RssAnon'), memoryOf(pid, 'VmRSS')),
-    cpuTime: () => cpuTimeWithChildren(pid),
+    memory: () => readMemory(pid),
+    cpuTime: () => cpuTime(pid),
     stop() {
       child.kill('SIGTERM')
       return closed
@@ -76,7 +76,7 @@ export async function startContender(
   }
 }
 
-function memoryOf(pid: number, field: 'VmRSS' | 'RssAnon'): number {
-  const kibibytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+function readMemory(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kibibytes) * 1024
 }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICKS = 100
 
 /** Reads how much CPU time a process has used, with all its threads, user and system, in seconds; NaN without `/proc`. */
-function cpuTime(pid: number): number {
+export function cpuTime(pid: number): number {
   const fields = readStat(pid)
   return (Number(fields?.[11]) + Number(fields?.[12])) / TICKS
 }

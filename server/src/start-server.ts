@@ -87,7 +87,7 @@ export async function startServer(
     await migrate(databaseUrl, { logger, migrationsFolder, signal }, () => {
       notReady = 'The server is migrating the database.'
     })
-    // Loaded while the database opens, for which a process is started.
+    // Loaded while the database opens.
     const loadingApp = import('./app.ts')
     dependencies = await openDependencies(settings, logger, signal)
     // The pages of this server then need no write, which fails while the disk does not respond.
