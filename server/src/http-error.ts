@@ -35,9 +35,10 @@ export class HttpError extends Error {
 /**
  * Counts a request that is shed under its reason, and returns its error.
  *
- * @param headers besides `Retry-After`, which is one second by default
+ * @param retryAfter when its client should retry it, in seconds
+ * @param cause what is logged; undefined: nothing
  */
-export function shed(reason: Rejection, message: string, headers: Record<string, string> = {}): HttpError {
+export function shed(reason: Rejection, message: string, retryAfter: number, cause?: unknown): HttpError {
   requestRejected.publish(reason)
-  return new HttpError('unavailable', message, { headers: { 'Retry-After': '1', ...headers } })
+  return new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
 }

@@ -1,8 +1,8 @@
 import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
 import type { Logger } from 'pino'
-import { HttpError } from '../http-error.ts'
-import { requestRejected } from '../telemetry/events.ts'
+import { shed } from '../http-error.ts'
+import { oncePer } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './token-store.ts'
 
@@ -83,7 +83,10 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       const tokenId = `${issuer} ${account}`
       return { identity: { account, tokenId, scopes: readScopes(payload) }, expiresAt: exp * 1000 }
     } catch (error) {
-      if (isFetchError(error)) throw unavailable(error)
+      if (isFetchError(error)) {
+        const message = "The token issuer's keys are currently unavailable. Retry the request."
+        throw shed('issuer-keys', message, COOLDOWN / 1_000, error)
+      }
       if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
       // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of
       // the server either: a client chooses which key its token names.
@@ -95,10 +98,9 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
 
 /** Logs why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
 function createRejectionLog(logger: Logger): (error: Error) => void {
-  let silentUntil = Number.NEGATIVE_INFINITY
+  const mayLog = oncePer(LOG_INTERVAL)
   return (error) => {
-    if (performance.now() < silentUntil) return
-    silentUntil = performance.now() + LOG_INTERVAL
+    if (!mayLog()) return
     // The message of this one has text of the token.
     const reason = error instanceof jose.errors.JOSENotSupported ? error.code : error.message
     logger.info({ event: 'token rejected', reason }, 'a JSON Web Token was rejected')
@@ -133,12 +135,6 @@ function fetchKeys(url: string, options: RequestInit): Promise<Response> {
 function isFetchError(error: unknown): boolean {
   const { code } = error as Partial<jose.errors.JOSEError>
   return code === 'ERR_JOSE_GENERIC' || code === 'ERR_JWKS_INVALID' || code === 'ERR_JWKS_TIMEOUT'
-}
-
-function unavailable(cause: unknown): HttpError {
-  requestRejected.publish('issuer-keys')
-  const message = "The token issuer's keys are currently unavailable. Retry the request."
-  return new HttpError('unavailable', message, { headers: { 'Retry-After': String(COOLDOWN / 1_000) }, cause })
 }
 
 async function findSigner(keys: AsyncIterable<jose.CryptoKey>, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {

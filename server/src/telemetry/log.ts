@@ -57,6 +57,17 @@ export function auditLogger(logger: Logger): Logger {
   return logger.level === 'silent' ? logger : logger.child({}, { level: 'info' })
 }
 
+/** Creates what tells whether something that may happen all the time is logged: at most once in an interval, in milliseconds. */
+export function oncePer(interval: number): () => boolean {
+  let silentUntil = 0
+  return () => {
+    const now = performance.now()
+    if (now < silentUntil) return false
+    silentUntil = now + interval
+    return true
+  }
+}
+
 /** Writes to a file. The stream of Node.js would end with the first error, such as that of a disk that is full for a while. */
 function tryToWrite(file: number, text: string): void {
   try {

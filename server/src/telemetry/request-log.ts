@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import type { Logger } from 'pino'
 import { clientAddress } from '../limits/client-address.ts'
 import * as events from './events.ts'
-import { auditLogger } from './log.ts'
+import { auditLogger, oncePer } from './log.ts'
 
 const SECOND = 1_000
 /** How many lines per second requests without a valid token, or beyond a limit, may have. */
@@ -74,11 +74,9 @@ export function logRequests(logger: Logger): () => void {
  * @returns a function that unsubscribes
  */
 export function logRejections(logger: Logger): () => void {
-  const silentUntil = new Map<events.Rejection, number>()
+  const mayLog = new Map(events.rejections.map((reason) => [reason, oncePer(SECOND)]))
   return events.subscribe(events.requestRejected, (reason) => {
-    const now = performance.now()
-    if (now < (silentUntil.get(reason) ?? 0)) return
-    silentUntil.set(reason, now + SECOND)
+    if (!mayLog.get(reason)?.()) return
     logger.info({ event: 'requests rejected', reason }, `requests are rejected: ${reason}`)
   })
 }

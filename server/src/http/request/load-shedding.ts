@@ -22,10 +22,8 @@ export function createLoadShedding(settings: Pick<Settings, 'maxRequestsInFlight
   function hold(socket: Socket, client: string): void {
     if (!share.hasRoom(client)) {
       // A random time, so that clients that were rejected together do not retry together.
-      const seconds = String(1 + Math.floor(Math.random() * 3))
-      throw shed('in-flight', 'The server has more requests than it can handle. Retry later.', {
-        'Retry-After': seconds,
-      })
+      const seconds = 1 + Math.floor(Math.random() * 3)
+      throw shed('in-flight', 'The server has more requests than it can handle. Retry later.', seconds)
     }
     share.take(client)
     clients.set(socket, client)

@@ -5,6 +5,7 @@ import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { HttpError } from '../../http-error.ts'
 import { CLIENT_CLOSED_REQUEST } from '../../telemetry/events.ts'
+import { oncePer } from '../../telemetry/log.ts'
 import { sendJson } from './send-json.ts'
 
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
@@ -19,15 +20,12 @@ const replaced = new WeakMap<ServerResponse, number>()
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger) {
-  let silentUntil = 0
+  const mayWarn = oncePer(REPEATED)
 
   function log(failure: HttpError, requestId: string): void {
     const level = levelOf(failure)
     // While the database is unavailable, every request would be a line, also one without a token.
-    if (level === 'warn') {
-      if (performance.now() < silentUntil) return
-      silentUntil = performance.now() + REPEATED
-    }
+    if (level === 'warn' && !mayWarn()) return
     logger[level]({ requestId, err: failure.cause ?? failure }, failure.message)
   }
 
