@@ -24,7 +24,7 @@ function toMilliseconds(text: string): number {
   return Number(count) * UNITS[unit as keyof typeof UNITS]
 }
 
-/** Creates a format from a function that reads text, and returns undefined or throws a StorageError for a mistake. */
+/** Creates a format from a function that reads text, and returns undefined for a mistake. */
 function format<T>(read: (text: string) => T | undefined, mistake: string) {
   return z.string().transform((text, context): T => {
     const value = read(text)
