@@ -5,7 +5,7 @@ import { isDriverAdapterError, type SqlQueryable } from '@prisma/driver-adapter-
 import { type MigrateOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
 import { loadEngine } from './open-database.ts'
-import { type Connection, select, toQuery } from './prisma-client.ts'
+import { type Connection, select, toQuery, writeTime } from './prisma-client.ts'
 import { retry, STARTUP_PAUSE } from './retry.ts'
 
 /** One folder of `migrations/`. */
@@ -184,10 +184,11 @@ async function applyMigrations(
     if (pending.length === migrations.length) await connection.executeScript(createHistory(dialectOf(connection).time))
     for (const migration of pending) {
       const { name, script } = migration
-      const startedAt = now()
+      const startedAt = writeTime(new Date())
       step = `the migration ${name} failed with: `
       await connection.executeScript(script)
-      await connection.executeRaw(toQuery(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, startedAt, now()))
+      const times = [startedAt, writeTime(new Date())]
+      await connection.executeRaw(toQuery(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times))
     }
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError
@@ -205,9 +206,4 @@ function dialectOf({ provider }: SqlQueryable): (typeof DIALECTS)['sqlite'] {
 
 function checksumOf({ script }: Migration): string {
   return createHash('sha256').update(script).digest('hex')
-}
-
-/** Returns the time in the form in which Prisma stores it in SQLite. */
-function now(): string {
-  return new Date().toISOString().replace('Z', '+00:00')
 }

@@ -36,6 +36,11 @@ export function rejectTransaction(): Promise<never> {
   return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
 }
 
+/** Writes a time as Prisma stores it in SQLite, as text with an offset. */
+export function writeTime(time: Date): string {
+  return time.toISOString().replace('Z', '+00:00')
+}
+
 /** Makes a statement for an adapter, without Prisma Client. */
 export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
   const argTypes = values.map((value) => ({

@@ -6,7 +6,7 @@ import { limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../retry.ts'
 import { createWriteGate } from '../write-gate.ts'
 import { type Address, describeDatabase, readAddress } from './address.ts'
 import { createAdapter } from './driver-adapter.ts'
-import { isLocked, translate } from './errors.ts'
+import { isLocked, lateError } from './errors.ts'
 import { checkSettings, ON_PRIMARY, proveGuarantees } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
 import { dialect } from './statements.ts'
@@ -72,12 +72,12 @@ async function open(
     signal?.throwIfAborted()
     throw asStorageError(error, database)
   }
-  const lateError = () => translate(new Error('Query read timeout'), database) as StorageError
-  const gate = createWriteGate(timeout, lateError)
+  const giveUp = () => lateError(database)
+  const gate = createWriteGate(timeout, giveUp)
   return {
     adapter: createAdapter(pool, {
       retry: (run, options) => retry(run, { patience, ...options }),
-      read: (reading) => limitTime(reading, timeout, lateError),
+      read: (reading) => limitTime(reading, timeout, giveUp),
       write: gate.run,
       schemaName,
     }),

@@ -131,6 +131,11 @@ export function translate(error: unknown, database: string): unknown {
   return new StorageError(`${database} ${sentence.replace('$', () => reason)}`, { ...failure, cause: error })
 }
 
+/** Creates the error of what this process gives up. */
+export function lateError(database: string): StorageError {
+  return new StorageError(`${database} ${UNREACHABLE}`, later('unavailable'))
+}
+
 /** Returns whether what failed may have happened all the same: nothing came back. */
 export function mayHaveHappened(error: unknown): boolean {
   return LOST.test(describeError((error as Error).cause ?? error))

@@ -6,7 +6,7 @@ import {
   type SqlQuery,
 } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
-import { rejectTransaction } from '../prisma-client.ts'
+import { rejectTransaction, writeTime } from '../prisma-client.ts'
 import { translate } from './errors.ts'
 
 /** What a result may hold. Blobs are not among it: no column has one. */
@@ -97,12 +97,11 @@ function toArguments({ args, argTypes }: SqlQuery, hasNames: boolean): unknown[]
 
 function toArgument(value: unknown, type: ArgType | undefined): unknown {
   if (typeof value === 'boolean') return Number(value)
-  // Prisma stores and compares times as text with an offset.
-  if (value instanceof Date) return value.toISOString().replace('Z', '+00:00')
+  if (value instanceof Date) return writeTime(value)
   if (typeof value !== 'string') return value
   switch (type?.scalarType) {
     case 'datetime':
-      return toArgument(new Date(value), type)
+      return writeTime(new Date(value))
     case 'int':
     case 'bigint':
       return BigInt(value)

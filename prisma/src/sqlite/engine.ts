@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
-import { access, statfs } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { type OpenOptions, StorageError } from '../database.ts'
@@ -11,7 +11,7 @@ import { backup } from './backup.ts'
 import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
-import { readState } from './state.ts'
+import { readFreeSpace, readState } from './state.ts'
 import { dialect } from './statements.ts'
 import { createWriter, startThread } from './writer.ts'
 
@@ -112,8 +112,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE, signal }: OpenO
 async function looksUnwritable(file: string): Promise<boolean> {
   try {
     await Promise.all([file, `${file}-wal`].map((name) => access(name, constants.W_OK)))
-    const { bavail, bsize } = await statfs(path.dirname(file))
-    return bavail * bsize < LITTLE_SPACE
+    return (await readFreeSpace(file)) < LITTLE_SPACE
   } catch {
     return true
   }

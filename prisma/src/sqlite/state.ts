@@ -15,7 +15,8 @@ async function sizeOf(file: string): Promise<number> {
   return (await stat(file)).size
 }
 
-async function readFreeSpace(file: string): Promise<number> {
+/** Reads how much this user may still write to the disk of a file, in bytes. */
+export async function readFreeSpace(file: string): Promise<number> {
   const { bavail, bsize } = await statfs(file)
   return bavail * bsize
 }
