@@ -185,20 +185,29 @@ function check(
   const values = Object.entries(rules).map(([name, schema]) => [name, read(name, schema), schema] as const)
   const wrong = values.flatMap(([name, value, schema]) => {
     if (value === undefined) return routes[operation].required?.includes(name) ? [`${name}: is required`] : []
-    return explain(value, schema).map((reason) => `${name}: ${reason}`)
+    return explainAt(name, value, schema)
   })
-  if (wrong.length > 0) reject(error, wrong.join('; '))
+  const more = wrong.length > MAX_ISSUES ? [`and ${wrong.length - MAX_ISSUES} more`] : []
+  if (wrong.length > 0) reject(error, [...wrong.slice(0, MAX_ISSUES), ...more].join('; '))
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
+/** How many invalid fields a message of the service names. */
+const MAX_ISSUES = 3
 const [MIN, MAX] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+/** Explains what is wrong with a value, or with which items of a list. */
+function explainAt(path: string, value: unknown, schema: Schema): string[] {
+  const { items } = schema
+  if (items && Array.isArray(value)) return value.flatMap((item, index) => explainAt(`${path}.${index}`, item, items))
+  return explain(value, schema).map((reason) => `${path}: ${reason}`)
+}
 
 /** Explains what is wrong with a value, in the words of the service; empty if nothing is. */
 function explain(value: unknown, schema: Schema): string[] {
-  const { type = '', format, enum: values, items } = schema
+  const { type = '', format, enum: values } = schema
   const { minimum, maximum } = format === 'int64' ? { minimum: MIN, maximum: MAX } : schema
   if (value === REPEATED) return ['must appear only once']
-  if (items && Array.isArray(value)) return value.flatMap((item) => explain(item, items))
   if (values) return values.includes(value) ? [] : [`must be ${values.map((each) => `"${each}"`).join(' or ')}`]
   if (type === 'string' && typeof value === 'string') {
     return /[\0\uD800-\uDFFF]/u.test(value) ? ['must not contain U+0000 or a lone surrogate'] : []

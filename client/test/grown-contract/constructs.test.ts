@@ -139,6 +139,23 @@ test('a field of the path and the body is sent in both, and an input without fie
   }
 })
 
+test('the fake names the items of a list that are invalid, and the first three of all, as the service does', async () => {
+  const grown = await createSdk({
+    createPlant: ownContract.createPlant,
+    searchBeds: { ...getBed, query: z.object({ labels: listOf(TextSchema), size: Page, page: Page }) },
+  })
+  const { createFakePlantStore } = await import(path.join(grown.folder, 'src/testing/index.ts'))
+  const fake = createFakePlantStore()
+  const headers = { authorization: `Bearer ${fake.token}` }
+  const messageOf = async (query: string) =>
+    JSON.parse(await (await fake.fetch(`${fake.baseUrl}/beds?${query}`, { method: 'GET', headers })).text()).message
+  const invalid = 'must not contain U+0000 or a lone surrogate'
+  expect(await messageOf('labels=a&labels=%00&size=1&page=1')).toBe(`labels.1: ${invalid}`)
+  const first = `labels.0: ${invalid}; labels.2: ${invalid}; size: must be an integer`
+  expect(await messageOf('labels=%00&labels=a&labels=%00&size=x')).toContain(first)
+  expect(await messageOf('labels=%00&labels=a&labels=%00&size=x')).toMatch(/; and 1 more$/)
+})
+
 test('an optional field that is added anywhere changes no call, in types and at run time', async () => {
   const dryRun = z.object({ dryRun: z.stringbool().optional() })
   const createPlant = { ...ownContract.createPlant, query: dryRun, body: NewPlantSchema.extend({ height: z.int().optional() }).meta({ id: 'TallPlant' }) } // biome-ignore format: one line
