@@ -56,6 +56,14 @@ const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path,
   })),
 )
 
+/** Reads a response, whose body is JSON, unless the status is 204. */
+async function readResponse(response: sdk.FetchResponse) {
+  const { status, headers } = response
+  const text = await response.text()
+  expect(headers.get('content-type')).toBe(status === 204 ? null : 'application/json; charset=utf-8')
+  return { status, body: status === 204 ? text : JSON.parse(text) }
+}
+
 describe.each(Object.entries(starts))('%s', (_, start) => {
   let service: ServiceUnderTest
   let token: string
@@ -81,8 +89,7 @@ describe.each(Object.entries(starts))('%s', (_, start) => {
     const headers = { authorization: `Bearer ${own}`, ...(body !== undefined && JSON_TYPE) }
     const response = await service.fetch(service.url + path, { method, headers, ...(body !== undefined && { body }) })
     expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
-    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    return { status: response.status, body: JSON.parse(await response.text()) }
+    return readResponse(response)
   }
 
   test.for(requests)(
@@ -104,7 +111,7 @@ describe.each(Object.entries(starts))('%s', (_, start) => {
         ...(body !== undefined && { body }),
       } as object)
       const response = await send(`${method} ${path}`, body, own)
-      expect(response).toEqual({ status: expected.status, body: JSON.parse(await expected.text()) })
+      expect(response).toEqual(await readResponse(expected))
     },
   )
 
