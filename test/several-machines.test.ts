@@ -106,7 +106,7 @@ describe('the role of the servers', () => {
       'DELETE FROM "Plant"',
       'TRUNCATE "Plant"',
       'ALTER TABLE "Plant" DISABLE TRIGGER ALL',
-      'UPDATE "Edits" SET "count" = 0',
+      'UPDATE "ListVersion" SET "version" = \'known\'',
       'DELETE FROM "Token"',
       'UPDATE "Secret" SET "value" = \'known\'',
       'DELETE FROM "_prisma_migrations"',
@@ -116,17 +116,18 @@ describe('the role of the servers', () => {
     }
   })
 
-  test('may change plants with the rights to edit, and cannot keep that from being counted', async () => {
+  test('may change plants with the rights to edit, which changes the version of their list', async () => {
     const { owner, server } = await createMigrated('changing', { grants: rights + editRights })
-    const insert = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Ficus')`
-    await runSql(owner, insert)
-    await runSql(server, `CREATE TEMPORARY TABLE "Edits" AS SELECT * FROM "Edits"; UPDATE "Plant" SET "name" = 'Hoya'`)
-    const readCount = async () =>
-      Number((await query<{ count: string }>(owner, 'SELECT "count" FROM "Edits"'))[0]?.count)
-    const updated = await readCount()
-    expect(updated).toBeGreaterThan(0)
-    await runSql(server, 'DELETE FROM "Plant"')
-    expect(await readCount()).toBeGreaterThan(updated)
+    const seen = new Set<string | undefined>()
+    for (const sql of [
+      `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Ficus')`,
+      `CREATE TEMPORARY TABLE "ListVersion" AS SELECT * FROM "ListVersion"; UPDATE "Plant" SET "name" = 'Hoya'`,
+      'DELETE FROM "Plant"',
+    ]) {
+      await runSql(server, sql)
+      seen.add((await query<{ version: string }>(owner, 'SELECT "version" FROM "ListVersion"'))[0]?.version)
+    }
+    expect(seen.size).toBe(3)
   })
 
   test('cannot start a server, or fails a request with a sentence, without one of its rights', async () => {
@@ -142,7 +143,7 @@ describe('the role of the servers', () => {
       const id = randomUUID()
       try {
         await plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])
-        await plants.states([{ account: 'alice', last: 0, lastCreatedAt: null }])
+        await plants.states(['alice'])
         await tokens.create({ id, hash: id, account: 'alice', scopes: ['read'], label: null, expiresAt: null })
         await tokens.revoke(id)
         await secret(id)

@@ -52,7 +52,7 @@ interface Side {
   readonly prisma: Prisma
 }
 
-/** The tables that are copied, in this order. `Edits` belongs to the lists that the servers of one database have cached. */
+/** The tables that are copied, in this order. The versions of lists come with the plants. */
 const TABLES = ['Secret', 'Token', 'Plant'] as const
 type Table = (typeof TABLES)[number]
 type Row = Readonly<Record<string, unknown>>

@@ -99,33 +99,21 @@ export interface Plants {
   insert(plants: readonly PlantRow[]): Promise<number>
   /** Returns for each plant whether its account has its id with the same content; undefined: its account lacks the id. */
   compare(plants: readonly PlantRow[]): Promise<(boolean | undefined)[]>
-  /** Reads an account's plants in order of creation. */
-  list(account: string, range?: ListRange): Promise<PlantList>
-  /** Reads, for each list as it was read before, how it is now: for all of them in one short statement. */
-  states(lists: readonly KnownList[]): Promise<ListState[]>
+  /** Reads, for each account, how its list is now: for all of them in one short statement. */
+  states(accounts: readonly string[]): Promise<ListState[]>
+  /** Reads a part of an account's list, in order of creation, with one short statement. */
+  read(account: string, range: ListRange): Promise<ListPart>
 }
 
-/** The end of a list as it was read before. */
-export interface ListEnd {
-  /** The `seq` of its last plant; 0 if it is empty. */
+/** A list as it is at one moment. */
+export interface ListState {
+  /**
+   * Another text after each insert, change and deletion of a plant of the account, by anyone: lists of one account with the
+   * same version are the same. Undefined: it is not known.
+   */
+  readonly version: string | undefined
+  /** The `seq` of the last plant; 0 if there is none. */
   readonly last: number
-  /** When that plant was created, in milliseconds since 1970: a database that has lost plants gives their `seq` to others. */
-  readonly lastCreatedAt: number | null
-}
-
-/** A list as it was read before. */
-export interface KnownList extends ListEnd {
-  readonly account: string
-}
-
-/** A list as it is in the database at one moment. */
-export interface ListState extends ListEnd {
-  /** Another number after each change or deletion of a plant of the account, by anyone. */
-  readonly edits: number
-  /** Whether the last plant of the known list is still stored. */
-  readonly hasKnown: boolean
-  /** The plants after that one, as JSON objects separated by commas; undefined: they take more than a few kilobytes. */
-  readonly news: string | undefined
 }
 
 /** A plant as it is stored. */
@@ -139,27 +127,24 @@ export interface PlantRow {
 
 /** Which part of an account's list to read. */
 export interface ListRange {
-  /** At most this many plants. Default: all. */
-  limit?: number | undefined
+  /** At most this many plants. */
+  limit: number
   /** Only plants created after the one with this `seq`. Default: from the first. */
   after?: number | undefined
   /** Only plants up to the one with this `seq`. Default: to the last. */
   until?: number | undefined
 }
 
-/** JSON text in pieces, each of which is read when it is requested. */
-export type JsonPieces = AsyncIterableIterator<string, undefined>
-
-/** A part of an account's list, as it was when it was requested. */
-export interface PlantList {
-  /** The plants as the text of a JSON array, a short one in one piece. */
-  readonly pieces: JsonPieces
-  /** Whether the first piece is all of it. */
-  readonly isWhole: boolean
-  /** The `seq` of the last plant of a page; 0 if there is none. */
+/** A part of a list, as it is at one moment. */
+export interface ListPart {
+  /** The plants as JSON objects separated by commas; undefined: several have more than 64 kB, and none was read. */
+  readonly json: string | undefined
+  /** The `seq` of the last of them; 0 if there is none. */
   readonly last: number
-  /** Whether plants follow that one. */
+  /** Whether plants follow that one in the range. */
   readonly more: boolean
+  /** The version of the whole list, as {@link ListState} has it. */
+  readonly version: string | undefined
 }
 
 /** The tokens of all accounts. */

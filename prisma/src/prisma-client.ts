@@ -6,10 +6,7 @@ import type { PrismaClient } from './generated/sqlite/client.ts'
  * promises, since the engine's driver adapter does (docs/decisions/013-prisma-client.md). A write has to be one statement:
  * transactions of several are rejected.
  */
-export type Prisma = Pick<
-  PrismaClient,
-  'plant' | 'token' | 'secret' | 'edits' | '$queryRawUnsafe' | '$executeRawUnsafe'
->
+export type Prisma = Pick<PrismaClient, 'plant' | 'token' | 'secret' | '$queryRawUnsafe' | '$executeRawUnsafe'>
 
 /** The Prisma Client that is generated for an engine. */
 export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object

@@ -13,10 +13,11 @@ export interface Dialect {
   /**
    * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
    * of bytes of each, as text and on average as JSON. One row: "json", the plants as JSON objects separated by commas, NULL
-   * if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more follow in this part.
+   * if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more follow in this part; and
+   * the "version" of the list.
    */
-  readonly selectPiece: string
-  /** Selects lists, a row for each as {@link ListState}: a JSON array of [account, last, lastCreatedAt]. */
+  readonly selectPart: string
+  /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
   readonly selectStates: string
   /** Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. */
   readonly selectTokens: string
@@ -36,15 +37,6 @@ interface Parts {
   readonly texts: string
   readTime: Dialect['readTime']
 }
-
-/** The states of so many lists are read by one statement: more would cost enough for PostgreSQL to compile it. */
-export const MAX_STATES = 32
-/**
- * The news of a state are at most so many plants, and so many bytes of JSON; each plant has its part of these. Nothing is
- * reserved for them: a thousand lists of one turn of the event loop bring 8 MB, and no longer text is turned into JSON.
- */
-export const MAX_NEWS_PLANTS = 64
-export const MAX_NEWS_BYTES = 2 ** 13
 
 /** Writes the statements that both engines have alike. */
 export function writeStatements({

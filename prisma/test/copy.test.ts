@@ -62,7 +62,7 @@ async function fill(url: string): Promise<number> {
 async function nextSeq(url: string): Promise<number> {
   const database = await openDatabase(url)
   await database.plants.insert([{ account: 'next', id: '1', name: 'next', tag: null }])
-  const { last } = await database.plants.list('next')
+  const { last } = await database.plants.read('next', { limit: 1 })
   await database.close()
   return last
 }

@@ -9,19 +9,20 @@ import { openClient, openNewClient } from './helpers/open-client.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-/** Operations that only this test has: of a model and as SQL, to write and to read. Nothing that counts may run twice. */
+/** Operations that only this test has: of a model and as SQL, to write and to read. A trigger counts how often each write runs. */
 const writes = {
-  model: ({ edits }: PrismaClient) =>
-    edits.update({ where: { account: 'alice' }, data: { count: { increment: 1 } }, select: { account: true } }),
-  raw: (prisma: PrismaClient) => prisma.$executeRaw`UPDATE "Edits" SET "count" = "count" + 1`,
+  model: ({ secret }: PrismaClient) =>
+    secret.update({ where: { name: 'test' }, data: { value: 'model' }, select: { name: true } }),
+  raw: (prisma: PrismaClient) => prisma.$executeRaw`UPDATE "Secret" SET "value" = 'raw'`,
 }
 const reads = {
-  model: ({ edits }: PrismaClient) => edits.findUnique({ where: { account: 'alice' } }),
-  raw: (prisma: PrismaClient) => prisma.$queryRaw`SELECT "count" FROM "Edits"`,
+  model: ({ secret }: PrismaClient) => secret.findUnique({ where: { name: 'test' } }),
+  raw: (prisma: PrismaClient) => prisma.$queryRaw`SELECT "value" FROM "Secret"`,
 }
-const count = writes.model
+const write = writes.model
 const read = reads.model
-const INSERT = `INSERT INTO "Edits" VALUES ('alice', 0)`
+const INSERT = `INSERT INTO "Secret" VALUES ('test', '')`
+const SELECT_COUNT = 'SELECT count(*) AS "count" FROM "Writes"'
 
 /** Returns the failure of an operation; undefined: it succeeded. */
 const failure = (operation: PromiseLike<unknown>) =>
@@ -53,17 +54,21 @@ describe('on PostgreSQL', () => {
     network = await startFaultyNetwork(postgresql.port)
     await postgresql.create('plants')
     await run('CREATE ROLE changing LOGIN SUPERUSER')
+    await run(`
+      CREATE TABLE "Writes" ();
+      CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO public."Writes" DEFAULT VALUES; RETURN NULL; END $$;
+      CREATE TRIGGER count_write AFTER UPDATE ON "Secret" FOR EACH ROW EXECUTE FUNCTION count_write()`)
     await run('CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_is_in_recovery() RETURNS boolean RETURN true')
   })
   afterAll(async () => {
     await network?.[Symbol.asyncDispose]()
     await postgresql?.remove()
   })
-  beforeEach(() => run(`TRUNCATE "Edits"; ${INSERT}`))
+  beforeEach(() => run(`TRUNCATE "Secret", "Writes"; ${INSERT}`))
 
   const run = (sql: string) => runSql(postgresql.url('plants'), sql)
   const counted = async () => Number((await query<{ count: string }>(postgresql.url('plants'), SELECT_COUNT))[0]?.count)
-  const SELECT_COUNT = 'SELECT "count" FROM "Edits"'
 
   const open = async (patience = 10_000) =>
     (await openClient(network.url('plants').replace('postgres@', 'changing@'), { patience })).prisma
@@ -76,8 +81,8 @@ describe('on PostgreSQL', () => {
         ['UPDATE', () => writes.model(prisma)],
         ['UPDATE', () => writes.raw(prisma)],
         ['BEGIN', () => writes.model(prisma)],
-        ['FROM "public"."Edits"', () => reads.model(prisma)],
-        ['FROM "Edits"', () => reads.raw(prisma)],
+        ['FROM "public"."Secret"', () => reads.model(prisma)],
+        ['FROM "Secret"', () => reads.raw(prisma)],
       ] as const) {
         const cut = network.cutOnce(moment, text)
         expect(await failure(operation()), text).toBe(undefined)
@@ -102,16 +107,16 @@ describe('on PostgreSQL', () => {
     const prisma = await open(0)
     await run(`ALTER ROLE changing SET ${setting}`)
     network.cutAll()
-    await expect.poll(() => failure(count(prisma))).toMatchObject({ fault })
-    expect(await failure(prisma.$executeRaw`UPDATE public."Edits" SET "count" = 7`)).toMatchObject({ fault })
-    expect(await failure(prisma.edits.deleteMany())).toMatchObject({ fault })
+    await expect.poll(() => failure(write(prisma))).toMatchObject({ fault })
+    expect(await failure(prisma.$executeRaw`UPDATE public."Secret" SET "value" = 'x'`)).toMatchObject({ fault })
+    expect(await failure(prisma.secret.deleteMany())).toMatchObject({ fault })
     for (const operation of Object.values(reads)) {
       expect(await failure(operation(prisma))).toEqual(canRead ? undefined : { fault })
     }
     await run('ALTER ROLE changing RESET ALL')
     network.cutAll()
     expect(await counted()).toBe(0)
-    await expect.poll(() => failure(count(prisma))).toBe(undefined)
+    await expect.poll(() => failure(write(prisma))).toBe(undefined)
   })
 
   test('each of many reads by account and id is a statement of its own', async () => {
@@ -120,9 +125,9 @@ describe('on PostgreSQL', () => {
 
   test('a transaction of several statements is rejected, as on SQLite', async () => {
     const prisma = await open()
-    const both = prisma.$transaction([prisma.edits.deleteMany(), prisma.secret.deleteMany()])
+    const both = prisma.$transaction([prisma.secret.deleteMany(), prisma.token.deleteMany()])
     await expect(both).rejects.toThrow('Transactions are not supported')
-    expect(await counted()).toBe(0)
+    expect(await read(prisma)).toMatchObject({ name: 'test' })
   })
 
   test('an SQL mistake is not called unavailable, and a table that was taken away is', async () => {
@@ -143,7 +148,12 @@ describe('on SQLite', () => {
   test('a write waits for a lock, and what waits longer than the patience is not stored', async () => {
     const { prisma, url } = await openNewClient()
     const impatient = (await openClient(url, { patience: 0 })).prisma
-    await runSql(url, INSERT)
+    await runSql(
+      url,
+      `CREATE TABLE "Writes" ("id" INTEGER PRIMARY KEY);
+       CREATE TRIGGER count_write AFTER UPDATE ON "Secret" BEGIN INSERT INTO "Writes" VALUES (NULL); END;
+       ${INSERT}`,
+    )
     for (const write of Object.values(writes)) {
       const other = await openConnection(url)
       await other.run('BEGIN IMMEDIATE')
@@ -154,6 +164,6 @@ describe('on SQLite', () => {
       await other.close()
     }
     for (const operation of Object.values(reads)) expect(await operation(prisma)).toBeTruthy()
-    expect(await read(prisma)).toEqual({ account: 'alice', count: 2 })
+    expect(await query(url, SELECT_COUNT)).toEqual([{ count: 2 }])
   })
 })

@@ -4,4 +4,4 @@ DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO plant_store', current_sc
 GRANT SELECT ON "_prisma_migrations" TO plant_store;
 GRANT SELECT, INSERT ON "Plant", "Secret" TO plant_store;
 GRANT SELECT, INSERT, UPDATE ON "Token" TO plant_store;
-GRANT SELECT ON "Edits" TO plant_store;
+GRANT SELECT ON "ListVersion" TO plant_store;

@@ -1,4 +1,4 @@
-import { type Dialect, MAX_NEWS_BYTES, MAX_NEWS_PLANTS, writeStatements } from '../statements.ts'
+import { type Dialect, writeStatements } from '../statements.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
@@ -6,7 +6,6 @@ const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
 /** Prisma writes text with a time zone. By hand, a time may also be a number or `CURRENT_TIMESTAMP`. */
 const readTime = (column: string) =>
   `iif(typeof(${column}) = 'integer', ${column}, CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER))`
-const CREATED_AT = readTime('"createdAt"')
 
 /**
  * The plants of a part of a list. With the parameter alone, SQLite would prepare the statement again for each value, which
@@ -33,9 +32,8 @@ const ofStored = (value: string) =>
 const hasText = (column: string, text: string) =>
   `iif(octet_length(${column}) IS octet_length(${text}), ${column} IS ${text}, 0)`
 
-/** A value of the last plant of the account of the JSON array `value`. */
-const ofLast = (value: string) => `
-  (SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 ORDER BY "seq" DESC LIMIT 1)`
+/** The version of the list of an account; NULL if it has none. */
+const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
 export const dialect: Dialect = {
   ...writeStatements({
@@ -52,18 +50,12 @@ export const dialect: Dialect = {
     SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)} AS "isSame"
     FROM json_each($1) ORDER BY key`,
 
-  selectPiece: `
-    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${partAfter('"last"')}) AS "more"
+  selectPart: `
+    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${partAfter('"last"')}) AS "more", ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
           FROM (SELECT "seq", ${asJson('$5')} AS "json" ${partAfter('$2')} ORDER BY "seq" LIMIT $4))`,
 
   selectStates: `
-    SELECT coalesce((SELECT "count" FROM "Edits" WHERE "account" = value ->> 0), 0),
-      coalesce(${ofLast('"seq"')}, 0), ${ofLast(CREATED_AT)},
-      EXISTS (SELECT 1 FROM "Plant" WHERE "account" = value ->> 0 AND "seq" = value ->> 1 AND ${CREATED_AT} = value ->> 2),
-      (SELECT iif(count(*) = 0, '', iif(count(*) <= ${MAX_NEWS_PLANTS}, ${joinJson(MAX_NEWS_BYTES)}, NULL))
-       FROM (SELECT "seq", ${asJson(MAX_NEWS_BYTES / MAX_NEWS_PLANTS)} AS "json"
-             FROM "Plant" WHERE "account" = value ->> 0 AND "seq" > value ->> 1
-             ORDER BY "seq" LIMIT ${MAX_NEWS_PLANTS + 1}))
+    SELECT ${versionOf('value')}, coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = value), 0)
     FROM json_each($1) ORDER BY key`,
 }

@@ -55,6 +55,10 @@ const LANDED = {
     sqlite: 'e379188afe03bad722f449c792d87f3818ab568a9545a15606503989cf06934b',
     postgresql: 'e2bcd36aa4bedb9e93b9aaae2d2749c4c43c6e6dd827f11c03cc05226bacaab2',
   },
+  '20261125090000_list_versions': {
+    sqlite: 'a520b2df21a8719aa9c600985144015bec12b4995c456a56450f9c8eb2a2f407',
+    postgresql: '03f590654e859c0b602473833b86b2714c5d84691a8182588e04ea9ad004b886',
+  },
 }
 
 test.each(['sqlite', 'postgresql'] as const)('the migrations of %s are those that have landed', async (engine) => {
@@ -99,6 +103,20 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     })
     expect(await query(database.url, 'SELECT "name" FROM "Plant"')).toEqual([{ name: 'Monstera' }])
     expect(await query(database.url, 'SELECT * FROM "Pot"')).toEqual([])
+  })
+
+  test('lists that are older than their versions get one each', async () => {
+    const database = await newDatabase()
+    if (engine === 'postgresql') await database.createEmpty()
+    const before = migrationsWith({}, engine)
+    rmSync(path.join(before, '20261125090000_list_versions'), { recursive: true })
+    await migrateDatabase(database.url, before)
+    await runSql(database.url, `${INSERT}, ('alice', '2', 'Ficus'), ('bob', '1', 'Hoya')`)
+    await migrateDatabase(database.url)
+    const versions = await query<{ account: string; version: string }>(database.url, 'SELECT * FROM "ListVersion"')
+    expect(versions.map(({ account }) => account).sort()).toEqual(['alice', 'bob'])
+    expect(new Set(versions.map(({ version }) => version)).size).toBe(2)
+    expect(await query(database.url, 'SELECT "name" FROM "Plant" ORDER BY "seq"')).toHaveLength(3)
   })
 
   test('a check changes nothing', async () => {

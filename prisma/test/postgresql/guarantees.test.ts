@@ -140,8 +140,8 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   const uses = [
     () => opened.plants.insert([PLANT]),
     () => opened.plants.compare([PLANT]),
-    () => opened.plants.states([{ account: 'alice', last: 0, lastCreatedAt: null }]),
-    () => opened.plants.list('alice'),
+    () => opened.plants.states(['alice']),
+    () => opened.plants.read('alice', { limit: 1 }),
     () => opened.tokens.find('hash'),
     () => opened.secret(randomUUID()),
     createToken,

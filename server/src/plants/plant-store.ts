@@ -1,17 +1,8 @@
 import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
-import type { JsonPieces, ListRange, PlantRow, Plants } from '@plant-store/prisma'
+import type { PlantRow, Plants } from '@plant-store/prisma'
 import { HttpError } from '../http-error.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { createListCache } from './list-cache.ts'
-import { createReadTurns } from './turns.ts'
-
-/** A part of an account's list. */
-export interface PlantList {
-  /** The plants as the text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
-  json: Buffer | JsonPieces
-  /** The `seq` of the last plant where more follow. */
-  next: number | undefined
-}
+import { createLists } from './lists.ts'
 
 /** The plants of all accounts, with their rules. */
 export type PlantStore = ReturnType<typeof createPlantStore>
@@ -19,30 +10,15 @@ export type PlantStore = ReturnType<typeof createPlantStore>
 const MEBIBYTE = 2 ** 20
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
 const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
-const CACHE_LIMITS = { maxListBytes: MEBIBYTE, maxBytes: 16 * MEBIBYTE }
 
 /** Creates the plant store of a database. */
 export function createPlantStore(plants: Plants) {
-  const takeTurn = createReadTurns()
-  const lists = createListCache({ ...CACHE_LIMITS, readStates: plants.states, takeTurn, readList: list })
   const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
     // As the database gets it: a control character is six bytes.
     weigh: (row) => Buffer.byteLength(JSON.stringify(row)),
     commit: (rows) => storeAll(plants, rows),
   })
-
-  async function list(account: string, range: ListRange): ReturnType<Plants['list']> {
-    const { pieces, ...part } = await plants.list(account, range)
-    return { ...part, pieces: inTurns(account, pieces) }
-  }
-
-  async function* inTurns(account: string, pieces: JsonPieces): JsonPieces {
-    for await (const piece of pieces) {
-      yield piece
-      await takeTurn(account)
-    }
-  }
 
   return {
     /**
@@ -63,14 +39,7 @@ export function createPlantStore(plants: Plants) {
     },
 
     /** Lists the plants of an account in order of creation. */
-    async list(account: string, range: ListRange = {}): Promise<PlantList> {
-      const isWholeList = Object.values(range).every((bound) => bound === undefined)
-      if (isWholeList) return { json: await lists.get(account), next: undefined }
-      await takeTurn(account)
-      const { pieces, isWhole, last, more } = await list(account, range)
-      const json = isWhole ? Buffer.from((await pieces.next()).value ?? '') : pieces
-      return { json, next: more ? last : undefined }
-    },
+    list: createLists(plants).read,
 
     /** Returns how many plants are waiting to be stored. */
     waitingWrites: writes.waiting,

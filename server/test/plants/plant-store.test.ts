@@ -4,15 +4,13 @@ import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/gro
 import { createPlantStore } from '../../src/plants/plant-store.ts'
 import { batchCommitted, type Event, writesRejected } from '../../src/telemetry/events.ts'
 
-const MEBIBYTE = 2 ** 20
-
-/** Plants in memory, the batches that were inserted, and how often a list was read. */
+/** Plants in memory, and the batches that were inserted. */
 function createPlants() {
   const stored = new Map<string, PlantRow>()
-  const [batches, lists]: [(readonly PlantRow[])[], string[]] = [[], []]
+  const batches: (readonly PlantRow[])[] = []
   const keyOf = ({ account, id }: PlantRow) => `${account}/${id}`
   // Other operations are not called here.
-  const plants: Pick<Plants, 'insert' | 'compare' | 'list' | 'states'> = {
+  const plants: Pick<Plants, 'insert' | 'compare'> = {
     async insert(rows) {
       batches.push(rows)
       const before = stored.size
@@ -24,22 +22,8 @@ function createPlants() {
         const found = stored.get(keyOf(row))
         return found && found.name === row.name && found.tag === row.tag
       }),
-    async list(account) {
-      lists.push(account)
-      return { pieces: piecesOf('[]'), isWhole: true, last: 7, more: true }
-    },
-    // Lists that are not cached have too much news, so they are read whole.
-    states: async (known) =>
-      known.map(({ last }) => ({
-        ...{ edits: batches.length, last: 7, lastCreatedAt: 0, hasKnown: true },
-        news: last === 7 ? '' : undefined,
-      })),
   }
-  return { ...(plants as Plants), batches, lists }
-}
-
-async function* piecesOf(...texts: string[]): AsyncGenerator<string, undefined> {
-  yield* texts
+  return { ...(plants as Plants), batches }
 }
 
 const plant = (id: number, name = 'Ficus') => ({ id: BigInt(id), name })
@@ -61,39 +45,6 @@ test('a plant that is deleted before it can be compared is stored again, three t
   missing = 3
   const reason = expect.objectContaining({ reason: 'unavailable', headers: { 'Retry-After': '1' } })
   expect(await create()).toEqual([{ status: 'rejected', reason }, stored])
-})
-
-const filter: object = { tags: ['fig'] }
-
-test.each([{ limit: 1 }, { after: 1 }, filter])('a part of a list, %o, is not cached', async (range) => {
-  const plants = createPlants()
-  const store = createPlantStore(plants)
-  for (let round = 0; round < 2; round++) expect(await store.list('alice', range)).toMatchObject({ next: 7 })
-  expect(plants.lists).toHaveLength(2)
-  expect(await store.list('alice', {})).toMatchObject({ next: undefined })
-})
-
-test('the cache has lists of at most 1 MiB, and 16 MiB of them', async () => {
-  const plants = createPlants()
-  const store = createPlantStore({
-    ...plants,
-    async list(account) {
-      plants.lists.push(account)
-      const json = `[${'x'.repeat(account === 'long' ? MEBIBYTE : MEBIBYTE - 2)}]`
-      return { pieces: piecesOf(json), isWhole: true, last: 7, more: false }
-    },
-  })
-  for (let account = 0; account < 15; account++) await store.list(`${account}`)
-  for (let account = 14; account >= 0; account--) await store.list(`${account}`)
-  expect(plants.lists).toHaveLength(15)
-  // Each is counted with 1 KiB more.
-  await store.list('15')
-  await store.list('0')
-  expect(plants.lists).toHaveLength(17)
-
-  await store.list('long')
-  await store.list('long')
-  expect(plants.lists).toHaveLength(19)
 })
 
 interface Item {

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { JsonPieces } from '@plant-store/prisma'
 import type { Express, Response } from 'express'
 
 /** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
@@ -12,6 +11,9 @@ export const COMMON_HEADERS = Object.entries({
 })
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
+
+/** JSON text in pieces, each of which is read when it is requested. */
+export type JsonPieces = AsyncIterableIterator<Buffer | string, undefined>
 
 /** A response body that is JSON text already. */
 class SerializedJson {
@@ -88,7 +90,7 @@ async function sendFirst(response: Response, pieces: JsonPieces): Promise<void> 
  * Lets Node.js send each piece before the next one is read: if that fails, what is not sent yet is discarded. Other requests
  * get their turn too, however fast a list is read.
  */
-async function* flushEach(pieces: JsonPieces): AsyncGenerator<string, undefined> {
+async function* flushEach(pieces: JsonPieces): AsyncGenerator<Buffer | string, undefined> {
   for await (const piece of pieces) {
     yield piece
     await nextTurn()

@@ -1,0 +1,156 @@
+import { type ListPart, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
+import { LRUCache } from 'lru-cache'
+import type { JsonPieces } from '../http/response/send-json.ts'
+import { createReadTurns } from './turns.ts'
+
+const MEBIBYTE = 2 ** 20
+/** The size of all cached pieces, each with {@link PIECE_BYTES}, and of those of one list, in bytes. */
+const MAX_CACHE_BYTES = 16 * MEBIBYTE
+const MAX_LIST_BYTES = MEBIBYTE
+/** What a cached piece takes in memory besides its JSON: the name of the account, objects, and a place in a map. */
+const PIECE_BYTES = 1_024
+/** How many plants the first piece of a list may have, and any piece. */
+const FIRST_PIECE_PLANTS = 512
+const MAX_PIECE_PLANTS = 1_024
+
+/** Which plants of an account to list. Default: all. */
+type Bounds = Omit<ListRange, 'limit'> & { limit?: number | undefined }
+
+/** A part of an account's list. */
+export interface PlantList {
+  /** The plants as the text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
+  json: Buffer | JsonPieces
+  /** The `seq` of the last plant where more follow. */
+  next: number | undefined
+}
+
+/** A piece of the text of a list: at most 64 kB, or one plant. */
+interface Piece {
+  readonly json: Buffer
+  /** The `seq` of its last plant, after which the next piece begins. */
+  readonly last: number
+  /** Whether another piece follows. */
+  readonly more: boolean
+  /** How many plants to read next: twice as many as have just fitted. */
+  readonly nextLimit: number
+}
+
+/** The cached pieces of a list. */
+interface CachedList {
+  readonly version: string
+  /** By the `seq` before each. */
+  readonly pieces: Map<number, Piece>
+  readonly bytes: number
+}
+
+/** What to read for a piece. */
+interface PieceRange extends ListRange {
+  readonly after: number
+  /** Whether the text of the list begins with it. */
+  readonly isFirst: boolean
+}
+
+const EMPTY = Buffer.from('[]')
+
+/**
+ * Creates the lists of all accounts, as JSON text.
+ *
+ * The version of every requested list is read after its request has arrived, once for all lists of a turn of the event loop. A
+ * piece that was cached with the same version is sent as it is; any other is read, and cached with the version that the database
+ * had at the same moment. Equal versions are equal lists, so a list is never older than its request, on any number of servers and
+ * whoever else changes plants.
+ */
+export function createLists(plants: Plants) {
+  const takeTurn = createReadTurns()
+  const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
+  const readState = oncePerTurn<ListState>(plants.states)
+  /** Reads once what several requests of a turn ask for. */
+  const readOnce = oncePerTurn<ListPart>(async (keys) =>
+    keys.map((key) => plants.read(...(JSON.parse(key) as Parameters<Plants['read']>))),
+  )
+
+  function find(account: string, version: string | undefined, after: number): Piece | undefined {
+    const list = cache.get(account)
+    return list?.version === version ? list?.pieces.get(after) : undefined
+  }
+
+  function store(account: string, version: string, after: number, piece: Piece): void {
+    const known = cache.get(account)
+    const { pieces, bytes } = known?.version === version ? known : { pieces: new Map<number, Piece>(), bytes: 0 }
+    const size = bytes + PIECE_BYTES + piece.json.length
+    if (pieces.has(after) || size > MAX_LIST_BYTES) return
+    pieces.set(after, piece)
+    // Another object, since only that makes the cache look at the size.
+    cache.set(account, { version, pieces, bytes: size }, { size })
+  }
+
+  /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
+  async function readPiece(account: string, range: PieceRange, version?: string): Promise<Piece> {
+    const { isFirst, ...stored } = range
+    await takeTurn(account)
+    // Another request may have read it meanwhile.
+    const known = find(account, version, range.after)
+    if (known) return known
+    const part = await readOnce(JSON.stringify([account, stored]))
+    const { json, last, more } = part
+    if (json === undefined) return readPiece(account, shrink(range), version)
+    const comma = json === '' ? '' : ','
+    const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
+    const piece = { json: toBuffer(text), last, more, nextLimit: Math.min(2 * range.limit, MAX_PIECE_PLANTS) }
+    // Its own version: plants may have changed since that of the list was read.
+    if (version !== undefined && part.version === version) store(account, version, range.after, piece)
+    return piece
+  }
+
+  /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
+  function readPieces(account: string, range: PieceRange, version?: string, first?: Piece): JsonPieces {
+    let known = first
+    let next: PieceRange | undefined = range
+    return {
+      [Symbol.asyncIterator]() {
+        return this
+      },
+      async next() {
+        if (!next) return { value: undefined, done: true }
+        const piece = known ?? find(account, version, next.after) ?? (await readPiece(account, next, version))
+        known = undefined
+        next = piece.more ? { ...next, isFirst: false, after: piece.last, limit: piece.nextLimit } : undefined
+        return { value: piece.json, done: false }
+      },
+    }
+  }
+
+  /** Reads the plants of a page, whose end has to be known before its text. */
+  async function readPage(account: string, { limit, after = 0, ...filter }: ListRange): Promise<PlantList> {
+    await takeTurn(account)
+    const { json, last, more } = await readOnce(JSON.stringify([account, { limit, after, ...filter }]))
+    const next = more ? last : undefined
+    if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }
+    return { json: readPieces(account, shrink({ limit, after, until: last, isFirst: true, ...filter })), next }
+  }
+
+  return {
+    /** Returns a part of the list of an account: the whole list where it has no bounds, which is cached. */
+    async read(account: string, { limit, ...bounds }: Bounds = {}): Promise<PlantList> {
+      if (limit !== undefined) return readPage(account, { limit, ...bounds })
+      const { version, last } = await readState(account)
+      if (last === 0) return { json: EMPTY, next: undefined }
+      const isWhole = Object.values(bounds).every((bound) => bound === undefined)
+      const range = { ...bounds, after: bounds.after ?? 0, until: last, limit: FIRST_PIECE_PLANTS, isFirst: true }
+      if (!isWhole) return { json: readPieces(account, range), next: undefined }
+      const first = find(account, version, 0) ?? (await readPiece(account, range, version))
+      return { json: first.more ? readPieces(account, range, version, first) : first.json, next: undefined }
+    },
+  }
+}
+
+function shrink(range: PieceRange): PieceRange {
+  return { ...range, limit: Math.ceil(range.limit / 8) }
+}
+
+/** Not `Buffer.from`, with which a short text would keep a block of memory that it shares with others. */
+function toBuffer(text: string): Buffer {
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  buffer.write(text)
+  return buffer
+}

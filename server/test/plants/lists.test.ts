@@ -1,0 +1,274 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ListRange, Plants } from '@plant-store/prisma'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createLists } from '../../src/plants/lists.ts'
+
+const MEBIBYTE = 2 ** 20
+
+interface Row {
+  readonly account: string
+  readonly seq: number
+  readonly name: string
+}
+/** What is stored at one moment. */
+interface Stored {
+  readonly rows: readonly Row[]
+  readonly versions: ReadonlyMap<string, string>
+  readonly lastSeq: number
+}
+
+const jsonOf = (rows: readonly Row[]) => rows.map(({ name }) => JSON.stringify({ name })).join()
+
+/**
+ * Creates a database in memory that any program may change, and counts what is read of it.
+ *
+ * @param maxBytes how much JSON several plants may have at most
+ * @param wait delays what was read on its way to the server
+ */
+function createDatabase(maxBytes = 2 ** 16, wait = async () => {}) {
+  const counts = { states: 0, reads: 0 }
+  let stored: Stored = { rows: [], versions: new Map(), lastSeq: 0 }
+  let versions = 0
+
+  function change(account: string, rows: readonly Row[], lastSeq = stored.lastSeq): void {
+    const version = `version ${++versions}`
+    stored = { rows, lastSeq, versions: new Map([...stored.versions, [account, version]]) }
+  }
+  const rowsOf = (account: string) => stored.rows.filter((row) => row.account === account)
+
+  const plants: Pick<Plants, 'states' | 'read'> = {
+    async states(accounts) {
+      counts.states++
+      const states = accounts.map((account) => {
+        return { version: stored.versions.get(account), last: rowsOf(account).at(-1)?.seq ?? 0 }
+      })
+      await wait()
+      return states
+    },
+    async read(account, { limit, after = 0, until = Number.POSITIVE_INFINITY }: ListRange) {
+      counts.reads++
+      const version = stored.versions.get(account)
+      const rows = rowsOf(account).filter(({ seq }) => seq > after && seq <= until)
+      const part = rows.slice(0, limit)
+      const json = jsonOf(part)
+      await wait()
+      const isTooLong = part.length > 1 && json.length > maxBytes
+      const last = part.at(-1)?.seq ?? 0
+      return { json: isTooLong ? undefined : json, last, more: rows.length > part.length, version }
+    },
+  }
+  return {
+    // Nothing else is called here.
+    plants: plants as Plants,
+    counts,
+    rowsOf,
+    save: () => stored,
+    restore(saved: Stored) {
+      stored = saved
+    },
+    insert(account: string, ...names: string[]) {
+      const first = stored.lastSeq + 1
+      const rows = names.map((name, index) => ({ account, seq: first + index, name }))
+      change(account, [...stored.rows, ...rows], stored.lastSeq + rows.length)
+    },
+    rename(account: string, name: string) {
+      const row = rowsOf(account)[0]
+      change(
+        account,
+        stored.rows.map((each) => (each === row ? { ...row, name } : each)),
+      )
+    },
+    remove(account: string) {
+      const row = rowsOf(account)[0]
+      change(
+        account,
+        stored.rows.filter((each) => each !== row),
+      )
+    },
+    forgetVersions() {
+      stored = { ...stored, versions: new Map() }
+    },
+  }
+}
+
+/** Creates the lists of a server. */
+function createServer(database: ReturnType<typeof createDatabase>) {
+  const lists = createLists(database.plants)
+  async function list(account: string, bounds: Parameters<typeof lists.read>[1] = {}): Promise<string[]> {
+    const { json } = await lists.read(account, bounds)
+    let text = ''
+    if (Buffer.isBuffer(json)) text = json.toString()
+    else for await (const piece of json) text += piece
+    return (JSON.parse(text) as { name: string }[]).map(({ name }) => name)
+  }
+
+  /** Returns how many reads a list takes. */
+  async function readsOf(account: string): Promise<number> {
+    const before = database.counts.reads
+    await list(account)
+    return database.counts.reads - before
+  }
+
+  return { lists, list, readsOf }
+}
+
+test('a list is read once for each of its versions, and an empty one never', async () => {
+  const database = createDatabase()
+  const { list, readsOf, lists } = createServer(database)
+  expect([await list('alice'), database.counts.reads]).toEqual([[], 0])
+  database.insert('alice', 'é')
+  expect([await list('alice'), await readsOf('alice'), database.counts.reads]).toEqual([['é'], 0, 1])
+  // The same bytes for all requests.
+  expect((await lists.read('alice')).json).toBe((await lists.read('alice')).json)
+  const change = [
+    () => database.insert('alice', 'b'),
+    () => database.rename('alice', 'a'),
+    () => database.remove('alice'),
+  ]
+  for (const run of change) {
+    run()
+    const names = database.rowsOf('alice').map(({ name }) => name)
+    expect([await list('alice'), await readsOf('alice')]).toEqual([names, 0])
+  }
+  expect(database.counts.reads).toBe(4)
+  database.insert('bob', 'x')
+  expect(await readsOf('alice')).toBe(0)
+})
+
+test('a list without a version, and a part of a list, are read each time', async () => {
+  const database = createDatabase()
+  const { readsOf, list } = createServer(database)
+  database.insert('alice', 'a', 'b', 'c')
+  const filter: object = { tags: ['fig'] }
+  for (const bounds of [{ limit: 2 }, { after: 1 }, filter]) {
+    const { reads } = database.counts
+    for (let round = 0; round < 2; round++) await list('alice', bounds)
+    expect(database.counts.reads, JSON.stringify(bounds)).toBe(reads + 2)
+  }
+  expect(await list('alice', { after: 1 })).toEqual(['b', 'c'])
+  database.forgetVersions()
+  expect([await readsOf('alice'), await readsOf('alice')]).toEqual([1, 1])
+})
+
+test('a page says where the next one begins, also where it has several pieces', async () => {
+  const database = createDatabase(100)
+  const { lists, list } = createServer(database)
+  const names = Array.from({ length: 30 }, (_, index) => `plant ${index}`)
+  database.insert('alice', ...names)
+  expect(await lists.read('alice', { limit: 1 })).toMatchObject({ next: 1 })
+  expect(await lists.read('alice', { limit: 20, after: 5 })).toMatchObject({ next: 25 })
+  expect(await lists.read('alice', { limit: 25, after: 5 })).toMatchObject({ next: undefined })
+  expect(await list('alice', { limit: 20, after: 5 })).toEqual(names.slice(5, 25))
+  database.insert('alice', 'later')
+  expect(await list('alice', { limit: 1, after: 30 })).toEqual(['later'])
+  expect(await lists.read('alice', { limit: 9, after: 31 })).toEqual({ json: Buffer.from('[]'), next: undefined })
+})
+
+test('of a list the first MiB is cached, and of all lists 16 MiB, of which those not used for long go first', async () => {
+  const database = createDatabase(MEBIBYTE)
+  const { readsOf } = createServer(database)
+  const half = 'x'.repeat(MEBIBYTE / 2 - 2_000)
+  database.insert('long', ...Array(1_024).fill(''), half, half, half)
+  // 512 plants, 1,024 are too long, 128, 256, 131 with the three long ones are too long, 17, 33 and so on.
+  const all = await readsOf('long')
+  expect(all).toBeGreaterThan(3)
+  const again = await readsOf('long')
+  expect([again < all, again]).toEqual([true, await readsOf('long')])
+  for (let account = 0; account < 40; account++) database.insert(`${account}`, half)
+  for (let account = 0; account < 32; account++) await readsOf(`${account}`)
+  expect([await readsOf('0'), await readsOf('32'), await readsOf('0'), await readsOf('1')]).toEqual([0, 1, 0, 1])
+})
+
+test('requests of one turn share a statement for their versions, and what they read', async () => {
+  const database = createDatabase()
+  const { list } = createServer(database)
+  database.insert('alice', 'a')
+  database.insert('bob', 'b')
+  const accounts = ['alice', 'bob', 'alice', 'alice']
+  expect(await Promise.all(accounts.map((account) => list(account)))).toEqual([['a'], ['b'], ['a'], ['a']])
+  expect(database.counts).toEqual({ states: 1, reads: 2 })
+  await Promise.all(Array.from({ length: 3 }, () => list('bob', { limit: 5 })))
+  expect(database.counts.reads).toBe(3)
+})
+
+test('versions that cannot be read fail the requests of their turn only', async () => {
+  const database = createDatabase()
+  const { states } = database.plants
+  database.plants.states = () => Promise.reject(new Error('locked'))
+  const { list } = createServer({
+    ...database,
+    plants: { ...database.plants, states: (all) => database.plants.states(all) },
+  })
+  await expect(Promise.all([list('alice'), list('alice')])).rejects.toThrow('locked')
+  database.plants.states = states
+  expect(await list('alice')).toEqual([])
+})
+
+test('what was read after a change is not cached with the version before it, which a restore may bring back', async () => {
+  let change = () => {}
+  const database = createDatabase(undefined, async () => change())
+  const { list } = createServer(database)
+  database.insert('alice', 'a')
+  const saved = database.save()
+  change = () => {
+    change = () => {}
+    database.rename('alice', 'lost')
+  }
+  expect(await list('alice')).toEqual(['lost'])
+  database.restore(saved)
+  expect(await list('alice')).toEqual(['a'])
+})
+
+test('after any changes, restores and crashes, on each of two servers, no list is older than its request', async () => {
+  const action = fc.constantFrom(
+    'insert',
+    'insert',
+    'rename',
+    'remove',
+    'save',
+    'restore',
+    'forget',
+    ...Array(6).fill('list'),
+  )
+  const steps = fc.array(fc.record({ action, count: fc.integer({ min: 1, max: 4 }) }), { maxLength: 40, size: 'max' })
+  const turns = fc.infiniteStream(fc.constantFrom(0, 0, 1, 2, 4))
+  await fc.assert(
+    fc.asyncProperty(steps, fc.constantFrom(0, 50, 1_000), turns, async (actions, maxBytes, delays) => {
+      const wait = async () => {
+        for (let left: number = delays.next().value; left > 0; left--) await nextTurn()
+      }
+      const database = createDatabase(maxBytes, wait)
+      const servers = [createServer(database), createServer(database)] as const
+      const history: (readonly Row[])[] = [[]]
+      let names = 0
+      let saved = database.save()
+      /** Expects all plants that were there from the request to the response, in order, and none that never was. */
+      const check = async (server: number, begin: number) => {
+        const list = await servers[server % 2 === 0 ? 0 : 1].list('alice')
+        const states = history.slice(begin)
+        const seqs = list.map((name) => states.flat().find((row) => row.name === name)?.seq)
+        expect(seqs).toEqual([...new Set(seqs)].sort((one, other) => Number(one) - Number(other)))
+        expect(seqs).not.toContain(undefined)
+        const always = states.reduce((kept, rows) => kept.filter((row) => rows.includes(row)))
+        expect(list).toEqual(expect.arrayContaining(always.map(({ name }) => name)))
+      }
+      const checks: Promise<void>[] = []
+      for (const { action, count } of actions) {
+        if (action === 'insert') database.insert('alice', ...Array.from({ length: count }, () => `${++names}`))
+        if (action === 'rename') database.rename('alice', `${++names}`)
+        if (action === 'remove') database.remove('alice')
+        if (action === 'save') saved = database.save()
+        if (action === 'restore') database.restore(saved)
+        if (action === 'forget') database.forgetVersions()
+        history.push(database.rowsOf('alice'))
+        if (action === 'list') checks.push(check(count, history.length - 1))
+        if (count === 1) await nextTurn()
+      }
+      await Promise.all(checks)
+      const stored = database.rowsOf('alice').map(({ name }) => name)
+      expect(await Promise.all(servers.map(({ list }) => list('alice')))).toEqual([stored, stored])
+    }),
+    { numRuns: 1_000 },
+  )
+})
