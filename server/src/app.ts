@@ -10,7 +10,7 @@ import { createRateLimit } from './http/request/rate-limit.ts'
 import { readBody } from './http/request/read-body.ts'
 import { receiveRequest } from './http/request/receive-request.ts'
 import { errorHandler } from './http/response/error-responses.ts'
-import { overrideJson } from './http/response/send-json.ts'
+import { extendResponses } from './http/response/send-json.ts'
 import { toValidationError } from './http/response/validation-errors.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
@@ -19,12 +19,12 @@ import type { Settings } from './settings.ts'
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
 export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): Express {
-  const { plants, cursors, loadShedding } = dependencies
+  const { plants, cursors, requestsInFlight } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
     .set('trust proxy', settings.trustProxy ?? false)
-  overrideJson(app)
+  extendResponses(app)
 
   const docs = settings.docs ? createDocs(settings.publicUrl) : []
   const check = checkPath([...Object.values(contract), ...docs])
@@ -32,9 +32,10 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   // One handler instead of three, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admit = () => {
-      loadShedding.shedByAddress(request)
+      requestsInFlight.shedByAddress(request)
       check(request, response, next)
     }
+    requestsInFlight.begin(request, response)
     receiveRequest(request, response)
     if (allow) allow(request, response, admit)
     else admit()
@@ -48,7 +49,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     globalMiddleware: [
       async (request, response, next) => {
         await authenticate(request, response)
-        loadShedding.shedByAccount(request)
+        requestsInFlight.shedByAccount(request)
         countRequest?.(request.identity.tokenId, response)
         await readBody(request, response)
         next()

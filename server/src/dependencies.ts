@@ -3,7 +3,7 @@ import { openDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createTokenStore, findOwnToken } from './accounts/token-store.ts'
-import { createLoadShedding } from './http/request/load-shedding.ts'
+import { createRequestsInFlight } from './limits/requests-in-flight.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import type { Settings } from './settings.ts'
@@ -34,14 +34,13 @@ export async function openDependencies(settings: Settings, logger: Logger, signa
   const findOwn = findOwnToken(tokens)
   // Own tokens have no dots, JSON Web Tokens have two.
   const findToken: FindToken = verify ? (token) => (token.includes('.') ? verify(token) : findOwn(token)) : findOwn
-  const loadShedding = createLoadShedding(settings)
   return {
     database,
     tokens,
     findToken,
     plants: createPlantStore(database.plants),
     cursors: createCursors(() => database.secret('cursor')),
-    loadShedding,
+    requestsInFlight: createRequestsInFlight(settings),
   }
 }
 

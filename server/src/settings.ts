@@ -160,7 +160,6 @@ export const SettingsSchema = z.object({
     'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
   ),
   docs: onOff.prefault('on').describe('Whether /docs and /openapi.json are served: on or off.'),
-  headersTimeout: timeout.prefault('10s').describe('How long the headers of a request may take to arrive; then 408.'),
   requestTimeout: timeout
     .prefault('30s')
     .describe('How long a whole request may take to arrive, headers included; then 408.'),
@@ -168,11 +167,6 @@ export const SettingsSchema = z.object({
     .prefault('5s')
     .describe(
       'How long a connection may be idle between two requests. Behind a proxy, longer than the idle timeout of the proxy (nginx: 60s).',
-    ),
-  stallTimeout: timeout
-    .prefault('40s')
-    .describe(
-      'How long a client may leave a response unread, and take to read each MiB of it, before its connection is closed.',
     ),
   rateLimit: optional(rate, '100/1s').describe(
     'Requests per token and time; above it, 429. All JSON Web Tokens of one subject count as one token. Each process counts for itself. Default: unlimited.',
@@ -200,7 +194,11 @@ export const SettingsSchema = z.object({
     .describe(
       'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
     ),
-  maxRequestsInFlight: count.prefault('1000').describe('Requests in flight; more get 503 with Retry-After.'),
+  maxRequestsInFlight: count
+    .prefault('1000')
+    .describe(
+      'Requests in flight, until the client has taken the response: each takes at most 300 kB. More get 503 with Retry-After.',
+    ),
   shutdownTimeout: timeout
     .prefault('10s')
     .describe('How long a shutdown (SIGTERM) may take; then requests in flight are aborted.'),
@@ -210,11 +208,7 @@ export const SettingsSchema = z.object({
       'How much of SHUTDOWN_TIMEOUT the server keeps serving, with /readyz at 503, so that a load balancer notices.',
     ),
   adminPort: optional(port, '3001').describe('Private port with /livez, /readyz and /metrics.'),
-  adminHost: text
-    .prefault('127.0.0.1')
-    .describe(
-      'Address that the private port listens on. A request whose Host is neither an address, nor this value, nor a name without a dot or under .internal, .local or .localhost gets 403.',
-    ),
+  adminHost: text.prefault('127.0.0.1').describe('Address that the private port listens on.'),
 })
 
 /** The settings, checked. */

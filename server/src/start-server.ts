@@ -94,17 +94,17 @@ export async function startServer(
     await Promise.race([dependencies.cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
     const { createApp } = await loadingApp
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
-    http = createHttpServer(createApp(dependencies, settings, logger), limited, dependencies.loadShedding.release)
+    http = createHttpServer(createApp(dependencies, settings, logger), limited)
     if (admin) {
       // The metrics are loaded only if there is a private port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
-      const { database, loadShedding } = dependencies
+      const { database, requestsInFlight } = dependencies
       metrics = createMetrics({
         database,
         isReady,
         openConnections: http.openConnections,
-        requestsInFlight: loadShedding.inFlight,
+        requestsInFlight: requestsInFlight.count,
       })
     }
     signal?.throwIfAborted()

@@ -32,7 +32,14 @@ export interface RequestUnparsed {
 }
 
 /** Why a request or connection was rejected without being handled. */
-export const rejections = ['in-flight', 'connections', 'rate-limit', 'auth-failures', 'issuer-keys'] as const
+export const rejections = [
+  'in-flight',
+  'gave-way',
+  'connections',
+  'rate-limit',
+  'auth-failures',
+  'issuer-keys',
+] as const
 
 /** Why a request or connection was rejected without being handled. */
 export type Rejection = (typeof rejections)[number]

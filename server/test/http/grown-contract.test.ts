@@ -12,7 +12,7 @@ import { afterFile } from '../../../test/helpers/after-file.ts'
 import { checkPath } from '../../src/http/request/known-paths.ts'
 import { readBody } from '../../src/http/request/read-body.ts'
 import { errorHandler } from '../../src/http/response/error-responses.ts'
-import { overrideJson } from '../../src/http/response/send-json.ts'
+import { extendResponses } from '../../src/http/response/send-json.ts'
 import { toValidationError } from '../../src/http/response/validation-errors.ts'
 
 const c = initContract()
@@ -45,7 +45,11 @@ const router = initServer().router(grown, {
 })
 
 const app = express()
-overrideJson(app)
+extendResponses(app)
+app.use((request, _response, next) => {
+  request.requestId = 'a-1'
+  next()
+})
 app.use(checkPath(Object.values(grown)))
 createExpressEndpoints(grown, router, app, {
   logInitialization: false,

@@ -1,18 +1,31 @@
 /** Clients that are slow, silent or greedy: what they may take, and what others get meanwhile. */
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
-import { expect, test } from 'vitest'
-import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import express from 'express'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { createRequestsInFlight } from '../../src/limits/requests-in-flight.ts'
+import { createKey, signToken, startTokenIssuer } from '../helpers/accounts/token-issuer.ts'
 import { addLongList } from '../helpers/storage/long-list.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
-import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
-import { get, KEEP_ALIVE, listPlants, NO_TOKEN, postHead, withToken } from '../helpers/wire/requests.ts'
+import { openConnection, openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
+import {
+  createPlant,
+  get,
+  KEEP_ALIVE,
+  listPlants,
+  NO_TOKEN,
+  post,
+  postHead,
+  withToken,
+} from '../helpers/wire/requests.ts'
 import { accepts, rejects } from '../helpers/wire/wire.ts'
 
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
@@ -22,20 +35,10 @@ const IN_FLIGHT = 'plant_store_requests_in_flight'
 
 const shutdown = { adminPort: 0, shutdownTimeout: 100 }
 const limited = await startTestServer({ maxRequestsInFlight: 20, maxConnections: 90, ...shutdown })
-const server = await startTestServer({ stallTimeout: 2_000, ...shutdown })
+const server = await startTestServer(shutdown)
 
-test('a response that waits in its socket is not in flight', async () => {
-  // The first request reads the file.
-  await (await limited.call('/docs/swagger-ui-bundle.js')).arrayBuffer()
-  for (let index = 0; index < 30; index++) await openUnread(limited, GET_BUNDLE)
-  expect((await limited.call('/plants')).status).toBe(200)
-  expect(await readMetric(limited, IN_FLIGHT)).toBe(0)
-})
-
-test('clients that read a static file, a cached list or one of many pieces a few bytes at a time are disconnected', async () => {
-  await using server = await startTestServer({ stallTimeout: 500 })
+test('clients that read a static file, a list or one of many pieces a few bytes at a time are disconnected', async () => {
   await addLongList(server.databaseUrl, 'alice', 1)
-  await (await server.call('/plants')).arrayBuffer()
   const longList = await createLongList(server, 'bob')
   // More than the operating system buffers.
   const wires = [GET_BUNDLE.repeat(10), listPlants(server.token).repeat(10), longList]
@@ -47,20 +50,35 @@ test('clients that read a static file, a cached list or one of many pieces a few
       socket.write('\r\n')
     }
   }, 100)
-  await until(() => sockets.every(({ destroyed }) => destroyed))
+  await until(async () => (await readMetric(server, IN_FLIGHT)) > 3)
+  const restoreTime = speedUpTime(40)
+  await until(() => sockets.every(({ destroyed }) => destroyed), 40 * 60_000)
   clearInterval(drip)
   expect((await server.call('/plants?limit=1')).status).toBe(200)
+  restoreTime()
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === 0)
 })
 
-test('a client that reads slowly but steadily gets all of a response', async () => {
-  const socket = await openUnread(server, get('/docs/swagger-ui-bundle.js', NO_TOKEN))
-  let received = ''
-  for (let piece: Buffer | null; !socket.readableEnded; await sleep(5)) {
-    piece = socket.read(Math.min(socket.readableLength, 16 * 1024))
-    received += piece?.toString('latin1') ?? ''
+test('a client that reads steadily gets a response however long it takes', async () => {
+  const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 10, trustProxy: undefined })
+  const app = express().use((request, response) => {
+    requestsInFlight.begin(request, response)
+    // One write, of which the operating system takes a part at a time.
+    response.end(Buffer.alloc(64 * MEBIBYTE))
+  })
+  const server = app.listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const socket = await openUnread({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, get())
+  const restoreTime = speedUpTime(20)
+  for (const end = performance.now() + 80_000; performance.now() < end; await sleep(5)) {
+    socket.read(Math.min(socket.readableLength, 64 * 1024))
+    expect(socket.destroyed).toBe(false)
   }
-  expect(received.length).toBeGreaterThan(MEBIBYTE)
-  expect(readResponses(received)).toHaveLength(1)
+  restoreTime()
+  socket.resume()
+  await once(socket, 'close')
+  expect(socket.bytesRead).toBeGreaterThan(64 * MEBIBYTE)
 })
 
 test('HEAD of a long list, and CONNECT behind one, end; shutdown does not wait for them', async () => {
@@ -88,15 +106,131 @@ test('a body in chunks of one byte is read in many turns of the event loop, whic
   expect(turns).toBeGreaterThanOrEqual(9)
 })
 
-test('one address cannot take the whole queue of pipelined requests', async () => {
-  // More than may wait on all connections.
-  for (let index = 0; index < 60; index++) {
-    await openUnread(server, GET_BUNDLE.repeat(2) + get('/nothing', OPEN).repeat(98), '127.0.0.2')
+test('a connection whose pipelined requests exceed the share of its address is closed', async () => {
+  // Each response waits for the one before it.
+  const socket = await openUnread(limited, GET_BUNDLE.repeat(5) + get('/nothing', OPEN).repeat(15), '127.0.0.2')
+  await until(() => socket.destroyed)
+  await until(async () => (await readMetric(limited, IN_FLIGHT)) === 0)
+  expect((await limited.call('/plants')).status).toBe(200)
+})
+
+const STALLED = `${postHead({ 'Content-Length': '1000' })}{`
+test.each<[what: string, accounts: number, wireOf: (token: string) => string]>([
+  ['bodies that do not arrive', 4, (token) => withToken(STALLED, token)],
+  ['bodies that do not arrive', 12, (token) => withToken(STALLED, token)],
+  ['long lists that are not read', 12, (token) => listPlants(token)],
+])('%s of %i accounts give way to the requests of others', async (_what, accounts, wireOf) => {
+  await using server = await startTestServer({ maxRequestsInFlight: 60, ...shutdown })
+  const stop = await attack(server, accounts, 50, wireOf)
+  await until(async () => (await readMetric(server, IN_FLIGHT)) >= 59)
+  expect(await servedTo(server, ['victim 1', 'victim 2'])).toBeGreaterThanOrEqual(0.98)
+  stop.abort()
+  expect(await readMetric(server, 'plant_store_rejected_total{reason="gave-way"}')).toBeGreaterThan(0)
+  // What they take ends with them.
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === 0)
+})
+
+test('requests behind a list that is not read leave half of all places to others', async () => {
+  await using server = await startTestServer({ maxRequestsInFlight: 60, ...shutdown })
+  const stop = await attack(server, 12, 1, (token) => listPlants(token).repeat(5))
+  await until(async () => (await readMetric(server, IN_FLIGHT)) >= 30)
+  expect(await servedTo(server, ['victim 1', 'victim 2'])).toBeGreaterThanOrEqual(0.98)
+  stop.abort()
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === 0)
+})
+
+test('a request that the server works on never gives way, and what has waited longest goes first', async () => {
+  await using server = await startTestServer({ maxRequestsInFlight: 10, ...shutdown })
+  const names = ['bob', 'carol', 'dave', 'eve']
+  const [bob = '', ...others] = await Promise.all(
+    names.map(async (account) => (await server.createToken({ account })).token),
+  )
+  holdTime()
+  const other = new Sqlite(fileURLToPath(server.databaseUrl))
+  other.exec('BEGIN IMMEDIATE')
+  const posting = await Promise.all(Array.from({ length: 6 }, () => openSocket(server.url)))
+  for (const [id, socket] of posting.entries())
+    socket.write(withToken(post(`{"id":${id},"name":"Ficus"}`), server.token))
+  const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
+  for (let id = 0; id < 4; id++) uploads.push(await beginUpload({ ...server, token: bob }, id))
+  // The third one finds that bob holds about as many as others.
+  for (const [index, closed] of [1, 2, 2].entries()) {
+    const socket = await openSocket(server.url)
+    socket.write(withToken(STALLED, others[index] ?? ''))
+    await until(() => uploads.filter(({ socket }) => socket.destroyed).length === closed)
+    expect(uploads.map(({ socket }) => socket.destroyed)).toEqual([true, closed > 1, false, false])
   }
-  const text = get('/nothing', OPEN) + get('/nothing', NO_TOKEN)
-  const socket = await openSocket(server.url)
-  socket.write(text)
-  expect((await readAll(socket)).match(/HTTP\/1\.1 404/g)).toHaveLength(2)
+  other.close()
+  expect(await Promise.all(posting.map(readStatus))).toEqual(Array(6).fill(200))
+})
+
+test('a request whose client has gone makes room as soon as the server has responded', async () => {
+  await using server = await startTestServer({ maxRequestsInFlight: 10, ...shutdown })
+  const { token: bob } = await server.createToken({ account: 'bob' })
+  holdTime()
+  const other = new Sqlite(fileURLToPath(server.databaseUrl))
+  other.exec('BEGIN IMMEDIATE')
+  const sockets: Socket[] = []
+  for (let id = 0; id < 10; id++) {
+    const socket = await openSocket(server.url)
+    socket.write(withToken(post(`{"id":${id},"name":"Ficus"}`), id < 8 ? server.token : bob))
+    sockets.push(socket)
+    await until(async () => (await readMetric(server, IN_FLIGHT)) > id)
+  }
+  const [last, ...gone] = sockets.toReversed() as [Socket, ...Socket[]]
+  for (const socket of gone) socket.resetAndDestroy()
+  await until(async () => (await readMetric(server, 'plant_store_open_connections')) === 1)
+  // The server still works on all of them.
+  expect(await readMetric(server, IN_FLIGHT)).toBe(10)
+  other.close()
+  expect(await readStatus(last)).toBe(200)
+  const { token } = await server.createToken({ account: 'carol' })
+  const responses = await Promise.all(Array.from({ length: 9 }, () => server.call('/plants', { token })))
+  expect(responses.map(({ status }) => status)).toEqual(Array(9).fill(200))
+})
+
+test('a request that was rejected while its token was looked up takes no place afterwards', async () => {
+  await using server = await startTestServer(shutdown)
+  for (let count = 0; count < 3; count++) {
+    // Not cached yet.
+    const { token } = await server.createToken()
+    const socket = await openSocket(server.url)
+    socket.write(withToken(`${postHead({ 'Transfer-Encoding': 'chunked' })}no size\r\n`, token))
+    expect(await readStatus(socket)).toBe(400)
+  }
+  // Looked up after those.
+  const { token } = await server.createToken()
+  expect((await server.call('/plants', { token })).status).toBe(200)
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === 0, 5_000)
+})
+
+test('a request whose client has gone while its token was looked up takes no place afterwards', async () => {
+  const key = await createKey('first')
+  const { keyServer, server } = await startTokenIssuer(key, shutdown)
+  const lookups: ServerResponse[] = []
+  keyServer.respond = (_request, response) => void lookups.push(response)
+  const token = await signToken(key)
+  const wires = [get(), post('{"id":1,"name":"Ficus"}'), STALLED].map((wire) => withToken(wire, token))
+  const sockets = await Promise.all(wires.map((wire) => openUnread(server, wire)))
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === wires.length && lookups.length > 0)
+  for (const socket of sockets) socket.resetAndDestroy()
+  await until(async () => (await readMetric(server, 'plant_store_open_connections')) === 0)
+  for (const response of lookups)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === 0, 5_000)
+})
+
+test('a list that waits for an earlier response of its connection is not read before', async () => {
+  await using server = await startTestServer(shutdown)
+  await addLongList(server.databaseUrl, 'alice', 2)
+  const socket = await openUnread(server, GET_BUNDLE.repeat(5) + withToken(get(), server.token))
+  await until(async () => (await readMetric(server, IN_FLIGHT)) > 1)
+  // By then, it has begun.
+  expect((await server.call('/plants?limit=1')).status).toBe(200)
+  await runSql(server.databaseUrl, `UPDATE "Plant" SET name = 'changed'`)
+  const responses = readResponses(await readAll(socket))
+  const plants = JSON.parse(responses.at(-1)?.body ?? '') as { name: string }[]
+  expect(plants.map(({ name }) => name.slice(0, 10))).toEqual(['changed', 'changed'])
 })
 
 test('one account cannot take all requests in flight; one that ends or disconnects makes room', async () => {
@@ -144,7 +278,7 @@ test('connections leave files for probes, the database and the log where the pro
   expect(server.output()).toMatch(/"reason":"connections"/)
 })
 
-const timeouts = { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, stallTimeout: 500 }
+const timeouts = { requestTimeout: 600, keepAliveTimeout: 300 }
 const impatient = await startTestServer(timeouts)
 
 test('slow and silent clients get a 408, and their connection is closed', async () => {
@@ -194,13 +328,53 @@ async function openUnread(server: { url: string }, request: string, localAddress
   return socket
 }
 
+/** Lets accounts with long lists keep connections open until the returned controller aborts, at the latest until the test ends. */
+async function attack(server: TestServer, accounts: number, connections: number, wireOf: (token: string) => string) {
+  const stop = new AbortController()
+  onTestFinished(() => stop.abort())
+  const tokens: string[] = []
+  for (let index = 0; index < accounts; index++) {
+    const account = `attacker ${index}`
+    await addLongList(server.databaseUrl, account)
+    tokens.push((await server.createToken({ account })).token)
+  }
+  for (const token of tokens) {
+    for (let count = 0; count < connections; count++) keepOpen(server, wireOf(token), stop.signal)
+  }
+  return stop
+}
+
+/** Returns which part of the requests of some accounts gets a 200, each over a connection of its own. */
+async function servedTo(server: TestServer, accounts: readonly string[]): Promise<number> {
+  const statuses: number[] = []
+  const behave = async (account: string) => {
+    const { token } = await server.createToken({ account })
+    const connection = await openConnection(server.url)
+    for (let id = 0; id < 50; id++) {
+      for (const wire of [createPlant(token, id), listPlants(token)])
+        statuses.push((await connection.send(wire)).status)
+    }
+  }
+  await Promise.all(accounts.map(behave))
+  return statuses.filter((status) => status === 200).length / statuses.length
+}
+
+/** Opens a connection that sends a request and reads nothing, and another one whenever it has closed. */
+function keepOpen({ url }: { url: string }, wire: string, signal: AbortSignal): void {
+  if (signal.aborted) return
+  const { hostname, port } = new URL(url)
+  const socket = connect({ port: Number(port), host: hostname, signal }).on('error', () => {})
+  socket.pause().write(wire)
+  socket.on('close', () => setTimeout(() => keepOpen({ url }, wire, signal), 20))
+}
+
 /** Reads the status of the only response until the connection closes. */
 async function readStatus(socket: Socket): Promise<number | undefined> {
   return readResponses(await readAll(socket))[0]?.status
 }
 
 /** Sends a request except its body, waits until the server asks for that, and returns what sends it. */
-async function beginUpload(server: TestServer, id: number) {
+async function beginUpload(server: Pick<TestServer, 'url' | 'token'>, id: number) {
   const body = JSON.stringify({ id, name: 'Ficus' })
   const socket = await openSocket(server.url)
   const headers = { Connection: 'close', 'Content-Length': String(body.length), Expect: '100-continue' }
@@ -212,4 +386,22 @@ async function beginUpload(server: TestServer, id: number) {
     return readStatus(socket)
   }
   return { socket, finish }
+}
+
+/** Lets time pass faster until the returned function is called, at the latest until the test ends. */
+function speedUpTime(factor: number): () => void {
+  const [now, begin] = [performance.now.bind(performance), performance.now()]
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => begin + factor * (now() - begin))
+  onTestFinished(() => clock.mockRestore())
+  return () => clock.mockRestore()
+}
+
+/** Lets time hardly pass until the end of a test, so that requests wait for the database however busy the machine is. */
+function holdTime(): void {
+  let now = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 0.001
+    return now
+  })
+  onTestFinished(() => clock.mockRestore())
 }

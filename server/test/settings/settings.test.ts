@@ -26,12 +26,7 @@ const list = (...texts: string[]) => Object.fromEntries(texts.map((text) => [tex
 const itself = (...texts: string[]) => Object.fromEntries(texts.map((text) => [text, text]))
 
 const FORMATS: Format[] = [
-  [
-    ['headersTimeout', 'requestTimeout', 'keepAliveTimeout', 'stallTimeout', 'shutdownTimeout'],
-    times,
-    `must be ${time}`,
-    ['0', ...noTimes],
-  ],
+  [['requestTimeout', 'keepAliveTimeout', 'shutdownTimeout'], times, `must be ${time}`, ['0', ...noTimes]],
   [['shutdownDelay'], { 0: 0, ...times }, `must be 0 or ${time}`, noTimes],
   [
     ['maxConnections', 'maxRequestsInFlight'],

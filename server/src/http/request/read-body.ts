@@ -73,8 +73,8 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
   }
 
   return new Promise((resolve, reject) => {
-    // If the connection has closed already, no event follows.
-    if (request.destroyed && !request.complete) reject(disconnected())
+    // If the connection has closed already, no event follows, even if the body had arrived.
+    if (request.destroyed) reject(disconnected())
     request
       .on('data', (chunk: Buffer) => {
         if (append(chunk)) return
@@ -87,10 +87,8 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
         // The request may wait for long; its listeners need the bytes no longer.
         buffer = undefined
       })
-      // A broken connection emits `close` in any case, but `error` only where something listens to it.
-      .on('close', () => {
-        if (!request.complete) reject(disconnected())
-      })
+      // A broken connection emits `close` in any case, but `error` only where something listens to it. After `end`, it means nothing.
+      .on('close', () => reject(disconnected()))
   })
 }
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { isIPv6 } from 'node:net'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
 import { HttpError } from '../../http-error.ts'
@@ -21,11 +20,6 @@ const VALID_ID = /^(?!.*pst_)[\w.-]{1,64}$/
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
-/** The authority of an HTTP URL (RFC 9112 section 3.2): a host, which may be empty, and perhaps a port, but no user. */
-const AUTHORITY = /^(?:\[([\da-f:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::(\d*))?$/i
-const ABSOLUTE_TARGET = /^https?:\/\/(?!:)([^/?#]+)/i
-const MAX_PORT = 65_535
-
 /** Gives a request its id, reports its end, and rejects it if it is malformed. */
 export function receiveRequest(request: Request, response: Response): void {
   identifyRequest(request, response)
@@ -51,7 +45,7 @@ function identifyRequest(request: Request, response: Response): void {
 }
 
 /**
- * Rejects what the parser of Node.js accepts: a duplicate, missing or invalid header (RFC 9112 section 3.2, RFC 6750
+ * Rejects what the parser of Node.js accepts: a duplicate or missing header (RFC 9112 section 3.2, RFC 6750
  * section 3.1), a transfer coding other than chunked or in HTTP/1.0 (RFC 9112 section 6.1), an expectation that cannot be
  * met, too many headers, and HTTP versions other than 1: with a 400, since a 505 would count as a failure of the server.
  */
@@ -60,12 +54,6 @@ function rejectMalformed({ headers, rawHeaders, httpVersion, httpVersionMajor }:
   if (rawHeaders.length > 2 * MAX_HEADERS) throw malformed('headersTooLarge')
   if (headers.host === undefined && httpVersion !== '1.0') {
     throw malformed('badRequest', 'The header Host is missing. Send it.')
-  }
-  if (!isAuthority(headers.host ?? '')) {
-    throw malformed(
-      'badRequest',
-      'The header Host is invalid. Send the host of the URL, such as plants.example.com:80.',
-    )
   }
   const duplicate = findDuplicate(rawHeaders)
   if (duplicate) throw malformed('badRequest', `The header ${duplicate} was sent twice. Send it once.`)
@@ -81,23 +69,11 @@ function malformed(reason: ErrorName, message?: string): HttpError {
   return new HttpError(reason, message, { headers: { Connection: 'close' } })
 }
 
-function isAuthority(text: string): boolean {
-  const [match, address, port] = AUTHORITY.exec(text) ?? []
-  return match !== undefined && (address === undefined || isIPv6(address)) && Number(port ?? 0) <= MAX_PORT
-}
-
 /** Rejects a request whose target Express cannot read: it would not call any middleware. */
 export function rejectTarget(request: Request, response: Response): void {
   identifyRequest(request, response)
-  const message = 'The request target is invalid. Use a path, or an http or https URL without a user name.'
+  const message = 'The request target is invalid. Use a path, or an http or https URL.'
   sendError(response, malformed('badRequest', message))
-}
-
-/** Whether a target is a path, or an absolute URL, whose host counts instead of the header's (RFC 9112 section 3.2.2). */
-export function isValidTarget(url: string): boolean {
-  if (url.startsWith('/') || url === '*') return true
-  const [, authority] = ABSOLUTE_TARGET.exec(url) ?? []
-  return authority !== undefined && isAuthority(authority)
 }
 
 function findDuplicate(rawHeaders: readonly string[]): string | undefined {

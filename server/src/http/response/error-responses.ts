@@ -15,9 +15,6 @@ const REPEATED = 1_000
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
 const LINGERING = 1_000
 
-/** The status of what was sent instead of a response. */
-const replaced = new WeakMap<ServerResponse, number>()
-
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger) {
   const mayWarn = oncePer(REPEATED)
@@ -31,6 +28,8 @@ export function errorHandler(logger: Logger) {
 
   // Express recognizes an error handler by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
+    // A request that did not arrive whole has its response already.
+    if (response.writableEnded) return
     const failure = toHttpError(error)
     if (failure.status >= 500) log(failure, request.requestId)
     if (response.headersSent) {
@@ -99,16 +98,14 @@ function closeLingering(request: IncomingMessage): void {
   }
 }
 
-/** Notes that another response was sent instead of this one, which will never finish. */
-export function replaceStatus(response: ServerResponse, status: number): void {
-  replaced.set(response, status)
-}
-
 /** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
 export function finalStatus(response: ServerResponse): number {
+  const { complete, socket } = response.req
+  // A client that ends its side in the middle of a request has usually disconnected; it gets a 400 if it has not.
+  if (!complete && socket.readableEnded) return CLIENT_CLOSED_REQUEST
   if (response.writableFinished) return response.statusCode
   const { errored } = response
   // The client has seen a status of success, and then that the connection broke.
   if (errored) return errored instanceof HttpError ? errored.status : 500
-  return replaced.get(response) ?? CLIENT_CLOSED_REQUEST
+  return CLIENT_CLOSED_REQUEST
 }

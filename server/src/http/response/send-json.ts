@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Response } from 'express'
@@ -9,6 +9,7 @@ export const COMMON_HEADERS = Object.entries({
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
 })
+const COMMON = COMMON_HEADERS.flat()
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
@@ -31,10 +32,17 @@ export function serializedJson<T>(json: Buffer | JsonPieces): T {
 }
 
 /**
- * Makes `response.json` send a value or {@link serializedJson}, and do nothing else: Express's own also looks for a
- * charset, a replacer, an ETag and freshness with every response.
+ * Gives all responses of an app their common headers, and makes `response.json` send a value or {@link serializedJson}, and do
+ * nothing else: Express's own also looks for a charset, a replacer, an ETag and freshness with every response.
  */
-export function overrideJson(app: Express): void {
+export function extendResponses(app: Express): void {
+  const { writeHead } = ServerResponse.prototype
+  // Headers as a list of names and values, which Node.js does not copy: `setHeader` for each takes longer.
+  app.response.writeHead = function addHeaders(this: Response, status: number, headers: string[] = []) {
+    const names = this.getHeaderNames()
+    const common = names.length === 0 ? COMMON : COMMON_HEADERS.filter(([name]) => !this.hasHeader(name)).flat()
+    return writeHead.call(this, status, [...common, 'X-Request-Id', this.req.requestId, ...headers])
+  } as Response['writeHead']
   app.response.json = function json(body) {
     if (!(body instanceof SerializedJson)) sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
     else if (Buffer.isBuffer(body.json)) sendJson(this, body.json)
@@ -69,17 +77,26 @@ async function sendPieces(response: Response, pieces: JsonPieces): Promise<void>
     return
   }
   try {
+    await hasConnection(response)
     await sendFirst(response, pieces)
-    await pipeline(flushEach(pieces), response)
+    if (!response.closed) await pipeline(flushEach(pieces), response)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody.
-    response.req.next?.(error)
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') response.req.next?.(error)
   }
+  // Its client has gone. Without headers, the request would count as in flight for ever.
+  if (response.closed) response.end()
+}
+
+/** Waits until earlier responses of a connection are sent: until then, nothing is read that would have to wait in memory. */
+async function hasConnection(response: Response): Promise<void> {
+  if (response.socket || response.closed) return
+  await new Promise<unknown>((resolve) => response.once('socket', resolve).once('close', resolve))
 }
 
 /** Sends the first piece. It is not read in the pipeline, which closes the connection of a response that has not begun. */
 async function sendFirst(response: Response, pieces: JsonPieces): Promise<void> {
+  if (response.closed) return
   const { value } = await pieces.next()
   if (response.closed) return
   response.write(value)
