@@ -8,6 +8,7 @@ import Sqlite from 'better-sqlite3'
 import express from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
@@ -187,6 +188,26 @@ test('a request whose client has gone makes room as soon as the server has respo
   const { token } = await server.createToken({ account: 'carol' })
   const responses = await Promise.all(Array.from({ length: 9 }, () => server.call('/plants', { token })))
   expect(responses.map(({ status }) => status)).toEqual(Array(9).fill(200))
+})
+
+test('a request that waits for the database keeps its plant in memory, and neither the bytes nor the text of its body', async () => {
+  await using server = await startTestServer(shutdown)
+  holdTime()
+  const other = new Sqlite(fileURLToPath(server.databaseUrl))
+  other.exec('BEGIN IMMEDIATE')
+  const COUNT = 100
+  const before = memoryInUse()
+  for (let id = 0; id < COUNT; id++) {
+    // With one character of four bytes, all characters of the text take two; the database gets none of `other`.
+    const body = { id, name: `🌱${'x'.repeat(90_000)}`, other: 'x'.repeat(9_000) }
+    const socket = await openSocket(server.url)
+    socket.write(withToken(post(JSON.stringify(body)), server.token), 'latin1')
+  }
+  // All wait for the commit of another program.
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === COUNT)
+  await until(() => memoryInUse() - before > COUNT * 180_000)
+  await until(() => memoryInUse() - before < COUNT * 240_000)
+  other.close()
 })
 
 test('a request that was rejected while its token was looked up takes no place afterwards', async () => {

@@ -55,13 +55,13 @@ function isNameOfUtf8(charset: string): boolean {
 }
 
 /** Reads a body into one buffer: each piece that Node.js gives keeps hundreds of bytes, even one of a single byte. */
-function readBytes(request: IncomingMessage): Promise<Buffer> {
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
   const capacity = Number(request.headers['content-length'] ?? MAX_BODY_BYTES)
   let buffer: Buffer | undefined
   let size = 0
 
-  function append(chunk: Buffer): boolean {
-    if (size + chunk.length > MAX_BODY_BYTES) return false
+  await readChunks(request, (chunk) => {
+    if (size + chunk.length > MAX_BODY_BYTES) throw tooLarge()
     // Usually the body arrives in one piece.
     if (chunk.length === capacity) buffer = chunk
     else {
@@ -69,24 +69,28 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
       chunk.copy(buffer, size)
     }
     size += chunk.length
-    return true
-  }
+  })
+  const bytes = buffer?.subarray(0, size) ?? Buffer.alloc(0)
+  // The listeners of the request would keep it as long as the request waits.
+  buffer = undefined
+  return bytes
+}
 
+function readChunks(request: IncomingMessage, append: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     // If the connection has closed already, no event follows, even if the body had arrived.
     if (request.destroyed) reject(disconnected())
     request
       .on('data', (chunk: Buffer) => {
-        if (append(chunk)) return
-        request.removeAllListeners('data').pause()
-        reject(tooLarge())
+        try {
+          append(chunk)
+        } catch (error) {
+          request.removeAllListeners('data').pause()
+          reject(error)
+        }
       })
       // Wait for the end, not for the last byte of a declared length: a response before the end closes the connection.
-      .on('end', () => {
-        resolve(buffer?.subarray(0, size) ?? Buffer.alloc(0))
-        // The request may wait for long; its listeners need the bytes no longer.
-        buffer = undefined
-      })
+      .on('end', resolve)
       // A broken connection emits `close` in any case, but `error` only where something listens to it. After `end`, it means nothing.
       .on('close', () => reject(disconnected()))
   })
