@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express, Request, Response } from 'express'
 import type { Settings } from '../../settings.ts'
 import { rejectTarget } from '../request/receive-request.ts'
@@ -39,6 +39,7 @@ export function createHttpServer(app: Express, settings: Settings) {
     maxHeaderSize: MAX_HEADER_BYTES,
     // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,
+    ...createMessageClasses(app),
   }
   const server = createServer(options, receive)
   respondToHalfClosed(server)
@@ -58,4 +59,18 @@ export function createHttpServer(app: Express, settings: Settings) {
       draining = true
     },
   }
+}
+
+/**
+ * Creates classes of requests and responses that have Express's methods. Express would replace the prototype of each, after
+ * which V8 optimizes it less (https://github.com/expressjs/express/issues/5998): a list takes 7 % more CPU time.
+ */
+function createMessageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse<Message extends IncomingMessage> extends ServerResponse<Message> {}
+  Object.setPrototypeOf(AppRequest.prototype, app.request)
+  Object.setPrototypeOf(AppResponse.prototype, app.response)
+  app.request = AppRequest.prototype as typeof app.request
+  app.response = AppResponse.prototype as typeof app.response
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse }
 }
