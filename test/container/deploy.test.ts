@@ -58,7 +58,7 @@ test('what is deployed is small, and has every module that the server can load',
         const dist = realpathSync(folder) + '/dist/'
         for (const name of readdirSync(dist, { recursive: true })) {
           // Programs, and what runs in a browser.
-          const skipped = /^(?:main|health-check|.*(?:command-line|-process))\\.js$|^docs.(?:page|swagger-ui)/
+          const skipped = /^(?:main|.*(?:command-line|-process))\\.js$|^docs.(?:page|swagger-ui)/
           if (name.endsWith('.js') && !skipped.test(name)) modules.add(pathToFileURL(dist + name).href)
         }
       }

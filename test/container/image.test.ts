@@ -106,11 +106,9 @@ describe.runIf(missing.length === 0)('the image', () => {
     expect(lines.slice(1)).toEqual(["touch: cannot touch '/app/x': Read-only file system", ''])
   })
 
-  test('the health check passes, and fails with a reason', async () => {
+  test('the health check passes', async () => {
     expect(await runBlock('Watch', 0)).toMatch(/^ready\n/)
     await docker('healthcheck', 'run', 'plant-store')
-    const unreachable = docker('exec', '--env=ADMIN_PORT=1', 'plant-store', 'node', '/app/dist/health-check.js')
-    await expect(unreachable).rejects.toThrow('The server on 127.0.0.1, port 1, is not ready')
   })
 
   test('a backup is taken while the server runs, and restored', async () => {

@@ -2,7 +2,8 @@
  * Compares the files of docs/production, compose.yaml and the Dockerfile with each other and with the settings, and asks a
  * server what the probes ask. The other tests of this folder and test/production-guide.test.ts run them.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
 import { describe, expect, test } from 'vitest'
@@ -11,7 +12,7 @@ import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { newDatabase } from '../helpers/database/databases.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
 import { startServerProcess } from '../helpers/server/run-command.ts'
-import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(root + name, 'utf8')
@@ -23,6 +24,8 @@ const image = Object.fromEntries(
     .flatMap(([line]) => line.split(/\s+/).slice(1))
     .map((pair) => pair.split('=') as [string, string]),
 )
+/** The command that checks the health of a container, with its arguments. */
+const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
 const { services, volumes } = readComposeFile()
 
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
@@ -44,6 +47,42 @@ const numberIn = (name: string, pattern: RegExp) => Number(pattern.exec(readGuid
 const known = [...read('.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, name]) => name)
 /** Names the settings in lines of an environment file. */
 const settingsIn = (text: string) => [...text.matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name)
+
+/** Runs the health check of a container for a private port, and returns its exit code and output. */
+function checkHealth(adminUrl: string): Promise<[exitCode: number, output: string]> {
+  const { hostname, port } = new URL(adminUrl)
+  const [command = '', ...args] = healthCheck
+  const env = { ...process.env, ADMIN_HOST: hostname, ADMIN_PORT: port }
+  return new Promise((resolve) => {
+    execFile(command, args, { env }, (error, stdout) => resolve([Number(error?.code ?? 0), stdout.trim()]))
+  })
+}
+
+test('the health check of the image passes where the server is ready, and says why if it is not', async () => {
+  const database = temporaryDatabase()
+  const server = await startServerProcess({ DATABASE_URL: database.url, ADMIN_PORT: '0', ADMIN_HOST: '0.0.0.0' })
+  const adminUrl = String(server.adminUrl)
+  expect(await checkHealth(adminUrl)).toEqual([0, 'ready'])
+  renameSync(database.file, `${database.file}.moved`)
+  await expect.poll(() => checkHealth(adminUrl)).toEqual([1, expect.stringContaining('moved')])
+  await server.end()
+  expect(await checkHealth(adminUrl)).toEqual([1, ''])
+})
+
+test('the command of systemd ends once the server is ready, or has failed', async () => {
+  const [, command = ''] = /^ExecStartPost=\/bin\/sh -c "(.*)"$/m.exec(readGuide('plant-store.service')) ?? []
+  const wait = command.replace('/usr/bin/node', process.execPath)
+  const run = (env: NodeJS.ProcessEnv) =>
+    new Promise((resolve) => {
+      execFile('/bin/sh', ['-c', wait], { env: { ...process.env, ...env } }, (error) => resolve(error?.code ?? 0))
+    })
+  const server = await startServerProcess({ DATABASE_URL: await newDatabase(), ADMIN_PORT: '0' })
+  const { port } = new URL(String(server.adminUrl))
+  expect(await run({ ADMIN_PORT: port, MAINPID: String(process.pid) })).toBe(0)
+  await server.end()
+  // A process that has ended, like the server.
+  expect(await run({ ADMIN_PORT: port, MAINPID: String(server.pid) })).toBe(1)
+})
 
 test.each([
   ['plant-store.env', settingsIn(readGuide('plant-store.env'))],
@@ -137,7 +176,7 @@ describe('compose.yaml', () => {
     const [healthy, migrated] = [{ condition: 'service_healthy' }, { condition: 'service_completed_successfully' }]
     const isChecked = { test: expect.arrayContaining(['CMD']) }
     // The servers have the health check of the image.
-    expect(dockerfile).toMatch(/^HEALTHCHECK .*CMD \["node", "\/app\/dist\/health-check\.js"\]$/m)
+    expect(healthCheck).not.toEqual([])
     const server = { depends_on: { migrate: migrated }, healthcheck: undefined }
     for (const name of ['server-1', 'server-2'])
       expect({ healthcheck: undefined, ...services[name] }).toMatchObject(server)
