@@ -1,6 +1,6 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
-import { serializedJson } from '../http/response/send-json.ts'
+import { serializedJson, waitForConnection } from '../http/response/send-json.ts'
 import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 
@@ -19,6 +19,7 @@ export function createPlantsRouter({ plants, cursors, publicUrl }: PlantsRouterO
     getPlants: async ({ query, req, res }) => {
       const { limit, cursor } = query
       const { account } = req.identity
+      await waitForConnection(res)
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       const { json, next } = await plants.list(account, { limit, after })
       if (next !== undefined) {

@@ -77,7 +77,6 @@ async function sendPieces(response: Response, pieces: JsonPieces): Promise<void>
     return
   }
   try {
-    await hasConnection(response)
     await sendFirst(response, pieces)
     if (!response.closed) await pipeline(flushEach(pieces), response)
   } catch (error) {
@@ -88,8 +87,8 @@ async function sendPieces(response: Response, pieces: JsonPieces): Promise<void>
   if (response.closed) response.end()
 }
 
-/** Waits until earlier responses of a connection are sent: until then, nothing is read that would have to wait in memory. */
-async function hasConnection(response: Response): Promise<void> {
+/** Waits until earlier responses of a connection are sent, or it has closed: what is read before would wait in memory. */
+export async function waitForConnection(response: Response): Promise<void> {
   if (response.socket || response.closed) return
   await new Promise<unknown>((resolve) => response.once('socket', resolve).once('close', resolve))
 }
