@@ -1,6 +1,7 @@
 import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
 import type { Operations } from '../generated/operations.ts'
+// biome-ignore lint/suspicious/noImportCycles: what is generated takes only types from here.
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import { retryDelay } from '../retry.ts'
