@@ -1,18 +1,18 @@
 /**
- * Compares the files of docs/production, compose.yaml and the Dockerfile with each other and with the settings, and asks a
- * server what the probes ask. The other tests of this folder and test/production-guide.test.ts run them.
+ * What the files of docs/production, compose.yaml and the Dockerfile have in common with the settings and the contract, and
+ * what the probes ask a server. The other tests of this folder and test/production-guide.test.ts run these files.
  */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { newDatabase } from '../helpers/database/databases.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
 import { startServerProcess } from '../helpers/server/run-command.ts'
-import { temporaryDatabase, temporaryFolder } from '../helpers/temporary-folder.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(root + name, 'utf8')
@@ -26,7 +26,7 @@ const image = Object.fromEntries(
 )
 /** The command that checks the health of a container, with its arguments. */
 const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
-const { services, volumes } = readComposeFile()
+const { services } = readComposeFile()
 
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
 
@@ -35,11 +35,9 @@ interface Container extends Record<(typeof PROBES)[number], { httpGet: { path: s
   env: { name: string; value?: string }[]
 }
 
-const [job, deployment, service, policy] = parseAllDocuments(readGuide('kubernetes.yaml')).map((document) => {
-  expect(document.errors).toEqual([])
-  return document.toJS()
-})
-const container: Container = deployment.spec.template.spec.containers[0]
+const [, deployment] = parseAllDocuments(readGuide('kubernetes.yaml')).map((document) => document.toJS())
+const { containers, terminationGracePeriodSeconds } = deployment.spec.template.spec
+const container: Container = containers[0]
 const pod = Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? '']))
 
 /** Reads a number of a file in docs/production. */
@@ -122,22 +120,10 @@ test.each([
   ['systemd', numberIn('plant-store.service', /^TimeoutStopSec=(\d+)s$/m), byDefault],
   ['pm2', numberIn('README.md', /pm2 start .*--kill-timeout (\d+)/) / 1_000, byDefault],
   ['Docker', 10, Number.parseInt(image['SHUTDOWN_TIMEOUT'] ?? '', 10)],
-  [
-    'Kubernetes',
-    deployment.spec.template.spec.terminationGracePeriodSeconds,
-    Number.parseInt(pod['SHUTDOWN_TIMEOUT'] ?? '', 10),
-  ],
+  ['Kubernetes', terminationGracePeriodSeconds, Number.parseInt(pod['SHUTDOWN_TIMEOUT'] ?? '', 10)],
 ])('%s gives a shutdown more time than it may take', (_, time, shutdown) => {
   expect(shutdown).toBeGreaterThan(0)
   expect(time).toBeGreaterThan(shutdown)
-})
-
-test('the units of systemd set nothing themselves, and leave more memory than the heap may take', () => {
-  for (const unit of ['plant-store.service', 'plant-store-backup.service']) {
-    expect(readGuide(unit)).not.toMatch(/^Environment=/m)
-  }
-  const heap = numberIn('plant-store.service', /--max-old-space-size=(\d+) /)
-  expect(numberIn('plant-store.service', /^MemoryMax=(\d+)G$/m) * 1024).toBeGreaterThanOrEqual(2 * heap)
 })
 
 test('the base of the image is the version of Node.js that the tests run on, by its digest', () => {
@@ -148,130 +134,27 @@ test('the base of the image is the version of Node.js that the tests run on, by 
   expect(readGuide('container/README.md')).toContain(base)
 })
 
-describe('compose.yaml', () => {
-  test('hardens every service, and has no password', () => {
-    const hardened = { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }
-    for (const [name, each] of Object.entries(services)) expect(each, name).toMatchObject(hardened)
-    const passwords = [...read('compose.yaml').matchAll(/PASSWORD: (.*)$/gm)].map(([, value]) => value)
-    expect(passwords).toEqual(Array(2).fill(`\${POSTGRES_PASSWORD:-}`))
-    expect(read('compose.yaml')).not.toMatch(/\/\/[^@/\s]+:[^@/\s]+@/)
-  })
-
-  test('names ports, paths, volumes and services that exist', () => {
-    expect(dockerfile).toContain(`\nEXPOSE ${image['PORT']} ${image['ADMIN_PORT']}\n`)
-    const folder = image['DATABASE_URL']?.replace(/^file:|\/[^/]+$/g, '')
-    expect(dockerfile).toContain(`\nVOLUME ${folder}\n`)
-    const port = `127.0.0.1:${image['PORT']}:${image['PORT']}`
-    expect(services['plant-store']).toMatchObject({ ports: [port], volumes: [`data:${folder}`] })
-    for (const each of Object.values(services)) {
-      for (const volume of each.volumes ?? []) {
-        const [source = ''] = volume.split(':')
-        expect(source.startsWith('./') ? existsSync(root + source) : source in volumes, volume).toBe(true)
-      }
-      for (const name of Object.keys(each.depends_on ?? {})) expect(services).toHaveProperty(name)
-    }
-  })
-
-  test('lets the servers wait for the migration, the balancer for the servers, and checks the health of each', () => {
-    const [healthy, migrated] = [{ condition: 'service_healthy' }, { condition: 'service_completed_successfully' }]
-    const isChecked = { test: expect.arrayContaining(['CMD']) }
-    // The servers have the health check of the image.
-    expect(healthCheck).not.toEqual([])
-    const server = { depends_on: { migrate: migrated }, healthcheck: undefined }
-    for (const name of ['server-1', 'server-2'])
-      expect({ healthcheck: undefined, ...services[name] }).toMatchObject(server)
-    expect(services).toMatchObject({
-      migrate: { depends_on: { database: healthy } },
-      balancer: { depends_on: { 'server-1': healthy, 'server-2': healthy }, healthcheck: isChecked },
-      database: { healthcheck: isChecked },
-    })
-  })
-
-  test('has the balancer of several machines, which are the services', () => {
-    const normalize = (text: string) => text.replace(/#.*|server_name .*;/g, '').replace(/\s+/g, ' ')
-    const addressOf = (name: string) => {
-      const networks = services[name]?.networks as Record<string, { ipv4_address: string }>
-      return `${networks['postgresql']?.ipv4_address}:${image['PORT']}`
-    }
-    // test/several-machines.test.ts runs this one. In Compose, the URL of clients has a port.
-    const balancer = normalize(readGuide('several-machines/nginx.conf'))
-      .replace('10.0.0.11:3000', addressOf('server-1'))
-      .replace('10.0.0.12:3000', addressOf('server-2'))
-      .replace('listen 80;', 'listen 8080;')
-      .replace('$host;', '$http_host;')
-    expect(normalize(readGuide('container/nginx.conf'))).toContain(balancer.trim())
-    expect(services['balancer']?.ports).toEqual(['127.0.0.1:8080:8080'])
-  })
-
-  test('has a balancer whose configuration nginx accepts', async ({ skip }) => {
-    if (!isInstalled('nginx')) skip('nginx is not installed.')
-    const folder = temporaryFolder()
-    writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll('/tmp/', `${folder}/`))
-    await shell(`nginx -t -q -c ${folder}/nginx.conf`)
-  })
+test('nginx accepts the balancer of compose.yaml', async ({ skip }) => {
+  if (!isInstalled('nginx')) skip('nginx is not installed.')
+  const folder = temporaryFolder()
+  writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll('/tmp/', `${folder}/`))
+  await shell(`nginx -t -q -c ${folder}/nginx.conf`)
 })
 
-describe('kubernetes.yaml', () => {
-  test('has a job that migrates and a deployment, with the user of the image and no other rights', () => {
-    const [, user] = /^USER (\d+):/m.exec(dockerfile) ?? []
-    for (const [object, change] of [
-      [job, { args: ['migrate'] }],
-      [deployment, {}],
-    ]) {
-      const securityContext = {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      }
-      const { containers, ...spec } = object.spec.template.spec
-      const secret = { name: 'DATABASE_URL', valueFrom: { secretKeyRef: { name: 'plant-store' } } }
-      expect(containers[0].env[0]).toMatchObject(secret)
-      expect(containers[0]).toMatchObject({ securityContext, ...change })
-      const context = { runAsNonRoot: true, runAsUser: Number(user) }
-      expect(spec).toMatchObject({ securityContext: context, automountServiceAccountToken: false })
-    }
-  })
-
-  test('has the ports of the image, and does not publish the private one', () => {
-    expect(container).toMatchObject({
-      ports: [
-        { name: 'http', containerPort: Number(image['PORT']) },
-        { name: 'admin', containerPort: Number(image['ADMIN_PORT']) },
-      ],
-    })
-    const { labels } = deployment.spec.template.metadata
-    expect(deployment.spec.selector.matchLabels).toEqual(labels)
-    expect(service.spec).toEqual({ selector: labels, ports: [{ name: 'http', port: 80, targetPort: 'http' }] })
-  })
-
-  test('lets the ingress reach the servers, which trust it by its addresses, and the monitoring their private port', () => {
-    expect(pod['TRUST_PROXY']).toMatch(/^[\d.]+\/\d+$/)
-    const from = (name: string) => [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } }]
-    expect(policy.spec).toEqual({
-      podSelector: deployment.spec.selector,
-      policyTypes: ['Ingress'],
-      ingress: [
-        { from: from('ingress-nginx'), ports: [{ port: 'http' }] },
-        { from: from('monitoring'), ports: [{ port: 'admin' }] },
-      ],
-    })
-  })
-
-  test('has probes of what a server responds, and a shutdown ends readiness alone', async () => {
-    const environment = { ...pod, DATABASE_URL: await newDatabase(), PORT: '0', ADMIN_PORT: '0' }
-    const server = await startServerProcess({ ...environment, ADMIN_HOST: '127.0.0.1', SHUTDOWN_DELAY: '15s' })
-    /** Returns the status of the start, of liveness and of readiness. */
-    const probe = () =>
-      Promise.all(
-        PROBES.map(async (name) => {
-          const { path, port } = container[name].httpGet
-          expect(port).toBe('admin')
-          return (await fetch(server.adminUrl + path)).status
-        }),
-      )
-    expect(await probe()).toEqual([200, 200, 200])
-    server.signal('SIGTERM')
-    await expect.poll(probe).toEqual([200, 200, 503])
-    await server.end('SIGKILL')
-  })
+test('the probes of kubernetes.yaml ask what a server responds, and a shutdown ends readiness alone', async () => {
+  const environment = { ...pod, DATABASE_URL: await newDatabase(), PORT: '0', ADMIN_PORT: '0' }
+  const server = await startServerProcess({ ...environment, ADMIN_HOST: '127.0.0.1', SHUTDOWN_DELAY: '15s' })
+  /** Returns the status of the start, of liveness and of readiness. */
+  const probe = () =>
+    Promise.all(
+      PROBES.map(async (name) => {
+        const { path, port } = container[name].httpGet
+        expect(port).toBe('admin')
+        return (await fetch(server.adminUrl + path)).status
+      }),
+    )
+  expect(await probe()).toEqual([200, 200, 200])
+  server.signal('SIGTERM')
+  await expect.poll(probe).toEqual([200, 200, 503])
+  await server.end('SIGKILL')
 })
