@@ -19,31 +19,24 @@ function withAuthorization(...values: readonly string[]): string {
   return get('/plants', { Authorization: values })
 }
 
-test.each(['Basic dXNlcjpwYXNz', '<token>', 'Token <token>', 'Bearer<token>', ''])(
-  '"%s" is not a bearer token',
-  (authorization) => rejects(server, withAuthorization(authorization), 40101, CHALLENGE),
+test.each(['Basic dXNlcjpwYXNz', 'Bearer<token>', ''])('"%s" is not a bearer token', (authorization) =>
+  rejects(server, withAuthorization(authorization), 40101, CHALLENGE),
 )
 
-test.each(['bearer <token>', 'BEARER <token>', 'bEaReR <token>', 'Bearer  <token>', 'Bearer     <token>'])(
-  '"%s" is one: the scheme is case-insensitive, and several spaces may follow',
-  (authorization) => accepts(server, withAuthorization(authorization)),
-)
+test('the scheme is case-insensitive, and several spaces may follow', () =>
+  accepts(server, withAuthorization('bEaReR     <token>')))
 
-const malformed = [
-  ...['Bearer', 'Bearer ', 'Bearer\t<token>', 'Bearer\tabc', 'Bearer a,b', 'Bearer a b', 'Bearer <token>,<token>'],
-  ...['Bearer <token> x', 'Bearer "<token>"', 'Bearer \xfc'],
-  ...[`Bearer ${' '.repeat(10_000)}!`, `Bearer ${generateToken()}`],
-].map((authorization) => [JSON.stringify(authorization.slice(0, 40)), authorization] as const)
-test.each(malformed)('an unknown or malformed token gets a 401: %s', (_title, authorization) =>
+test.each([
+  ...['Bearer', 'Bearer\t<token>', 'Bearer <token>,<token>', 'Bearer <token> x', 'Bearer "<token>"', 'Bearer \xfc'],
+  `Bearer ${' '.repeat(10_000)}!`,
+])('a malformed token gets a 401: %.40s', (authorization) =>
   rejects(server, withAuthorization(authorization), 40102, INVALID),
 )
 
-test.each(['', 'pst_'])('a token of more than 4096 characters gets a 401 that says so: %s...', async (prefix) => {
-  const withLength = (length: number) => withAuthorization(`Bearer  ${prefix.padEnd(length, 'a')}`)
-  await rejects(server, withLength(4097), 40102, {
-    ...INVALID,
-    message: /more than 4096 characters\. Get a shorter one/,
-  })
+test('a token of more than 4096 characters gets a 401 that says so', async () => {
+  const withLength = (length: number) => withAuthorization(`Bearer ${'pst_'.padEnd(length, 'a')}`)
+  const message = /more than 4096 characters\. Get a shorter one/
+  await rejects(server, withLength(4097), 40102, { ...INVALID, message })
   await rejects(server, withLength(4096), 40102, { ...INVALID, message: /malformed or unknown/ })
 })
 
@@ -55,28 +48,17 @@ test('unknown and malformed tokens get the same response', async () => {
   expect(new Set(responses.map(([response]) => response?.body)).size).toBe(1)
 })
 
-// Without a challenge: they are rejected with all malformed headers, before authentication.
-test.each([
-  ['the same twice', withAuthorization('Bearer <token>', 'Bearer <token>')],
-  ['a valid one first', withAuthorization('Bearer <token>', 'Bearer x')],
-  ['a valid one last', withAuthorization('Basic x', 'Bearer <token>')],
-])('two Authorization headers get a 400: %s', (_what, wire) => rejects(server, wire, 40000))
-
-test('two Authorization headers with 1500 others between them get a 431', () => {
-  const wire = get('/plants', { X: Array(1500).fill(''), authorization: 'Bearer x' })
-  return rejects(server, wire.replaceAll('X: ', 'X:'), 43100)
-})
+// Without a challenge: it is rejected with all malformed headers, before authentication.
+test('two Authorization headers get a 400', () =>
+  rejects(server, withAuthorization('Bearer <token>', 'Bearer <token>'), 40000))
 
 test('a token in the query is ignored', () =>
   rejects(server, get('/plants?access_token=<token>', NO_TOKEN), 40101, CHALLENGE))
 
-test.each([
-  ['its body is not awaited', { 'Content-Type': 'text/plain', 'Content-Length': '1000000' }],
-  ['its chunks are not awaited', { 'Content-Type': 'text/plain', 'Transfer-Encoding': 'chunked' }],
-  ['its size and type do not matter', { 'Content-Type': 'text/plain', 'Content-Length': '9999999999' }],
-])('a request without a token gets a 401, and the connection is closed: %s', (_what, headers) =>
-  rejects(server, postHead({ ...NO_TOKEN, ...headers }), 40101, { headers: { Connection: 'close' } }),
-)
+test('a request without a token gets a 401 before its body is read, and the connection is closed', () => {
+  const headers = { ...NO_TOKEN, 'Content-Type': 'text/plain', 'Content-Length': '9999999999' }
+  return rejects(server, postHead(headers), 40101, { headers: { Connection: 'close' } })
+})
 
 // A number of their own, so that the owner knows to get another token.
 test('a token that has expired, has an expiry no date can be, or is revoked gets a 401 (40103)', async () => {
@@ -132,8 +114,6 @@ test('a token is pst_, 43 characters of base62 and a checksum of 6, and is uniqu
     expect(isWellFormedToken(token)).toBe(true)
   }
   expect(new Set(tokens).size).toBe(tokens.length)
-  // Its random bytes fill all characters.
-  expect(new Set(tokens.map((token) => token[4])).size).toBeGreaterThan(40)
 })
 
 test('the checksum rejects a token with one character changed', () => {
