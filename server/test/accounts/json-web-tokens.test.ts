@@ -2,7 +2,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, expect, test, vi } from 'vitest'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import {
   AUDIENCE,
   createKey,
@@ -28,8 +27,8 @@ afterEach(() => {
 })
 
 /** Signs a valid token with a header `typ`. */
-function signWithType(typ: unknown): Promise<string> {
-  const header = { alg: 'ES256', kid: 'first', typ: typ as string }
+function signWithType(typ: string): Promise<string> {
+  const header = { alg: 'ES256', kid: 'first', typ }
   return new SignJWT(validClaims()).setProtectedHeader(header).sign(issuer.key.privateKey)
 }
 
@@ -44,14 +43,11 @@ test.each(keys)('a token of the issuer signed with $jwk.kid is accepted', async 
   expect(await (await issuer.server.call('/plants', { token })).json()).toEqual([{ name: 'Ficus' }])
 })
 
-test('a token of the issuer is accepted without a key id if the issuer has one key, and with several audiences', async () => {
+test('a token of the issuer is accepted without a key id if the issuer has one key, with several audiences, and as an access token', async () => {
   const { alg = '' } = limited.key.jwk
   expect(await statusOf(limited, await signToken({ ...limited.key, jwk: { alg } }))).toBe(200)
   expect(await statusOf(issuer, await signToken(issuer.key, { aud: [AUDIENCE, 'https://other.test'] }))).toBe(200)
-})
-
-test.each(['JWT', 'at+jwt', 'application/AT+JWT'])('a token of the issuer of the type %s is accepted', async (typ) => {
-  expect(await statusOf(issuer, await signWithType(typ))).toBe(200)
+  expect(await statusOf(issuer, await signWithType('application/AT+JWT'))).toBe(200)
 })
 
 test('a token of the issuer sees the plants of its own account, also those that an own token created, and no others', async () => {
@@ -64,25 +60,14 @@ test('a token of the issuer sees the plants of its own account, also those that 
   expect(await listed(bea)).toEqual([{ name: 'Monstera' }, { name: 'Calathea' }])
 })
 
-test('a token of the issuer is unknown if no issuer is set', async () => {
-  await using plain = await startTestServer()
-  const response = await plain.call('/plants', { token: await signToken(issuer.key) })
-  expect(await resultOf(response)).toEqual({ status: 401, error: 40102 })
-})
-
 test.each<[object, number, number]>([
-  [{ scope: 'read' }, 200, 403],
-  [{ scope: 'write' }, 403, 200],
   [{ scope: 'openid  write profile read' }, 200, 200],
   [{ scope: 'READ reads' }, 403, 403],
-  [{ scope: ['openid', 'write'] }, 403, 200],
   // Entra ID, and Okta.
-  [{ scp: 'write read' }, 200, 200],
+  [{ scp: 'write' }, 403, 200],
   [{ scp: ['read', 'offline_access'] }, 200, 403],
   [{ scope: 'openid', scp: 'write' }, 403, 403],
-  [{ roles: ['read', 'write'] }, 403, 403],
-  [{ scope: [{}, 7, null], scp: 'read' }, 403, 403],
-  [{ scope: { read: 'read' } }, 403, 403],
+  [{ scope: [{}, 7, null], roles: ['read', 'write'] }, 403, 403],
 ])('a token with %j: GET gets a %d and POST a %d', async (claims, get, post) => {
   const token = await signToken(issuer.key, { sub: 'scopes', scope: undefined, ...claims })
   expect((await issuer.server.call('/plants', { token })).status).toBe(get)
@@ -123,12 +108,8 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['for another audience', { aud: 'https://other.example.com' }],
   ['without an audience', { aud: undefined }],
   ['without an expiry', { exp: undefined }],
-  ['whose expiry is text', { exp: `${seconds() + 300}` }],
-  ['that is not yet valid', { nbf: seconds() + 600 }],
   ['without a subject', { sub: undefined }],
-  ['with an empty subject', { sub: '' }],
   ['whose subject is not text', { sub: 7 }],
-  ['whose subject has a line break', { sub: 'ada\n' }],
   ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
   ['whose subject is longer than an account name', { sub: 'a'.repeat(201) }],
   ['without a signature (alg none)', () => new UnsecuredJWT(validClaims()).encode()],
@@ -139,27 +120,12 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['with its own key in its header', signWithOwnKey],
   ['signed with a published RSA key of 1024 bits', signWithShortKey],
   // RFC 8725 section 3.11: they are for other purposes.
-  ...['logout+jwt', 'application/logout+jwt', '', 7].map((typ): [string, () => Promise<string>] => [
-    `of the type ${JSON.stringify(typ)}`,
-    () => signWithType(typ),
-  ]),
-  ...['a.b', 'a.b.c', 'a.b.c.d.e', 'e30.e30.e30', 'bnVsbA.bnVsbA.bnVsbA'].map((token): [string, () => string] => [
-    `malformed: ${token}`,
-    () => token,
-  ]),
+  ['of the type logout+jwt', () => signWithType('logout+jwt')],
+  ['that is not JSON', () => 'a.b.c'],
+  ['that is not an object', () => 'bnVsbA.bnVsbA.bnVsbA'],
 ])('a token gets a 401 %s', async (_title, claims) =>
   expectRejected(await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))),
 )
-
-test('a long token of the issuer is accepted up to 4096 characters, and then gets a 401 that says so', async () => {
-  const [long = '', longer = ''] = await Promise.all(
-    [2_700, 2_900].map((size) => signToken(issuer.key, { note: 'a'.repeat(size) })),
-  )
-  expect([long.length <= 4096, longer.length <= 4096]).toEqual([true, false])
-  expect(await statusOf(issuer, long)).toBe(200)
-  const response = await issuer.server.call('/plants', { token: longer })
-  expect(await response.json()).toEqual({ error: 40102, message: expect.stringContaining('more than 4096 characters') })
-})
 
 async function signWithPublicKey(): Promise<string> {
   const secret = Buffer.from(await exportSPKI((await importJWK(issuer.key.jwk)) as CryptoKey))
@@ -197,30 +163,27 @@ test('a token whose verification is cached gets a 401 once it has expired', asyn
   expect(await resultOf(await issuer.server.call('/plants', { token }))).toEqual({ status: 401, error: 40103 })
 })
 
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-
 async function statusOf({ server }: typeof limited, token: string): Promise<number> {
   return (await server.call('/plants', { token })).status
 }
 
-/** Returns other spellings of a part that lenient decoders read as the same bytes. */
-function respell(part: string): string[] {
-  const others = [...ALPHABET].map((letter) => part.slice(0, -1) + letter)
-  const plain = part.replaceAll('-', '+').replaceAll('_', '/')
-  const isSame = (other: string) => Buffer.from(other, 'base64url').equals(Buffer.from(part, 'base64url'))
-  return [...others, plain].filter((other) => other !== part && isSame(other))
-}
-
-test('another spelling of a part of a token gets a 401', async () => {
-  // Claims of different lengths, so that some parts have unused bits.
-  for (const note of ['', 'a', 'aa']) {
-    const parts = (await signToken(limited.key, { sub: `spelled${note}`, note })).split('.')
-    const respelled = parts.flatMap((part, index) => respell(part).map((other) => parts.with(index, other).join('.')))
-    for (const token of [...respelled, `${parts.join('.')}=`, `${parts.join('.')}==`]) {
-      expect(await statusOf(limited, token)).toBe(401)
-    }
-    expect(await statusOf(limited, parts.join('.'))).toBe(200)
+test('another spelling of a token, which lenient decoders read as the same bytes, gets a 401', async () => {
+  // Claims whose last letter has unused bits.
+  const token = await signToken(limited.key, { sub: 'spelled', note: 'aa' })
+  const [head = '', claims = '', signature = ''] = token.split('.')
+  const same = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
+    .map((letter) => claims.slice(0, -1) + letter)
+    .filter((other) => other !== claims && Buffer.from(other, 'base64url').equals(Buffer.from(claims, 'base64url')))
+  expect(same.length).toBeGreaterThan(0)
+  const plain = signature.replaceAll('-', '+').replaceAll('_', '/')
+  for (const other of [
+    ...same.map((each) => `${head}.${each}.${signature}`),
+    `${token}=`,
+    `${head}.${claims}.${plain}=`,
+  ]) {
+    expect(await statusOf(limited, other)).toBe(401)
   }
+  expect(await statusOf(limited, token)).toBe(200)
 })
 
 test('all tokens of a subject share one rate limit, however they are signed', async () => {
@@ -231,10 +194,5 @@ test('all tokens of a subject share one rate limit, however they are signed', as
   expect(await statusOf(limited, await signToken(limited.key, { sub: 'eve', jti: '2', scope: 'read' }))).toBe(200)
   expect(await statusOf(limited, first)).toBe(429)
   expect(await statusOf(limited, await signToken(limited.key, { sub: 'eve', jti: '3' }))).toBe(429)
-
   expect(await statusOf(limited, await signToken(limited.key, { sub: 'mallory' }))).toBe(200)
-  for (const own of ['first', 'second']) {
-    const { token } = await limited.server.createToken({ account: 'eve' })
-    expect(await statusOf(limited, token), own).toBe(200)
-  }
 })
