@@ -55,29 +55,24 @@ const DOWN: Respond = (request) => request.socket.destroy()
 const invalidResponses: Record<string, Respond> = {
   'a closed connection': DOWN,
   500: (_request, response) => response.writeHead(500).end('{"keys":[]}'),
-  HTML: (_request, response) => response.end('<html></html>'),
-  'JSON that is not a key set': (_request, response) => response.end('{"keys":{}}'),
-  'a key set with what is not a key': (_request, response) => response.end('{"keys":[null]}'),
+  'JSON that is not a key set': (_request, response) => response.end('{"keys":[null]}'),
+  'a redirect': (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end(),
   'half of a key set': (_request, response) =>
     response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),
 }
 
 test('before the first fetch of the keys succeeds, whatever the key server responds, tokens of the issuer get a 503 with Retry-After; own tokens work', async () => {
   const { keyServer, server } = await start()
-  const tokens = await Promise.all([...'abcdefgh'].map((sub) => signToken(key, { sub })))
-  const call = () => Promise.all(tokens.map((token) => server.call('/plants', { token })))
-  const redirect: Respond = (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end()
-  for (const [title, respond] of Object.entries({ ...invalidResponses, 'a redirect': redirect })) {
+  for (const [title, respond] of Object.entries(invalidResponses)) {
     keyServer.respond = respond
-    for (const response of await call()) {
-      expect(response.headers.get('retry-after'), title).toBe(String(COOL_DOWN / 1_000))
-      expect(response.headers.has('www-authenticate')).toBe(false)
-      expect(await resultOf(response), title).toEqual(UNAVAILABLE)
-    }
+    const response = await server.call('/plants', { token: await signToken(key) })
+    expect(response.headers.get('retry-after'), title).toBe(String(COOL_DOWN / 1_000))
+    expect(response.headers.has('www-authenticate')).toBe(false)
+    expect(await resultOf(response), title).toEqual(UNAVAILABLE)
     expect((await server.call('/plants')).status).toBe(200)
   }
   keyServer.respond = undefined
-  expect((await call()).map(({ status }) => status)).toEqual(tokens.map(() => 200))
+  await expectAccepted(server)
 })
 
 test('before the first fetch of the keys succeeds, 100 requests have two log lines a second, which say why', async () => {
@@ -108,26 +103,17 @@ test('before the first fetch of the keys succeeds, such requests are failed auth
   expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
 })
 
-test('once the keys were fetched, a token that names an unknown key gets a 401 without a fetch for ten seconds, and a 503 while the issuer is unavailable', async () => {
+test('once the keys were fetched, a token that names an unknown key gets a 401 without a fetch for ten seconds; while the issuer is unavailable it gets a 503, and known keys are used for a day', async () => {
   const { keyServer, server } = await start()
   await expectAccepted(server)
   const unknown = await signMany(20)
   const results = () => Promise.all(unknown.map((token) => callWith(server, token)))
   expect(await results()).toEqual(unknown.map(() => INVALID))
   expect(keyServer.fetches).toBe(1)
-  advanceClock(DAY / 2)
-  for (const [title, respond] of Object.entries(invalidResponses)) {
-    keyServer.respond = respond
-    expect(await results(), title).toEqual(unknown.map(() => UNAVAILABLE))
-    await expectAccepted(server, { jti: title })
-  }
-})
 
-test('once the keys were fetched, they are used for a day while the issuer is unavailable', async () => {
-  const { keyServer, server } = await start()
-  await expectAccepted(server)
   keyServer.respond = DOWN
   advanceClock(DAY - 60_000)
+  expect(await results()).toEqual(unknown.map(() => UNAVAILABLE))
   await expectAccepted(server, { jti: '2' })
   advanceClock(DAY + 1)
   expect(await callWith(server, await signToken(key, { jti: '3' }))).toEqual(UNAVAILABLE)
@@ -232,19 +218,15 @@ test('malformed keys in the key set affect neither other keys nor unknown ids', 
   stopClock()
   const malformed = {
     'a point that is not on its curve': { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' },
-    'a key without its parts': { kty: 'EC', crv: 'P-256' },
     'an RSA key without its parts': { kty: 'RSA' },
     'parts that are not text': { kty: 'EC', crv: 'P-256', x: 1, y: {} },
-    'a key without a type': {},
   }
   const broken = Object.entries(malformed).map(([kid, parts]) => ({ ...parts, kid }) as KeyServer['keys'][number])
   keyServer.keys = [...broken, ...keyServer.keys]
-  for (let round = 0; round < 3; round++) {
-    for (const kid of ['unknown', ...Object.keys(malformed)]) {
-      expect(await callWith(server, await signUnknown(kid)), kid).toEqual(INVALID)
-    }
-    await expectAccepted(server, { jti: `${round}` })
+  for (const kid of ['unknown', ...Object.keys(malformed)]) {
+    expect(await callWith(server, await signUnknown(kid)), kid).toEqual(INVALID)
   }
+  await expectAccepted(server)
   expect(keyServer.fetches).toBe(1)
   expect(lines).toHaveLength(loggedReasons().length)
 })
