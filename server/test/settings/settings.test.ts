@@ -18,11 +18,8 @@ const OTHERS = {
 type Format = [names: (keyof Settings)[], accepts: Record<string, unknown>, sentence: string, rejects: string[]]
 
 const time = 'a time between 1ms and 24d, such as 250ms, 30s or 5m'
-const times = {
-  ...{ '1ms': 1, '1s': 1_000, '15m': 900_000, '12h': 43_200_000, '24d': MAX_TIME, [`${MAX_TIME}ms`]: MAX_TIME },
-}
-const noTimes = ['0s', '01s', '1', 's', '1.5s', ' 1s', '1S', '1w', '1s1s', '-1s', '25d', `${MAX_TIME + 1}ms`]
-const list = (...texts: string[]) => Object.fromEntries(texts.map((text) => [text, text.split(/, ?/)]))
+const times = { '1ms': 1, '12h': 43_200_000, '24d': MAX_TIME, [`${MAX_TIME}ms`]: MAX_TIME }
+const noTimes = ['0s', '01s', '1', '1.5s', ' 1s', '1w', '25d', `${MAX_TIME + 1}ms`]
 const itself = (...texts: string[]) => Object.fromEntries(texts.map((text) => [text, text]))
 
 const FORMATS: Format[] = [
@@ -32,64 +29,54 @@ const FORMATS: Format[] = [
     ['maxConnections', 'maxRequestsInFlight'],
     { 1: 1, 999999999: 999_999_999 },
     'must be a whole number between 1 and 999999999',
-    ['0', '01', '-1', '+1', '1.0', '1e3', '1000000000', 'x1', '1x'],
+    ['0', '01', '+1', '1e3', '1000000000', '1x'],
   ],
   [
     ['port', 'adminPort'],
-    { 0: 0, 1: 1, 65535: 65_535 },
+    { 0: 0, 65535: 65_535 },
     'must be a port number, 0 to 65535 (0: any free one)',
-    ['65536', '000080', '-1', '80.5', '0x50', '80 '],
+    ['65536', '000080', '-1', '80 '],
   ],
   [
     ['rateLimit', 'authFailureLimit'],
     {
-      '6000/1m': { requests: 6_000, seconds: 60 },
       '3/1500ms': { requests: 3, seconds: 1.5 },
       '999999999/24d': { requests: 999_999_999, seconds: MAX_TIME / 1_000 },
     },
     'must be a number of requests and a time between 1s and 24d, such as 100/1s or 6000/1m',
-    ['1', '/1s', '1/', '0/1s', '1/0s', '1/999ms', '1/25d', '1000000000/1s', '1/1s/1s', '1 / 1s'],
+    ['1/', '0/1s', '1/999ms', '1000000000/1s', '1 / 1s'],
   ],
   [
     ['trustProxy'],
-    { 1: 1, 99: 99, ...list('10.0.0.0/0', '10.0.0.0/32, ::1', 'fd00::/8,::/0', '::ffff:10.0.0.1') },
+    { 1: 1, 99: 99, '10.0.0.0/32, ::1': ['10.0.0.0/32', '::1'], '::ffff:10.0.0.1': ['::ffff:10.0.0.1'] },
     'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
-    ['0', '100', '-1', 'loopback', '10.0.0.0/33', '::1/129', '10.0.0/8', '10.0.0.0/', '1,'],
+    ['0', '100', 'loopback', '10.0.0.0/33', '::1/129', '1,'],
   ],
   [
     ['corsOrigins'],
-    list(
-      'https://app.example.com, http://localhost:5173',
-      'https://[::1]:8443,capacitor://localhost,ionic://localhost,tauri://localhost,app://-,file://',
-      'chrome-extension://abcdefghijklmnopabcdefghijklmnop, moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc',
-    ),
+    {
+      'https://[::1]:8443, capacitor://localhost': ['https://[::1]:8443', 'capacitor://localhost'],
+      'app://-,file://': ['app://-', 'file://'],
+    },
     'must be origins separated by commas, such as https://app.example.com,capacitor://localhost; "*" and "null", which any site can send, are not supported',
-    ['*', 'null', '*,null', 'app.example.com', 'localhost:5173', 'https://a.b,', 'https://*.example.com'],
+    ['*', '*,null', 'app.example.com', 'https://a.b,', 'https://*.example.com'],
   ],
   [
     ['publicUrl'],
     {
       ...itself('https://plants.example.com', 'https://[::1]:8080/a%20b'),
-      'https://EXAMPLE.com/a': 'https://example.com/a',
-      'https://example.com/plants//': 'https://example.com/plants',
+      'https://EXAMPLE.com/plants//': 'https://example.com/plants',
       // What would end the URL in the header Link is escaped.
       'https://example.com/a>"é': 'https://example.com/a%3E%22%C3%A9',
     },
     'must be an http or https URL without a user name, a query or a fragment, such as https://plants.example.com',
-    [
-      ...['plants.example.com', 'ftp://example.com', 'xhttp://example.com', 'https:///a', 'https://example.com:99999'],
-      ...[' https://example.com', 'https://example.com/a\n', 'https://example.com?a=1', 'https://example.com#a'],
-      ...['https://alice:secret@a.b', 'https://alice@a.b'],
-    ],
+    ['plants.example.com', 'ftp://a.b', 'https:///a', ' https://a.b', 'https://a.b?c=1', 'https://c@a.b'],
   ],
   [
     ['jwtJwksUrl'],
     itself('https://a.b', ...['localhost:8080', '127.10.0.100', '[::1]:80'].map((host) => `http://${host}/k`)),
     'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
-    [
-      ...['https://user:password@a.b/k', 'https://user@a.b/k', 'ftp://localhost/k', 'file:///k.json', 'k'],
-      ...['a.b', '127.0.0.1.a.b', 'localhost.a.b', 'localhost@a.b', '[::2]'].map((host) => `http://${host}/k`),
-    ],
+    ['https://user@a.b/k', 'file:///k.json', 'http://a.b/k', 'http://localhost.a.b/k', 'http://localhost@a.b/k'],
   ],
   // The rest of the sentence is in prisma/test.
   [
@@ -98,18 +85,13 @@ const FORMATS: Format[] = [
     'does not start with "file:"',
     ['mysql://localhost/plants'],
   ],
-  [
-    ['logLevel'],
-    itself('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
-    'must be one of fatal, error, warn, info, debug, trace, silent',
-    ['verbose', 'INFO'],
-  ],
-  [['docs', 'accessLog'], { on: true, off: false }, 'must be on or off', ['true', 'yes']],
+  [['logLevel'], itself('fatal', 'silent'), 'must be one of fatal, error, warn, info, debug, trace, silent', ['INFO']],
+  [['docs', 'accessLog'], { on: true, off: false }, 'must be on or off', ['true']],
   [
     ['nodeEnv'],
     itself('staging', 'development'),
     'must be production, in lower case and without quotes, or a word that does not look like it',
-    ['prod', '"production"', 'PRD', 'Production', 'production ', 'prodution'],
+    ['prod', '"production"', 'Production', 'production ', 'prodution'],
   ],
 ]
 
@@ -124,23 +106,18 @@ test.each(rows)('%s accepts what fits its format, and rejects others with one se
 })
 
 test.each([
-  ['https://app.example.com', '/', ['https://app.example.com/', 'http://a.b, https://app.example.com/']],
-  ['http://localhost:5173', '/app?a=1#b', ['http://localhost:5173/app?a=1#b']],
-  ['capacitor://localhost', '/', ['capacitor://localhost/']],
-  ['moz-extension://2c127fa4', '/page.html', ['moz-extension://2c127fa4/page.html']],
-  ['https://a.b', ':443', ['https://a.b:443']],
-  ['https://a.b', undefined, ['HTTPS://a.b', 'https://A.b:443/', 'https://ada:secret@a.b']],
-  ['capacitor://localhost', undefined, ['Capacitor://localhost', 'capacitor://LOCALHOST/']],
-  ['http://xn--bcher-kva.example', undefined, ['http://b\u00fccher.example']],
-  ['http://127.0.0.1', undefined, ['http://127.1']],
-])('CORS_ORIGINS says what to change for "%s": %s', (origin, rest, texts) => {
+  ['http://a.b, https://app.example.com/', 'https://app.example.com', '/'],
+  ['capacitor://localhost/app?a=1#b', 'capacitor://localhost', '/app?a=1#b'],
+  ['https://a.b:443', 'https://a.b', ':443'],
+  ['https://ada:secret@A.b:443/', 'https://a.b', undefined],
+  ['Capacitor://LOCALHOST/', 'capacitor://localhost', undefined],
+  ['http://b\u00fccher.example', 'http://xn--bcher-kva.example', undefined],
+])('CORS_ORIGINS says what to change in "%s"', (text, origin, rest) => {
   const advice = rest
     ? `must have "${origin}" without "${rest}", since browsers send no path, query or default port: cut it`
     : `must have an origin as browsers send it: "${origin}"`
-  for (const text of texts) {
-    const message = `Fix these settings and start again:\n  CORS_ORIGINS ${advice}`
-    expect(() => readSettings({ CORS_ORIGINS: text }), text).toThrow(expect.objectContaining({ message }))
-  }
+  const message = `Fix these settings and start again:\n  CORS_ORIGINS ${advice}`
+  expect(() => readSettings({ CORS_ORIGINS: text })).toThrow(expect.objectContaining({ message }))
 })
 
 test('every setting has a row here, but for those that are any text', () => {
@@ -170,9 +147,9 @@ test('every mistake is named in one message', () => {
   expect(() => readSettings(environment)).toThrow(expect.objectContaining({ name: 'SettingsError', message }))
 })
 
-test.each(['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'])('the settings of an issuer need %s', (name) => {
+test('the settings of an issuer need each other', () => {
   expect(readSettings(OTHERS)).toMatchObject({ jwtIssuer: OTHERS.JWT_ISSUER, jwtAudience: OTHERS.JWT_AUDIENCE })
-  expect(() => readSettings({ ...OTHERS, [name]: '' })).toThrow(`  ${name} must be set too`)
+  expect(() => readSettings({ ...OTHERS, JWT_ISSUER: '' })).toThrow('  JWT_ISSUER must be set too')
 })
 
 test('the delay of a shutdown is at most its time', () => {
