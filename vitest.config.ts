@@ -17,8 +17,7 @@ const long = [
   'client/test/{package/{jest,package},recipes/*,tools/*}.test.ts',
   'contract/test/package.test.ts',
   'test/{fresh-clone,release,supply-chain}.test.ts',
-  // The guides, with nginx, systemd, containers, Prometheus and OpenTelemetry.
-  'server/test/tracing/*.test.ts',
+  // The guides, with nginx, systemd and containers.
   'test/{production-guide,several-machines}.test.ts',
   'test/container/{deploy,image}.test.ts',
   // Pages in a browser, and the Prisma command line.
