@@ -25,30 +25,21 @@ const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
 const CHUNK = '16\r\n{"id":4,"name":"four"}\r\n'
 
 test.each([
-  ['a POST', postPlant(1), [200]],
   ['a POST that closes the connection', post('{"id":2,"name":"two"}'), [200]],
   ['a POST of HTTP/1.0', request({ version: 'HTTP/1.0', body: '{"id":3,"name":"three"}' }), [200]],
   ['a POST in chunks', `${CHUNKED}${CHUNK}0\r\n\r\n`, [200]],
   ['a POST that expects 100', post('{"id":5,"name":"five"}', { ...KEEP_ALIVE, Expect: '100-continue' }), [100, 200]],
   ['a GET', get('/plants', KEEP_ALIVE), [200]],
-  ['a page', get('/plants?limit=1', KEEP_ALIVE), [200]],
   ['a rejected POST', request({ headers: { ...NO_TOKEN, ...KEEP_ALIVE }, body: '{}' }), [401]],
-  [
-    'several requests',
-    `${postPlant(6)}${get('/plants', KEEP_ALIVE)}${postPlant(7)}${postPlant(8)}`,
-    [200, 200, 200, 200],
-  ],
-  ['many requests', Array.from({ length: 50 }, (_, id) => postPlant(100 + id)).join(''), Array(50).fill(200)],
+  ['several requests', `${postPlant(6)}${get('/plants', KEEP_ALIVE)}${postPlant(7)}`, [200, 200, 200]],
 ])('each request gets its response, and then the connection ends: %s', async (_what, wire, expected) => {
   expect(statuses(await send(wire))).toEqual(expected)
 })
 
 test.each([
   ['nothing', '', []],
-  ['half a line', 'POST /pla', [400]],
   ['half a head', postHead().slice(0, -2), [400]],
   ['half a body', postPlant(200).slice(0, -3), [400]],
-  ['no body', postHead({ 'Content-Length': '30' }), [400]],
   ['no body after 100', postHead({ 'Content-Length': '30', Expect: '100-continue' }), [100, 400]],
   ['chunks without their end', `${CHUNKED}${CHUNK}`, [400]],
   ['a request and half of another', postPlant(201) + postPlant(202).slice(0, -3), [200, 400]],
@@ -75,8 +66,8 @@ test('a list that is sent in pieces is whole', async () => {
   expect(JSON.parse(response?.body ?? '')).toHaveLength(4)
 })
 
-test.each(['/livez', '/readyz', '/metrics'])('the private port responds to %s', async (path) => {
+test('the private port responds', async () => {
   const { adminUrl: url = '' } = server
-  const wire = get(path, { ...KEEP_ALIVE, Host: 'localhost' })
+  const wire = get('/readyz', { ...KEEP_ALIVE, Host: 'localhost' })
   expect(statuses(await send(wire, { ...server, url }))).toEqual([200])
 })

@@ -39,51 +39,40 @@ function withType(type: string): [title: string, wire: string] {
 
 test.each([
   ['none', post(PLANT, { 'Content-Type': null })],
-  ...['', ';', 'json', 'text/plain', 'application/jsonp', 'application/problem+json', 'a/application/json'].map(
-    withType,
-  ),
-  ...['application/json, application/json', `application/json${SPACES}x`].map(withType),
+  ...['', 'text/plain', 'application/jsonp', 'application/problem+json', `application/json${SPACES}x`].map(withType),
 ])('a media type that is not JSON gets a 415 with Accept: %s', (_title, wire) =>
   rejects(server, wire, 41500, { headers: ACCEPT, message: /: must be application\/json/ }),
 )
 
 test.each([
   ['utf-16', /UTF-8, not "utf-16"$/],
-  ['  ISO-8859-1 ; a=b', /"ISO-8859-1"$/],
   ['"latin1"; charset=utf-8', /"latin1"$/],
-  ['us-ascii', /"us-ascii"$/],
   ['utf-80', /"utf-80"$/],
-  ['"a\\"b"', /"a\\"b"$/],
   ['x'.repeat(100), /not "x{40}"$/],
 ])('another charset gets a 415 that names it: %s', async (charset, message) => {
   const [, wire] = withType(`application/json; charset=${charset}`)
   await rejects(server, wire, 41500, { headers: ACCEPT, message })
 })
 
-const names = ['utf-8', 'UTF-8', 'utf8', '"UTF-8"', '"utf\\-8"', '" utf8 "', 'unicode-1-1-utf-8', 'x-unicode20utf8']
 test.each([
-  ...names.map((name) => withType(`application/json; charset=${name}`)),
-  ...['', ';', ';;; ;', '; charset', '; charset=', '; charset=""', ';=', ';a="b'].map((text) =>
-    withType(`Application/JSON ${text}`),
+  ...['', '; charset', '; charset=""', ';a="b', '; CHARSET = "utf\\-8" ;', '; a="b;charset=latin1";c'].map((text) =>
+    withType(`Application/JSON${text}`),
   ),
-  ...['CHARSET = utf-8 ;', 'a="b;charset=latin1";c', 'profile="https://a.b/c"; charset=utf8;v=1'].map((text) =>
-    withType(`application/json; ${text}`),
-  ),
-  withType(`application/json; a=${SPACES}b`),
+  withType(`application/json; a=${SPACES}b; charset=utf8;v=1`),
 ])('a media type is JSON in UTF-8, whatever its parameters: %s', (_title, wire) => accepts(server, wire))
 
 test('a byte order mark is skipped', () => accepts(server, post(`\ufeff${PLANT}`), { body: '{"name":"ü"}' }))
 
-test.each(['gzip', 'zstd', 'gzip, gzip', 'tea'])('the content coding %s gets a 415 with Accept-Encoding', (coding) =>
+test.each(['gzip', 'tea'])('the content coding %s gets a 415 with Accept-Encoding', (coding) =>
   rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),
 )
 
 test('the content coding identity is accepted', () => accepts(server, post(PLANT, { 'Content-Encoding': 'identity' })))
 
-// Others respond 406. JSON is all there is.
-const types = ['application/xml', '*/*;q=0', 'application/json;q=0', 'junk', ',;=', 'text/html, */*']
 test.each([
-  ...types.map((type) => ['Accept', type]),
+  // Others respond 406. JSON is all there is.
+  ['Accept', 'application/xml, application/json;q=0'],
+  ['Accept', ',;='],
   ['If-None-Match', '*'],
   ['Range', 'bytes=0-0'],
   ['Accept-Encoding', 'gzip, br, zstd, deflate'],
@@ -94,9 +83,6 @@ test.each([
   }),
 )
 
-test('ignored: If-None-Match without a token, which gets a 401', () =>
-  rejects(server, get('/plants', { 'If-None-Match': '*', ...NO_TOKEN }), 40101))
-
 const NAME = '{"name":"a\\r\\nX-Evil: 1\\r\\n\\r\\n"}'
 test.each<[string, string, number]>([
   ['a name', post(NAME.replace('{', '{"id":53001,')), 200],
@@ -106,12 +92,13 @@ test.each<[string, string, number]>([
   responds(server, wire, { status, headers: { 'X-Evil': null } }),
 )
 
-test.each(['a.b_C-1', 'abc-1.2_3'])('X-Request-Id %s is kept, also by failures', async (id) => {
+test('X-Request-Id is kept, also by failures', async () => {
+  const id = 'a.b_C-1'
   await accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': id } })
   await rejects(server, get('/nowhere', { 'X-Request-Id': id }), 40400, { headers: { 'X-Request-Id': id } })
 })
 
-test.each(['a b', 'a;b', '<script>', '\xfc', 'x'.repeat(65), ''])('X-Request-Id %s is replaced', (id) =>
+test.each(['<script>', 'x'.repeat(65), ''])('X-Request-Id %s is replaced', (id) =>
   accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': /^[\da-f-]{36}$/ } }),
 )
 
@@ -133,7 +120,6 @@ test.each<[what: string, path: string, options: object, status: number, headers:
     },
   ],
   ['the page can read a success', '/plants', { headers: { origin: ORIGIN } }, 200, readable],
-  ['the page can read a 401', '/plants', { token: null, headers: { origin: ORIGIN } }, 401, readable],
   ['the page can read a 404', '/nothing', { headers: { origin: ORIGIN } }, 404, readable],
 ])('with CORS_ORIGINS %s', async (_what, path, options, status, expected) => {
   const response = await allowing.call(path, options)
@@ -143,11 +129,8 @@ test.each<[what: string, path: string, options: object, status: number, headers:
   expect(headers).not.toHaveProperty('access-control-allow-credentials')
 })
 
-test.each<[string, object]>([
-  ['a preflight', { method: 'OPTIONS', token: null, headers: { origin: APP, ...asked } }],
-  ['a response', { headers: { origin: APP } }],
-])('with CORS_ORIGINS an app of another scheme can read %s', async (_what, options) => {
-  const { headers } = await allowing.call('/plants', options)
+test('with CORS_ORIGINS an app of another scheme can read a response', async () => {
+  const { headers } = await allowing.call('/plants', { headers: { origin: APP } })
   expect(headers.get('access-control-allow-origin')).toBe(APP)
 })
 

@@ -13,21 +13,18 @@ const CLOSED = { headers: { Connection: 'close' } }
 const server = await startTestServer()
 for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
 
-const others = ['PUT', 'PATCH', 'DELETE', 'TRACE', 'QUERY', 'PROPFIND'].filter((method) => !methods.includes(method))
+const others = ['PUT', 'TRACE', 'PROPFIND'].filter((method) => !methods.includes(method))
 test.each(others)('%s gets a 405 with Allow, before a token is asked for', (method) =>
   rejects(server, request({ method, headers: NO_TOKEN }), 40500, { headers: ALLOW }),
 )
 
 // Others respond 501 to an unknown method and to CONNECT. The parser cannot read either.
 test.each([
-  ['FOO', request({ method: 'FOO', headers: KEEP_ALIVE })],
   ['get', request({ method: 'get', headers: KEEP_ALIVE })],
   ['CONNECT', request({ method: 'CONNECT', target: 'example.com:443' })],
-  ['a method of 10 000 letters', request({ method: 'A'.repeat(10_000) })],
 ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
 
 test.each([
-  ['a list', '/plants', {}],
   ['a page', '/plants?limit=1', {}],
   ['a failure', '/plants?limit=0', {}],
   ['a request without a token', '/plants', NO_TOKEN],
@@ -56,16 +53,12 @@ test.each<[string, string, Parameters<typeof responds>[2]]>([
   responds(server, request({ method, target, headers: NO_TOKEN }), expected),
 )
 
-test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('%s is ignored', async (name) => {
-  await accepts(server, get('/plants', { [name]: 'DELETE' }), { body: /^\[/ })
-  await accepts(server, post('{"id":30001,"name":"Ficus"}', { [name]: 'GET' }), { body: /^\{/ })
-})
+test('X-HTTP-Method-Override is ignored', () =>
+  accepts(server, post('{"id":30001,"name":"Ficus"}', { 'X-HTTP-Method-Override': 'GET' }), { body: /^\{/ }))
 
 const unknown = [
-  ...['/', '/plant', '/plants/', '/Plants', '//plants', '//x/plants', '/plants%2f', '/plants;a', '/./plants'],
-  ...['/x/../plants', '/plants%00', '/plants%3Flimit=1', '/%', '/%zz', '/%ff', '/\\plants', '/plants/1/leaves'],
-  ...[`/${'a'.repeat(10_000)}`, '/__proto__', '/.env', '/<script>', '/livez', '/metrics'],
-  ...['/docs/', '/docs/other.js', '/docs/..%2fapp.ts', '/docs/../app.ts'],
+  ...['/', '/plants/', '/Plants', '//x/plants', '/plants%2f', '/x/../plants', '/plants%00', '/%', '/%ff', '/docs/'],
+  ...[`/${'a'.repeat(10_000)}`, '/__proto__', '/<script>', '/livez', '/metrics', '/docs/..%2fapp.ts', '/\\plants'],
   // Paths are compared as they are written: another spelling is not a way around the token.
   '/%70lants',
 ]
@@ -94,16 +87,16 @@ test('another host needs a token', () => rejects(server, get('http://evil.exampl
 test('another host needs a path', () => rejects(server, get('http://evil.example'), 40400))
 
 const ignored = [
-  ...['?', '?&&==&', '?a[__proto__]=1&__proto__[a]=1&__proto__=1&constructor=1&toString=1', '?a=1&a=2&a[]=3'],
-  ...['?%&%ff&%zz=%', `?${'a&'.repeat(7_000)}`, '??limit=x'],
+  ...['?&&==&', '?__proto__[a]=1&__proto__=1&constructor=1', '?a=1&a=2', '?%&%ff', '??limit=x'],
+  `?${'a&'.repeat(7_000)}`,
 ].map(titled)
 test.each(ignored)('unknown parameters are ignored: %s', (_title, query) =>
   accepts(server, get(`/plants${query}`), { body: /^\[/ }),
 )
 
 const invalid = [
-  ...['limit=0', 'limit=1001', 'limit=1.5', 'limit=1e2', 'limit=', 'limit=%205', 'limit=1&limit=2'],
-  ...['limit=x&'.repeat(900), 'cursor=', 'cursor=MQ==', 'cursor=MQ&cursor=MQ', `cursor=${'a'.repeat(10_000)}`],
+  ...['limit=0', 'limit=1001', 'limit=1e2', 'limit=', 'limit=1&limit=2', 'limit=x&'.repeat(900)],
+  ...['cursor=', 'cursor=MQ&cursor=MQ', `cursor=${'a'.repeat(10_000)}`],
 ].map(titled)
 test.each(invalid)('%s gets a 400 (40004) that names the parameter', (_title, query) =>
   rejects(server, get(`/plants?${query}`), 40004, { message: query.startsWith('limit') ? /limit:/ : /cursor:/ }),
