@@ -85,9 +85,7 @@ const publishEnded = (status: number, identity?: object) => {
 }
 test.each([
   ['malformed', () => requestUnparsed.publish({ requestId: 'many', status: 400, address: undefined })],
-  ['without a valid token', () => publishEnded(401)],
   ['beyond a rate limit', () => publishEnded(429, { account: 'alice' })],
-  ['shed', () => publishEnded(503, { account: 'alice' })],
 ])('of requests that cost their client next to nothing, ten have a line each second: %s', async (_what, publish) => {
   const log = await createMemoryLog()
   onTestFinished(logRequests(log.logger))
