@@ -51,16 +51,12 @@ describe('without PUBLIC_URL, GET /openapi.json names the origin that it was req
     'X-Forwarded-Host': 'plants.example.com, proxy',
   }
   test.each<[trustProxy: number | undefined, headers: Record<string, string>, origin: string]>([
-    [undefined, { Host: '127.0.0.1:3000' }, 'http://127.0.0.1:3000'],
     [undefined, { Host: '[::1]:3000' }, 'http://[::1]:3000'],
-    [undefined, { Host: 'Plants.example.com' }, 'http://Plants.example.com'],
     [undefined, forwarded, 'http://plants:3000'],
     [1, forwarded, 'https://plants.example.com'],
     [1, { Host: 'plants:3000' }, 'http://plants:3000'],
     [1, { ...forwarded, 'X-Forwarded-Proto': 'javascript' }, '/'],
     [1, { ...forwarded, 'X-Forwarded-Host': 'evil.com/api?' }, '/'],
-    [1, { ...forwarded, 'X-Forwarded-Host': 'me@evil.com' }, '/'],
-    [1, { ...forwarded, 'X-Forwarded-Host': '"],"evil":["' }, '/'],
     [undefined, { Host: '' }, '/'],
     [undefined, { Host: "a'(b)" }, '/'],
   ])('with TRUST_PROXY=%s, %o: %s', async (trustProxy, headers, origin) => {
@@ -69,18 +65,12 @@ describe('without PUBLIC_URL, GET /openapi.json names the origin that it was req
   })
 
   test('each with an ETag of its own, by which a cache revalidates it', async () => {
-    const hosts = ['a.example.com', 'b.example.com', 'a.example.com']
-    const documents: (readonly [string, string | undefined])[] = []
-    for (const Host of hosts) documents.push(await requestDocument(direct, { Host }))
-    expect(documents.map(([url]) => url)).toEqual(hosts.map((host) => `http://${host}`))
-    expect(documents[0]).toEqual(documents[2])
-    expect(documents[0]?.[1]).not.toBe(documents[1]?.[1])
-    const revalidate = async (Host: string) => {
-      const headers = { Host, 'If-None-Match': documents[0]?.[1] ?? '' }
-      const wire = withToken(request({ method: 'GET', target: '/openapi.json', headers }), direct.token)
-      return readResponses(await exchange(direct.url, wire)).map(({ status }) => status)
+    const revalidate = async (Host: string, etag = '') => {
+      const wire = request({ method: 'GET', target: '/openapi.json', headers: { Host, 'If-None-Match': etag } })
+      return readResponses(await exchange(direct.url, withToken(wire, direct.token))).map(({ status }) => status)
     }
-    expect([await revalidate('a.example.com'), await revalidate('b.example.com')]).toEqual([[304], [200]])
+    const [, etag] = await requestDocument(direct, { Host: 'a.example.com' })
+    expect([await revalidate('a.example.com', etag), await revalidate('b.example.com', etag)]).toEqual([[304], [200]])
   })
 })
 
@@ -114,42 +104,29 @@ describe('GET /docs', () => {
   })
 })
 
-describe.each(['/openapi.json', '/docs', '/docs/page.js', '/docs/swagger-ui.css'])('%s', (path) => {
-  test('is cached by clients and revalidated on each request', async () => {
-    const { headers } = await get(path)
-    expect(headers.get('cache-control')).toBe('no-cache')
-    // Without the second header, `fetch` sends `no-cache`, like a browser for a hard reload.
-    const revalidate = (etag: string | null) =>
-      get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })
-    expect((await revalidate(headers.get('etag'))).status).toBe(304)
-    expect((await revalidate('"other"')).status).toBe(200)
-  })
-
-  test('responds to HEAD with the headers of GET', async () => {
+test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])(
+  '%s is cached, revalidated, and read only',
+  async (path) => {
     const [body, head] = [await get(path), await get(path, { method: 'HEAD' })]
     for (const name of ['content-type', 'content-length', 'etag', 'cache-control', 'content-security-policy']) {
       expect(head.headers.get(name)).toBe(body.headers.get(name))
     }
     expect([head.status, await head.text()]).toEqual([200, ''])
-  })
-
-  test('responds 405 with Allow to other methods', async () => {
-    for (const method of ['POST', 'PUT', 'DELETE']) {
-      const response = await get(path, { method })
-      expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
-      expect(await response.json()).toMatchObject({ error: 40500 })
-    }
-    expect((await get(path, { method: 'OPTIONS' })).headers.get('allow')).toBe('GET, HEAD, OPTIONS')
-  })
-})
+    expect(body.headers.get('cache-control')).toBe('no-cache')
+    // Without the second header, `fetch` sends `no-cache`, like a browser for a hard reload.
+    const revalidate = (etag: string | null) =>
+      get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })
+    expect((await revalidate(body.headers.get('etag'))).status).toBe(304)
+    expect((await revalidate('"other"')).status).toBe(200)
+    const posted = await get(path, { method: 'POST' })
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+  },
+)
 
 test('DOCS=off makes the paths unknown', async () => {
   await using closed = await startTestServer({ docs: false })
-  for (const path of ['/docs', '/openapi.json', '/docs/page.js', '/docs/swagger-ui-bundle.js']) {
-    for (const method of ['GET', 'POST', 'OPTIONS']) {
-      const response = await closed.call(path, { method, token: null })
-      expect([response.status, await response.json()]).toEqual([404, expect.objectContaining({ error: 40400 })])
-    }
+  for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js']) {
+    for (const method of ['GET', 'OPTIONS']) expect((await closed.call(path, { method, token: null })).status).toBe(404)
   }
   expect((await closed.call('/plants')).status).toBe(200)
 })
