@@ -102,25 +102,18 @@ test.skipIf(!existsSync('/dev/full'))('an output that cannot be written does not
   expect(await closed).toEqual([0, null])
 })
 
-const commands = ['serve', 'migrate', 'token list', 'backup copy.db', 'copy --from file:x.db']
-test.each(commands)('in production without a DATABASE_URL, %s is a mistake', async (command) => {
-  const reason = 'DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql:'
-  const result = await runInProcess(command.split(' '), { NODE_ENV: 'production', PORT: '0', DATABASE_URL: '' })
-  expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(reason) })
-})
-
-const NO_ADDRESS = /HOST 192\.0\.2\.1 is not an address of this machine/
-const NO_FILE = /DATABASE_URL names a file that cannot be read \(ENOENT.*\/missing\.pem/
+const NO_URL = /DATABASE_URL must be set with NODE_ENV=production, such as file:\/srv\/plants\.db or postgresql:/
 test.each([
-  ['serve', { HOST: '192.0.2.1' }, NO_ADDRESS],
-  ['migrate', { DATABASE_URL: 'postgresql://h/d?sslmode=verify-full&sslrootcert=/missing.pem' }, NO_FILE],
+  ['serve', { HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
   ['migrate', { DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL is not a URL of one host/],
+  ...['serve', 'migrate', 'token list', 'backup copy.db', 'copy --from file:x.db'].map(
+    (command) => [command, { NODE_ENV: 'production', DATABASE_URL: '' }, NO_URL] as const,
+  ),
 ] as const)(
-  'wrong settings let %s exit with 2, so that it is not restarted for ever, with %o',
+  'wrong settings let %s exit with 2, so that it is not restarted for ever: %o',
   async (command, mistake, message) => {
-    const run = command === 'serve' ? runCommand : runInProcess
-    const result = await run([command], { ...environment, PORT: '0', ...mistake })
-    expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) })
+    const result = await runInProcess(command.split(' '), { ...environment, PORT: '0', ...mistake })
+    expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringMatching(message) })
   },
 )
 
