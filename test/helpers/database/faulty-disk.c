@@ -1,10 +1,9 @@
 // Fails locks, which a disk may not support, with the errno LOCK_ERRNO. Delays what waits for a disk by the milliseconds in the
-// file SYNC_DELAY_FILE. Fails the start of a thread with the errno in the file THREAD_ERRNO_FILE, unless that is 0.
+// file SYNC_DELAY_FILE.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,26 +30,20 @@ static int control(const char *name, int descriptor, int command, void *argument
 CONTROL(fcntl)
 CONTROL(fcntl64)
 
-static int read_number(const char *variable) {
-  const char *name = getenv(variable);
+static int read_delay(void) {
+  const char *name = getenv("SYNC_DELAY_FILE");
   FILE *file = name ? fopen(name, "r") : NULL;
-  int number = 0;
-  if (file && fscanf(file, "%d", &number) != 1) number = 0;
+  int delay = 0;
+  if (file && fscanf(file, "%d", &delay) != 1) delay = 0;
   if (file) fclose(file);
-  return number;
+  return delay;
 }
 
 // The delay may be shortened meanwhile.
 static int sync_slowly(const char *name, int descriptor) {
-  for (int passed = 0; passed < read_number("SYNC_DELAY_FILE"); passed += 5) usleep(5000);
+  for (int passed = 0; passed < read_delay(); passed += 5) usleep(5000);
   int (*real)(int) = dlsym(RTLD_NEXT, name);
   return real(descriptor);
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
-  int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
-  int code = read_number("THREAD_ERRNO_FILE");
-  return code == 0 ? real(thread, attributes, run, argument) : code;
 }
 
 int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }

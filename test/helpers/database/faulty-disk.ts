@@ -29,12 +29,14 @@ export interface Fault {
 
 /** Imitates a disk whose syncs take a number of milliseconds, as a network disk does, also one that has begun. Fast at first. */
 export function createSlowDisk(): Fault {
-  return createFault('SYNC_DELAY_FILE')
-}
-
-/** Imitates a system that starts no thread, with an errno as the reason, unless that is 0, as at first. */
-export function createFailingThreads(): Fault {
-  return createFault('THREAD_ERRNO_FILE')
+  const file = path.join(temporaryFolder(), 'fault')
+  const set = (value: number) => {
+    // Renamed, since it may be read at any time.
+    writeFileSync(`${file}.new`, String(value))
+    renameSync(`${file}.new`, file)
+  }
+  set(0)
+  return { environment: { LD_PRELOAD: library, SYNC_DELAY_FILE: file }, set }
 }
 
 /** Lets a process end its newest worker thread on SIGUSR2, as a fault in it does. */
@@ -55,15 +57,4 @@ export function endThreadOnSignal(): Record<string, string> {
      process.on('SIGUSR2', () => void newest?.terminate())`,
   )
   return { NODE_OPTIONS: `--import=file://${file}` }
-}
-
-function createFault(variable: string): Fault {
-  const file = path.join(temporaryFolder(), 'fault')
-  const set = (value: number) => {
-    // Renamed, since it may be read at any time.
-    writeFileSync(`${file}.new`, String(value))
-    renameSync(`${file}.new`, file)
-  }
-  set(0)
-  return { environment: { LD_PRELOAD: library, [variable]: file }, set }
 }
