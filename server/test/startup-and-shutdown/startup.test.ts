@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { migrateDatabase } from '@plant-store/prisma'
 import { afterAll, expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
@@ -74,18 +74,14 @@ test('the public port is closed until requests are served, and /readyz responds 
   await (await starting).close()
 })
 
-test('the duration of a migration is logged, and nothing if none is pending', async () => {
-  const { url: databaseUrl } = temporaryDatabase()
+test('the duration of a migration is logged', async () => {
   const { logger, lines } = await createMemoryLog()
   const options = { logger, migrationsFolder: longMigration(300_000) }
-  await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
+  await (await startServer({ port: 0, databaseUrl: temporaryDatabase().url, shutdownDelay: 0 }, options)).close()
   const migrations = expect.arrayContaining([expect.stringMatching(/_initial$/), '90000101000000_long'])
-  const written = lines()
-  const line = JSON.parse(written.at(-1) ?? '')
+  const line = JSON.parse(lines().at(-1) ?? '')
   expect(line).toMatchObject({ migrations, msg: 'database migrated', seconds: expect.any(Number) })
   expect(line.seconds).toBeGreaterThan(0)
-  await (await startServer({ port: 0, databaseUrl, shutdownDelay: 0 }, options)).close()
-  expect(lines()).toEqual(written)
 })
 
 test('on a port that browsers and fetch reject, one warning says so and what to do', async () => {
@@ -114,18 +110,14 @@ test('the ports with a warning are those that fetch rejects', async () => {
 
 afterAll(explainSkipped)
 
-for (const version of ['18', '20', '22']) {
-  const node = findRuntime(`node-${version}/bin/node`)
-  noteAbsence(`Node.js ${version}`, node)
-  test.skipIf(!node)(`on Node.js ${version} every command says in a sentence which versions it needs`, async () => {
-    const [, ...parameters] = commandLine(['serve'])
-    const result = await new Promise((resolve) =>
-      execFile(String(node), parameters, (error, stdout, stderr) => resolve([error?.code, stdout, stderr])),
-    )
-    const sentence = `plant-store: Node.js ${version}\\.[.\\d]+ is not supported: install a version in the range >=24\\.\\S+\n`
-    expect(result).toEqual([2, '', expect.stringMatching(new RegExp(`^${sentence}$`))])
-  })
-}
+const old = findRuntime('node-18/bin/node')
+noteAbsence('Node.js 18', old)
+test.skipIf(!old)('on Node.js 18 every command says in a sentence which versions it needs', () => {
+  const [, ...parameters] = commandLine(['serve'])
+  const { status, stdout, stderr } = spawnSync(String(old), parameters, { encoding: 'utf8' })
+  const sentence = /^plant-store: Node\.js 18\.[.\d]+ is not supported: install a version in the range >=24\.\S+\n$/
+  expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(sentence)])
+})
 
 test('without a SQLite for the processor, the error names package, platform and fix', async () => {
   const pretend = 'data:text/javascript,Object.defineProperty(process,%22arch%22,{value:%22riscv64%22})'
