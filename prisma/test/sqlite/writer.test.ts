@@ -1,10 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { connect, query } from '../../../test/helpers/database/sqlite.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
-import { checkMigrated, migrateDatabase, openDatabase, StorageError } from '../../src/index.ts'
+import { migrateDatabase, openDatabase, StorageError } from '../../src/index.ts'
 import { loadEngine } from '../../src/open-database.ts'
 import { toQuery } from '../../src/prisma-client.ts'
 import { startThread } from '../../src/sqlite/writer.ts'
@@ -68,48 +66,6 @@ test('what is migrated while it is open stays usable, and the last to close it l
   expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '1' }, { id: '2' }])
 })
 
-test('a migration waits for a lock from its first statement on', async () => {
-  const { file, url } = temporaryDatabase()
-  await migrateDatabase(url, migrationsWith({ '1': 'CREATE TABLE Pot (x);' }, 'none'))
-  const other = connect(file)
-  other.exec('BEGIN IMMEDIATE')
-  const migrations = { '1': 'CREATE TABLE Pot (x);', '2': 'CREATE TABLE Soil (x);' }
-  const migrating = migrateDatabase(url, migrationsWith(migrations, 'none'))
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  other.exec('ROLLBACK')
-  expect(await migrating).toEqual({ applied: ['2'] })
-})
-
-test('while the thread writes, the event loop is free, and reads go on', async () => {
-  const { prisma } = await openNewClient()
-  let turns = 0
-  const timer = setInterval(() => turns++, 5)
-  const writing = prisma.$executeRawUnsafe(`INSERT INTO "Secret" SELECT 'slow', (${LONG})`)
-  expect(await prisma.plant.count()).toBe(0)
-  await writing
-  clearInterval(timer)
-  expect(turns).toBeGreaterThan(10)
-})
-
-test('a thread that has ended is started again by the next write, and what it was doing fails', async () => {
-  const workers: Worker[] = []
-  const emit = Worker.prototype.emit
-  // The library has no name for its thread: any worker that reports something is taken.
-  Worker.prototype.emit = function (this: Worker, ...args: Parameters<typeof emit>) {
-    workers.push(this)
-    return emit.apply(this, args)
-  }
-  onTestFinished(() => void Object.assign(Worker.prototype, { emit }))
-  const { prisma } = await openNewClient()
-  await prisma.secret.create({ data: { name: 'first', value: '1' } })
-  const lost = prisma.$executeRawUnsafe(`INSERT INTO "Secret" SELECT 'lost', (${LONG})`).catch((error) => error)
-  for (const worker of new Set(workers)) void worker.terminate()
-  expect(await lost).toMatchObject({ name: 'StorageError', fault: 'unavailable', retryAfter: 5 })
-  await prisma.secret.create({ data: { name: 'second', value: '2' } })
-  const stored = await prisma.secret.findMany({ select: { name: true }, where: { name: { not: 'lost' } } })
-  expect(stored).toEqual([{ name: 'first' }, { name: 'second' }])
-})
-
 test.each([
   ['a statement', `await thread.run('open', file); thread.run('executeScript', \`${LONG}\`)`],
   [
@@ -129,11 +85,4 @@ test.each([
   const { code } = await run(process.execPath, ['--input-type=module', '--eval', script])
   expect(performance.now() - begun).toBeLessThan(20_000)
   if (what === 'a statement') expect(code).not.toBe(0)
-})
-
-test('checking a database that is migrated changes nothing', async () => {
-  const { file, url } = await newMigrated()
-  const before = statSync(file).mtimeMs
-  await checkMigrated(url)
-  expect(statSync(file).mtimeMs).toBe(before)
 })
