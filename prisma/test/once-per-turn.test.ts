@@ -34,18 +34,6 @@ test('a request never shares a read that has already begun, and waits for none',
   expect(await stuck).toBe('at last')
 })
 
-test('an error fails the requests of its turn, and no later one', async () => {
-  const { read, started } = startReads()
-  const failed = [read('a'), read('a'), read('b')]
-  await nextTurn()
-  started[0]?.reject(new Error('no response'))
-  expect((await Promise.allSettled(failed)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'))
-  const next = read('a')
-  await nextTurn()
-  started[1]?.resolve(['found'])
-  expect(await next).toBe('found')
-})
-
 test('a read that fails alone fails only those who asked for it', async () => {
   const read = oncePerTurn<string>(async (keys) =>
     keys.map((key) => (key === 'bad' ? Promise.reject(new Error('no response')) : Promise.resolve(`of ${key}`))),
