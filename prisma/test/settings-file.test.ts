@@ -46,18 +46,15 @@ test.each(['.env.example', 'docs/production/plant-store.env'])('%s can be read',
 
 const REJECTED = {
   'this is neither NAME=value nor a comment; write for example PORT=8090': [
-    ...['PORT: 8090', 'PORT', 'export PORT', 'PORT 8090', '=8090', 'set PORT=8090', '$env:PORT = 8090', '"PORT"=8090'],
-    ...['8PORT=90', 'DATABASE-URL=x', '[server]', '; comment', '// comment', '{ "PORT": 8090 }', '\u00A0PORT=8090'],
+    ...['PORT: 8090', 'PORT', 'export PORT', '=8090', 'set PORT=8090', '8PORT=90', '; comment', '\u00A0PORT=8090'],
   ],
   'variables such as $NAME are not replaced: write the value itself, or put it in single quotes to keep the $': [
-    ...[`A=file:$\{DB}`, `A="$\{DB}"`, 'A=$HOME/x', 'A=$(pwd)', 'export A="\n$B"'],
+    ...[`A=file:$\{DB}`, 'A=$HOME/x', 'export A="\n$B"'],
   ],
   'the value begins with a quote that does not end it: close or remove the quote': [
-    ...['A="x', "A='x", 'A=`x', 'A="x"y', 'A="a\\"b"', 'A="x" "y"', "A='it's'", 'A="x\nB="y"\nC=1', 'A="x"#y'],
+    ...['A="x', 'A="x"y', 'A="a\\"b"', 'A="x\nB="y"\nC=1', 'A="x"#y'],
   ],
-  'put the value in quotes, or a space before # if a comment begins there': [
-    ...['A=a#b', 'A=#b', 'A=file:./C# apps/plants.db'],
-  ],
+  'put the value in quotes, or a space before # if a comment begins there': [...['A=#b', 'A=file:./C# apps/plants.db']],
   'HOST is set in a line above, too: remove one of them': ['HOST=::1', 'export HOST = '],
   'this is not text in UTF-8: save the file in this encoding': ['A=a\0b', 'A=\uFFFD'],
 }
@@ -73,7 +70,6 @@ const wide = Buffer.from('PORT=8090\n', 'utf16le')
 
 test.each([
   ['UTF-16', Buffer.concat([Buffer.from([0xff, 0xfe]), wide]), 1],
-  ['UTF-16 without a byte order mark', wide, 1],
   ['big-endian UTF-16', Buffer.from(wide).swap16(), 1],
   ['Latin-1', Buffer.from('PORT=8090\nJWT_AUDIENCE=plänts\n', 'latin1'), 2],
 ])('a file in %s is rejected', (_encoding, content, line) => {
