@@ -1,7 +1,7 @@
 /** The links of pages, and the cursors in them. The fuzzer and the conformance suite have what pages list, and which have a link. */
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { copyDatabase, engine, newDatabase, openConnection, query } from '../../../test/helpers/database/databases.ts'
+import { copyDatabase, engine, newDatabase, openConnection } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { nextPage } from '../../src/plants/plants-router.ts'
@@ -57,9 +57,8 @@ test('a cursor of another account, of another database, with one changed letter 
     (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),
   )
   // Decoders and ciphers accept what is longer, or has a shorter tag.
-  const random = Array.from({ length: 100 }, () => randomBytes(36).toString('base64url'))
-  const others = ['', 'MQ', 'A'.repeat(48), '\0', '🪴', 'A'.repeat(10_000), `${cursor}A`, `${cursor}\n`]
-  for (const other of [...changed, ...random, ...others, cursor.slice(0, -1), cursor.slice(0, -4)]) {
+  const others = ['', 'A'.repeat(48), '\0', '🪴', 'A'.repeat(10_000), `${cursor}A`, `${cursor}\n`, cursor.slice(0, -4)]
+  for (const other of [...changed, ...others]) {
     await expect(read('alice', other)).rejects.toMatchObject(invalid)
   }
 })
@@ -76,13 +75,6 @@ test('the secret of cursors is read once, and again if it could not be read, whi
   expect(await read('alice', await write('alice', 7))).toBe(7)
   await prepare()
   expect(readSecret).toHaveBeenCalledTimes(3)
-})
-
-test('a server that has started has stored the secret of cursors, and needs no write for a page', async () => {
-  const url = await newDatabase()
-  await using server = await startTestServer({ databaseUrl: url })
-  expect(await query(url, 'SELECT "name" FROM "Secret"')).toEqual([{ name: 'cursor' }])
-  expect((await server.call('/plants?limit=1')).status).toBe(200)
 })
 
 test.skipIf(engine === 'sqlite')(
@@ -104,14 +96,10 @@ test('servers of one database accept each other’s cursors, also after a restor
   const url = await newDatabase()
   // Both servers create the secret at the same time.
   const [one, other] = await Promise.all([start(url, 'https://plants.example.com/api'), start(url)])
-  const expectRejections = async () => {
-    const body = { error: 40004, message: expect.stringMatching(/^cursor: /) }
-    for (const text of ['MQ', 'A'.repeat(48)]) expect(await one.list(text)).toEqual({ status: 400, body })
-  }
-  await expectRejections()
   await one.create(1, 2)
   const [link, linkOfOther] = await Promise.all([one.link(), other.link()])
-  await expectRejections()
+  const body = { error: 40004, message: expect.stringMatching(/^cursor: /) }
+  expect(await one.list('A'.repeat(48))).toEqual({ status: 400, body })
   const [, cursor = ''] =
     /^<https:\/\/plants\.example\.com\/api\/plants\?limit=1&cursor=([\w-]+)>; rel="next"$/.exec(link) ?? []
   const [, cursorOfOther = ''] = /cursor=([\w-]+)/.exec(linkOfOther) ?? []
