@@ -1,6 +1,6 @@
 /** The commands that create, list and revoke tokens. */
 import { beforeEach, expect, test } from 'vitest'
-import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
@@ -14,17 +14,6 @@ beforeEach(async () => {
 const run = (...args: string[]) => runInProcess(['token', ...args], environment)
 const create = async (...options: string[]) => (await run('create', '--account', 'alice', ...options)).stdout.trim()
 const list = async (...options: string[]) => JSON.parse((await run('list', '--json', ...options)).stdout)
-
-/** Stores tokens that expired or were revoked this many days ago; a negative number is in the future. */
-async function store(tokens: Record<string, { expired?: number; revoked?: number }>): Promise<void> {
-  const time = (days?: number) => (days === undefined ? 'NULL' : `'${new Date(Date.now() - days * DAY).toISOString()}'`)
-  const rows = Object.entries(tokens).map(
-    ([id, { expired, revoked }]) =>
-      `('${id}', 'hash of ${id}', 'alice', 'read', '2020-01-01T00:00:00.000Z', ${time(expired)}, ${time(revoked)})`,
-  )
-  const columns = '"id", "hash", "account", "scopes", "createdAt", "expiresAt", "revokedAt"'
-  await runSql(environment.DATABASE_URL, `INSERT INTO "Token" (${columns}) VALUES ${rows.join(', ')}`)
-}
 
 test('create prints only the token, which a server accepts immediately, and logs what it may do', async () => {
   await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
@@ -64,10 +53,8 @@ test('create --json prints the token with what it is for, which list shows too',
 const INVALID: [what: string, args: string[], message: RegExp][] = [
   ['create without an account', ['create'], /with --account$/m],
   ['an invalid scope', ['create', '--account', 'a', '--scope', 'admin'], /--scope must be read or write, /],
-  ['an invalid time', ['create', '--account', 'a', '--expires', 'soon'], /--expires must be .* 90d/],
   ['an empty account', ['create', '--account', ''], /--account must be 1 to 200 visible characters/],
   ['an expiry too late', ['create', '--account', 'a', '--expires', '1000000d'], /between 1ms and 999999d/],
-  ['a mistyped command', ['crate'], /Did you mean create\?/],
   ['a mistyped option', ['create', '--acount', 'a'], /unknown option '--acount'\n\(Did you mean --account\?\)/],
 ]
 // One test, so that they share a database.
@@ -82,12 +69,15 @@ test('what is invalid is rejected with exit code 2 and says what to do', async (
 })
 
 test('list marks tokens that expired or were revoked, and --active leaves them out', async () => {
-  await store({ a: { expired: -90 }, b: { revoked: 1, expired: -90 }, c: { expired: 1 } })
-  const states = { a: 'active', b: 'revoked', c: 'expired' }
+  const ids = []
+  for (const expires of ['90d', '90d', '1ms']) ids.push(JSON.parse(await create('--json', '--expires', expires)).id)
+  const [active, revoked, expired] = ids
+  await run('revoke', revoked)
+  const states = { [active]: 'active', [revoked]: 'revoked', [expired]: 'expired' }
   expect(Object.fromEntries((await list()).map(({ id, state }: Record<string, string>) => [id, state]))).toEqual(states)
   const [, ...rows] = (await run('list')).stdout.trimEnd().split('\n')
   expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(states)
-  expect(await list('--active')).toMatchObject([{ id: 'a' }])
+  expect(await list('--active')).toMatchObject([{ id: active }])
 })
 
 test('list shows no control character of a label to a terminal, and --json has it exactly', async () => {
