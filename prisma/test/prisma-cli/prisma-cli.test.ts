@@ -12,7 +12,6 @@ import { commandLines, copyPackage, type Finished, prismaCommand, run, runPrisma
 // A command takes a second or two, and several on a busy machine.
 vi.setConfig({ testTimeout: 180_000 })
 
-const OWN_SCHEMA = `CREATE SCHEMA shop; CREATE TABLE public.customers AS SELECT 'Ada' AS name`
 /** Those that wait for the lock on migrations. */
 const WAITING = `
   SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`
@@ -74,10 +73,8 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect((await runPrisma(['migrate', 'status'], url)).stdout).toContain('Database schema is up to date!')
     expect((await runPrisma(['migrate', 'deploy'], url)).stdout).toContain('No pending migrations to apply')
     await runSql(url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
-    await runSql(url, 'CREATE VIEW "Names" AS SELECT "name" FROM "Plant"')
 
     expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ code: 0 })
-    await expect(query(url, 'SELECT * FROM "Names"')).rejects.toThrow('Names')
     expect(await query(url, 'SELECT * FROM "Plant"')).toEqual([])
     expect(await migrateDatabase(url)).toEqual({ applied: [] })
     await expectToWork(url)
@@ -148,7 +145,7 @@ test('a migration of a SQLite file beside a running server says to stop it, and 
   expect(await deploy()).toMatchObject({ code: 0 })
 })
 
-test('DATABASE_URL is read from .env at the root of the repository, the environment wins, and an invalid one is named', async () => {
+test('DATABASE_URL is read from .env at the root of the repository, the environment wins, and a line that is not a setting is named', async () => {
   const cwd = copyPackage()
   const root = path.dirname(cwd)
   const inFile = temporaryDatabase()
@@ -160,84 +157,24 @@ test('DATABASE_URL is read from .env at the root of the repository, the environm
 
   expect((await status(environment)).stderr).toContain(`does not exist at ${root}/data/from-dotenv.db`)
   expect((await status({ ...environment, DATABASE_URL: inFile.url })).stderr).toContain(`not exist at ${inFile.file}`)
-  expect((await status({ ...environment, DATABASE_URL: '' })).stderr).toContain(
-    `not exist at ${root}/data/plant-store.db`,
-  )
-  const invalid = await status({ ...environment, DATABASE_URL: 'mysql://localhost/plants' })
-  const stderr = expect.stringContaining('DATABASE_URL does not start with "file:" or "postgresql:"')
-  expect(invalid).toMatchObject({ code: 1, stderr })
-  expect(await runPrisma(['validate'], 'mysql://localhost/plants')).toMatchObject({ code: 0 })
-
   writeFileSync(path.join(root, '.env'), 'DATABASE_URL: file:./data/from-dotenv.db\n')
   const line = `${root}/.env, line 1: this is neither NAME=value nor a comment; write for example PORT=8090\n`
   expect(await status(environment)).toMatchObject({ code: 2, stderr: expect.stringContaining(line) })
-  expect(await runPrisma(['validate'], inFile.url, cwd)).toMatchObject({ code: 0 })
 })
-
-const DIFF = [
-  ...['migrate', 'diff', '--from-migrations', 'postgresql/migrations'],
-  ...['--to-schema', 'postgresql/schema.prisma', '--exit-code'],
-]
 
 test('migrate diff drops the database that it creates, also if a migration fails', async () => {
   const { url, contents } = await newPostgresqlDatabase()
   // The migrations of SQLite fail there.
-  expect(await runPrisma(DIFF.with(3, 'migrations'), url)).toMatchObject({ code: 1 })
+  const diff = ['migrate', 'diff', '--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
+  expect(await runPrisma(diff, url)).toMatchObject({ code: 1 })
   expect([await contents(), await shadowDatabases()]).toEqual([{}, []])
 })
 
-test('what PostgreSQL does not allow, and a pooler, which would keep locks, get a sentence', async () => {
+test('a pooler, which would keep locks, gets a sentence', async () => {
   const { url, createEmpty } = await newPostgresqlDatabase()
-  const denied = expect.stringMatching(
-    /permission denied to create database.*run ALTER ROLE ... CREATEDB for this user/s,
-  )
-  expect(await runPrisma(DIFF, (await newRole('gardener')).as(url))).toMatchObject({ code: 1, stderr: denied })
   await createEmpty()
   const stderr = expect.stringContaining('cannot go through a pooler: name')
   expect(await runPrisma(['migrate', 'status'], `${url}?pgbouncer=true`)).toMatchObject({ code: 1, stderr })
-})
-
-test('in a schema of its own, migrate works next to the tables of another application', async () => {
-  const { url, createEmpty } = await newPostgresqlDatabase()
-  await createEmpty()
-  const { as } = await newRole('shopkeeper', 'CREATEDB')
-  await runSql(url, OWN_SCHEMA)
-  await runSql(url, 'ALTER ROLE shopkeeper SET search_path = shop; GRANT ALL ON SCHEMA shop TO shopkeeper')
-  for (const args of [['migrate', 'deploy'], ['migrate', 'reset', '--force'], ['migrate', 'status'], DIFF]) {
-    expect(await runPrisma(args, as(url)), args.join(' ')).toMatchObject({ code: 0 })
-  }
-  expect(await migrateDatabase(as(url))).toEqual({ applied: [] })
-  expect(await query(url, 'SELECT * FROM public.customers')).toEqual([{ name: 'Ada' }])
-  await expectToWork(as(url))
-})
-
-test('migrate reset drops functions and types, but not extensions and who may use the schema', async () => {
-  const { url } = await migrated(newPostgresqlDatabase())
-  await newRole('reader')
-  await runSql(
-    url,
-    `CREATE EXTENSION citext;
-     GRANT USAGE ON SCHEMA public TO reader;
-     CREATE TYPE "Light" AS ENUM ('sun', 'shade');
-     CREATE TYPE "Size" AS (height INTEGER);
-     CREATE DOMAIN "Name" AS citext;
-     CREATE SEQUENCE "Pots";
-     CREATE FUNCTION "Light"() RETURNS "Light" LANGUAGE sql RETURN 'sun'::"Light";
-     CREATE MATERIALIZED VIEW "Lights" AS SELECT "Light"() AS light;
-     CREATE TABLE "pg_class" (light "Light" DEFAULT "Light"())`,
-  )
-  const acl = `SELECT nspacl::text FROM pg_namespace WHERE nspname = 'public'`
-  const before = await query(url, acl)
-
-  expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ code: 0 })
-  const [left] = await query(
-    url,
-    `SELECT to_regtype('"Light"') AS light, to_regtype('"Size"') AS size, to_regtype('"Name"') AS name,
-       to_regclass('"Pots"') AS pots, to_regclass('public.pg_class') AS class, to_regtype('citext')::text AS extension`,
-  )
-  expect(left).toEqual({ light: null, size: null, name: null, pots: null, class: null, extension: 'citext' })
-  expect(await query(url, acl)).toEqual(before)
-  expect(await migrateDatabase(url)).toEqual({ applied: [] })
 })
 
 test('migrate deploy and a starting server wait for each other, and no argument or output has a password', async () => {
