@@ -117,30 +117,19 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await machine.run('rm /var/backups/plant-store/evil.db; ls /tmp/evil')).toBe('run.cjs\n')
   })
 
-  test('its log in the journal is JSON, apart from what systemd writes', async () => {
-    const log = await machine.run('journalctl --output=cat _SYSTEMD_UNIT=plant-store.service')
-    const lines = log.trim().split('\n')
-    expect(lines.map((line) => JSON.parse(line).msg)).toContain('ready')
-  })
-
-  test('nginx passes on bodies of any framing, long lists, errors, the address of the client, and its request id', async () => {
+  test('nginx passes on links, errors, the address of the client, and its request id', async () => {
     const owner = token
     token = (await machine.run('plant-store token create --account many')).trim()
     await machine.run(`cp /etc/plant-store/plant-store.env /root
       printf 'ACCESS_LOG=on\nAUTH_FAILURE_LIMIT=1/1m\n' >>/etc/plant-store/plant-store.env
       systemctl restart plant-store`)
-    const post = `curl -sS -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d @- http://127.0.0.1/plants`
-    const statuses = await machine.run(`for id in $(seq 50); do
-        framing=$(test $((id % 2)) = 0 && echo Transfer-Encoding: chunked || echo X-Framing: by length)
-        printf '{"id":%s,"name":"%050000d"}' $id $id | ${post} -H "$framing" -o /dev/null -w '%{http_code}\\n'
-      done`)
-    expect(statuses).toBe('200\n'.repeat(50))
-    expect(await plants()).toHaveLength(50)
+    for (const id of [1, 2]) await create(id)
     const page = await curl('-D - -o /dev/null', '?limit=1')
     expect(page).toMatch(/^link: <\S*\?limit=1&cursor=/im)
     const [, requestId] = /^x-request-id: ([0-9a-f]{32})\r$/im.exec(page) ?? []
     await machine.run(`until journalctl --unit=plant-store --output=cat | grep ${requestId}; do sleep 0.1; done`)
-    expect(JSON.parse(await machine.run(`printf %02000000d 1 | ${post}`))).toMatchObject({ error: 41300 })
+    const large = `-H 'Content-Type: application/json' -d "$(printf %0102401d 1)"`
+    expect(JSON.parse(await curl(large))).toMatchObject({ error: 41300 })
     token = 'unknown'
     const status = (options: string) => curl(`-o /dev/null -w '%{http_code}' ${options}`)
     expect([await status(''), await status('')]).toEqual(['401', '429'])
