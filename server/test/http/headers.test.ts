@@ -19,9 +19,7 @@ const headers = { Origin: 'https://evil.example' }
 const preflight = { ...NO_TOKEN, ...headers, 'Access-Control-Request-Method': 'POST' }
 test.each<[string, string, number]>([
   ['a list', get('/plants', headers), 200],
-  ['a page', get('/plants?limit=1', headers), 200],
   ['a plant', post('{"id":49001,"name":"Ficus"}', headers), 200],
-  ['OPTIONS', request({ method: 'OPTIONS', headers }), 204],
   ['a preflight', request({ method: 'OPTIONS', headers: preflight }), 204],
   ['a failure of the app', get('/nowhere', { Origin: 'null' }), 404],
   ['a failure of the parser', 'no request\r\n\r\n', 400],
