@@ -47,27 +47,6 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await expectToWork(url)
   })
 
-  test('migrate deploy notes a migration that fails, until it is resolved', async () => {
-    const { url, createEmpty } = await newDatabase()
-    await createEmpty()
-    const cwd = copyPackage()
-    const prisma = (...args: string[]) => runPrisma(args, url, cwd)
-    const broken = path.join(cwd, migrations, '90000101000000_broken')
-    mkdirSync(broken)
-    const script = path.join(broken, 'migration.sql')
-    writeFileSync(script, 'CREATE TABEL "Pot" (size INTEGER);')
-
-    expect(await prisma('migrate', 'deploy')).toMatchObject({ code: 1, stderr: expect.stringContaining('TABEL') })
-    await expect(migrateDatabase(url, path.join(cwd, migrations))).rejects.toThrow(
-      /incomplete because the migration 90000101000000_broken was interrupted: .*migrate resolve/,
-    )
-
-    expect(await prisma('migrate', 'resolve', '--rolled-back', '90000101000000_broken')).toMatchObject({ code: 0 })
-    writeFileSync(script, 'CREATE TABLE "Pot" (size INTEGER);')
-    expect(await prisma('migrate', 'deploy')).toMatchObject({ code: 0 })
-    expect(await query(url, 'SELECT * FROM "Pot"')).toEqual([])
-  })
-
   test('migrate status and deploy accept a database that the server created, and migrate reset empties it', async () => {
     const { url } = await migrated(newDatabase())
     expect((await runPrisma(['migrate', 'status'], url)).stdout).toContain('Database schema is up to date!')

@@ -6,8 +6,8 @@ import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { migrateDatabase, openDatabase } from '../../src/index.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { openDatabase } from '../../src/index.ts'
 import { engines, migrated, newRole } from '../helpers/engines.ts'
 import { commandLines, packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
 
@@ -65,14 +65,6 @@ test.each(engines)('studio reports a missing database in one line on $engine', {
   expect(stderr.trim()).not.toContain('\n')
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(await database.contents()).toEqual({})
-})
-
-test.skipIf(process.platform === 'win32')('studio rejects a path that it would read as another', async () => {
-  const { file, url } = temporaryDatabase('a\\b.db')
-  await migrateDatabase(url)
-  const { code, stderr } = await runPrisma(['studio', '--browser', 'none'], url)
-  const what = `Prisma Studio reads the \\ in ${file} as /: link to it from a path without one.\n`
-  expect({ code, stderr }).toEqual({ code: 1, stderr: what })
 })
 
 /** A Studio that listens. */
