@@ -1,6 +1,5 @@
 /** What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,15 +12,8 @@ import {
   whyNoFaultyDisk,
 } from '../../../test/helpers/database/faulty-disk.ts'
 import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
-import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
-import {
-  fillUp,
-  mountSmallDisk,
-  unmount,
-  whyImpossible,
-  whyNoSmallDisk,
-} from '../../../test/helpers/database/small-disk.ts'
-import { commandLine, runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { expectReadiness, readiness } from '../helpers/storage/load.ts'
@@ -29,10 +21,6 @@ import { readDatabase } from '../helpers/storage/read-database.ts'
 
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const whyNoDisk = whyNoSmallDisk()
-const [program = '', ...version] = commandLine(['--version'])
-// Root may search every folder.
-const whyNoOtherUser = whyImpossible(() => execFileSync(program, version, { ...postgresqlUser, stdio: 'pipe' }))
-if (whyNoOtherUser) console.log(`A folder that cannot be searched is not tested: ${whyNoOtherUser}`)
 const { ENOLCK, EIO } = constants.errno
 
 // SQLite calls a disk without locks busy, so a command first waits for another process.
@@ -62,18 +50,6 @@ test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full 
     stderr: `plant-store: ${file} cannot be written because the disk is full: free some space and retry\n`,
   })
   expect(readdirSync(folder)).toEqual(before)
-})
-
-test.skipIf(whyNoOtherUser).for(['serve', 'token list'])('%s names a folder that it may not search', (command) => {
-  const { file, url } = temporaryDatabase()
-  const folder = path.dirname(file)
-  chmodSync(folder, 0o000)
-  onTestFinished(() => chmodSync(folder, 0o700))
-  const [, ...args] = commandLine(command.split(' '))
-  const env = { DATABASE_URL: url, PORT: '0' }
-  const { status, stderr } = spawnSync(program, args, { ...postgresqlUser, env, encoding: 'utf8' })
-  const reason = 'it must be a file that this user may read and write, in a folder that this user may write to'
-  expect([status, stderr]).toEqual([1, `plant-store: ${file} cannot be opened: ${reason}\n`])
 })
 
 /** Starts a server over a disk that is slow. */
