@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import type { Request } from 'express'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { requestEnded, requestRejected, requestUnparsed } from '../../src/telemetry/events.ts'
+import { requestEnded, requestUnparsed } from '../../src/telemetry/events.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
-import { logRejections, logRequests } from '../../src/telemetry/request-log.ts'
+import { logRequests } from '../../src/telemetry/request-log.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
 const module = fileURLToPath(new URL('../../dist/telemetry/log.js', import.meta.url))
@@ -96,23 +96,4 @@ test.each([
   }
   for (let count = 0; count < 20; count++) publishEnded(200, { account: 'alice' })
   expect(log.eventLines('request')).toHaveLength(50)
-})
-
-test('each reason for which requests are rejected has a line at most once a second', async () => {
-  const log = await createMemoryLog()
-  onTestFinished(logRejections(log.logger))
-  const publish = () => {
-    for (let count = 0; count < 100; count++) {
-      requestRejected.publish('rate-limit')
-      requestRejected.publish('in-flight')
-    }
-  }
-  publish()
-  now += 999
-  publish()
-  const lines = [{ reason: 'rate-limit' }, { reason: 'in-flight' }]
-  expect(log.eventLines('requests rejected')).toMatchObject(lines)
-  now += 1
-  publish()
-  expect(log.eventLines('requests rejected')).toMatchObject([...lines, ...lines])
 })

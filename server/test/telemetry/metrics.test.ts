@@ -1,11 +1,11 @@
-import { rmSync, statfsSync } from 'node:fs'
+import { statfsSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { rejections } from '../../src/telemetry/events.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
@@ -120,19 +120,4 @@ test('a backup by another process is in the metrics, also of a server that start
   await expect.poll(() => readMetric(server, name)).toBeGreaterThan(before - 1)
   await using again = await startTestServer({ adminPort: 0, databaseUrl })
   expect(await readMetric(again, name)).toBeGreaterThan(before - 1)
-})
-
-test('a database that is gone leaves its own metrics out of a scrape, which has all others', async () => {
-  const { file, url } = temporaryDatabase()
-  await using server = await startTestServer({ adminPort: 0, databaseUrl: url })
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix)
-  await expect.poll(() => readMetric(server, 'plant_store_ready')).toBe(0)
-  expect((await server.post('{"id": 1, "name": "Ficus"}')).status).toBe(503)
-  const metrics = await readMetrics(server)
-  for (const name of ['wal_bytes', 'disk_free_bytes', 'last_backup_timestamp_seconds']) {
-    expect(metrics.has(`plant_store_${name}`), name).toBe(false)
-  }
-  expect(metrics.get('plant_store_writes_rejected_total{reason="read-only"}')).toBe(1)
-  expect(metrics.get(requests('POST', '/plants', 503))).toBe(1)
-  expect(metrics.get('plant_store_open_connections')).toBeGreaterThanOrEqual(1)
 })
