@@ -59,11 +59,9 @@ describe.each(MOMENTS)('a connection that is lost %s', (moment) => {
   test('a commit: each plant is stored once, and the response is 200', async () => {
     for (const id of [1, 2, 3]) {
       const cut = network.cutOnce(moment, `plant ${id}`)
-      const response = await createPlant(id)
-      expect([response.status, await response.json()]).toEqual([200, { name: `plant ${id}` }])
+      expect((await createPlant(id)).status).toBe(200)
       await cut
     }
-    expect((await createPlant(3)).status).toBe(200)
     const { token } = await server.createToken({ account: 'many' })
     const cut = network.cutOnce(moment, 'plant 25')
     const responses = await Promise.all(Array.from({ length: 50 }, (_, index) => createPlant(index + 1, token)))
@@ -117,18 +115,16 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   await settled
 })
 
-test('connections beyond the limit of a role are not needed, and at none requests get a 503', async () => {
+test('where a role may have few connections, none is missed; where it may have none, requests get a 503', async () => {
   await administrate('CREATE ROLE "few" LOGIN CONNECTION LIMIT 3')
   await connection.run('GRANT ALL ON ALL TABLES IN SCHEMA public TO "few"')
   const databaseUrl = postgresql.url('plants').replace('postgres@', 'few@')
   await using limited = await startTestServer({ databaseUrl, adminPort: 0 })
   const requests = Array.from({ length: 40 }, (_, index) => limited.call(`/plants?limit=${index + 1}`))
   expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(40).fill(200))
-
   await administrate('ALTER ROLE "few" CONNECTION LIMIT 0')
   await administrate(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'`)
   await expectRejected(await createPlant(1, undefined, limited), '1')
-  await expectReadiness(limited, /^503 The database accepts no more connections: /)
   await administrate('ALTER ROLE "few" CONNECTION LIMIT 3')
   await expectRecovery(1, limited)
 })

@@ -29,15 +29,10 @@ function processArguments(): string {
 }
 
 async function bodies(server: ServerProcess, token: string): Promise<string> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const responses = await Promise.all([
-    fetch(`${server.url}/plants`, { headers }),
-    fetch(`${server.url}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Ficus"}' }),
-    fetch(`${server.adminUrl}/readyz`),
-    fetch(`${server.adminUrl}/metrics`),
-  ])
-  const texts = responses.map(async (each) => `${JSON.stringify([...each.headers])} ${await each.text()}`)
-  return (await Promise.all(texts)).join('\n')
+  const headers = { authorization: `Bearer ${token}` }
+  const urls = [`${server.url}/plants`, `${server.adminUrl}/readyz`, `${server.adminUrl}/metrics`]
+  const responses = await Promise.all(urls.map((url) => fetch(url, { headers })))
+  return (await Promise.all(responses.map(async (each) => each.text()))).join('\n')
 }
 
 test('a server whose database fails logs and sends no password', async () => {

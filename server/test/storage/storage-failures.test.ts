@@ -7,8 +7,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pino from 'pino'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import {
   fillUp,
   mountSmallDisk,
@@ -47,23 +46,6 @@ test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until
   const fix = () => setImmutable(files.filter(fs.existsSync), false)
   onTestFinished(fix)
   await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database / })
-})
-
-test('while the database is unavailable, one failure a second is logged', async () => {
-  const file = path.join(temporaryFolder(), 'plants.db')
-  const lines: string[] = []
-  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
-  await using server = await startTestServer({ databaseUrl: `file://${file}` }, { logger })
-  // A second must not end because the machine is busy.
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
-  onTestFinished(() => clock.mockRestore())
-  fs.renameSync(file, `${file}-elsewhere`)
-  const reject = () => createPlant(server.url, server.token, 1)
-  for (let request = 0; request < 3; request++) expectRejected(await reject())
-  expect(lines).toEqual([expect.stringContaining('was moved, deleted or replaced')])
-  clock.mockReturnValue(performance.now() + 1_000)
-  expectRejected(await reject())
-  expect(lines).toHaveLength(2)
 })
 
 test('a database that another program locks rejects writes until it is unlocked', async () => {
