@@ -56,7 +56,7 @@ test('a JSON Web Token is named by its issuer and subject', async () => {
   expect(await find('jwt')).toMatchObject({ account: 'ada', tokenId: `${ISSUER} ada` })
 })
 
-const impatient = await start({ headersTimeout: 200, requestTimeout: 200 })
+const impatient = await start({ requestTimeout: 200 })
 const body = '{"id":1,"name":"Ficus"}'
 const ofAlice = { route: '/plants', account: 'alice' }
 test.each<[what: string, wire: string, expected: LogLine, at?: TestServer]>([
