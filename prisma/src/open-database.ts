@@ -63,7 +63,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     const prisma = createPrisma(await engine.loadClient(), adapter)
     return {
       engine: name,
-      plants: createPlants(prisma, adapter, dialect),
+      plants: createPlants(adapter, dialect),
       tokens: createTokens(prisma, adapter, dialect),
       secret: (secret) => readSecret(prisma, secret),
 

@@ -21,9 +21,12 @@ const asJson = (maxBytes: string | number) => `
   iif(octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes},
       '{"name":' || json_quote("name") || iif("tag" IS NULL, '', ',"tag":' || json_quote("tag")) || '}', NULL)`
 
-/** The selected plants as JSON, in order; NULL if one is not, or all of them take more than a number of bytes. */
+/**
+ * The selected plants as JSON, in the order of the subquery, which SQLite keeps for a `group_concat` around it: an order of its own
+ * would take as long as the rest. NULL if one of them is not JSON, or all of them take more than a number of bytes.
+ */
 const joinJson = (maxBytes: string | number) => `
-  iif(count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}, group_concat("json", ',' ORDER BY "seq"), NULL)`
+  iif(count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}, group_concat("json", ','), NULL)`
 
 /** A value of the stored plant that has an account and id of the JSON array `value`; NULL if there is none. */
 const ofStored = (value: string) =>

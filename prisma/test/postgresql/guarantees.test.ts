@@ -173,7 +173,7 @@ test('an SQL mistake is not called unavailable, as a retry does not help', async
        CREATE TRIGGER mistake BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION mistake()`,
     )
     const error = await opened.plants.insert([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
-    expect(error).toMatchObject({ meta: { driverAdapterError: { cause: { originalCode: code } } } })
+    expect(error).toMatchObject({ cause: { originalCode: code } })
     expect(error).not.toBeInstanceOf(StorageError)
     expect(await opened.whyUnavailable()).toBe(undefined)
     await runSql(direct, 'DROP FUNCTION mistake CASCADE')
