@@ -20,6 +20,8 @@ const long = [
   // The guides, with nginx, systemd and containers.
   'test/{production-guide,several-machines}.test.ts',
   'test/container/{deploy,image}.test.ts',
+  // The benchmark, each scenario briefly.
+  'server/test/bench.test.ts',
   // Pages in a browser, and the Prisma command line.
   'prisma/test/prisma-cli/*.test.ts',
   'server/test/docs/page.test.ts',

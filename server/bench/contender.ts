@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { cpuTime } from './cpu-time.ts'
 
@@ -33,10 +34,11 @@ export type ContenderName = keyof typeof SCRIPTS
 
 /** Where Linux has the program that pins a process to a core. */
 export const PIN = '/usr/bin/taskset'
+export const canPin = existsSync(PIN) && availableParallelism() > 1
 
 /** Pins the server to one core and the load to another, if the system can. */
 export function pinned(core: 0 | 1, command: string, args: readonly string[]): [string, string[]] {
-  return existsSync(PIN) ? [PIN, ['-c', String(core), command, ...args]] : [command, [...args]]
+  return canPin ? [PIN, ['-c', String(core), command, ...args]] : [command, [...args]]
 }
 
 /** Starts a server as users do and waits until it is ready. */

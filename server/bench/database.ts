@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { createTokenStore } from '../src/accounts/token-store.ts'
-import { PIN } from './contender.ts'
+import { canPin, PIN } from './contender.ts'
 import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
 
 /** The account whose plants are created and listed. */
@@ -64,15 +64,15 @@ let postgresql: Promise<PostgresqlServer> | undefined
 
 async function newPostgresqlDatabase(): Promise<{ url: string; remove(): Promise<void> }> {
   postgresql ??= startPinned()
-  const { url } = await postgresql
-  return { url: url(randomUUID()), remove: async () => {} }
+  const { create } = await postgresql
+  return { url: await create(randomUUID()), remove: async () => {} }
 }
 
 /** Starts PostgreSQL on the core of the load, so that the server has its own to itself. */
 async function startPinned(): Promise<PostgresqlServer> {
   const server = await startPostgresql({ parent: tmpdir(), settings: { max_wal_size: '4GB' } })
   const main = mainProcess(server)
-  for (const pid of existsSync(PIN) ? [main, ...childrenOf(main)] : []) execFileSync(PIN, ['-pc', '1', String(pid)])
+  for (const pid of canPin ? [main, ...childrenOf(main)] : []) execFileSync(PIN, ['-pc', '1', String(pid)])
   return server
 }
 

@@ -5,7 +5,6 @@ import { type BenchDatabase, createDatabase, type Engine } from './database.ts'
 import { judge, median, type Scenario } from './rounds.ts'
 
 const PLANTS = 1_000_000
-const ROUNDS = 3
 const MEBIBYTE = 2 ** 20
 const MEMORY_INTERVAL = 10
 
@@ -32,17 +31,17 @@ const SHELLS = {
 /** A list of a million plants: its time against that of the engine's shell, its first byte, its memory. */
 export const listMillion =
   (engine: Engine): Scenario =>
-  async (progress) => {
+  async (progress, { rounds, share }) => {
     const { goal, command } = SHELLS[engine]
-    const database = await createDatabase(PLANTS, progress, engine)
+    const database = await createDatabase(PLANTS * share, progress, engine)
     const server = await startContender('plant-store', database.token, { DATABASE_URL: database.url })
     try {
       await readList(server, '?limit=1')
       const idle = server.memory()
       const shell: number[] = []
       const lists: Reading[] = []
-      for (let round = 0; round <= ROUNDS; round++) {
-        progress(`round ${round} of ${ROUNDS}`)
+      for (let round = 0; round <= rounds; round++) {
+        progress(`round ${round} of ${rounds}`)
         shell.push(await timeShell(engine, database))
         lists.push(await readList(server, ''))
       }
@@ -77,7 +76,7 @@ interface Reading {
 function readList({ port, token, memory }: Contender, query: string): Promise<Reading> {
   return new Promise((resolve, reject) => {
     const begin = performance.now()
-    let largest = 0
+    let largest = memory()
     let bytes = 0
     let firstByte = 0
     const watch = setInterval(() => {

@@ -4,7 +4,7 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { stopPostgresql } from './database.ts'
 import { loadGenerator } from './load/load.ts'
-import type { Row } from './rounds.ts'
+import { FULL, type Row } from './rounds.ts'
 import { scenarios } from './scenarios.ts'
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
@@ -33,7 +33,7 @@ console.log(
 const rows: Row[] = []
 for (const [name, scenario] of Object.entries(scenarios)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
-  const measured = await scenario((line) => progress(`${name}: ${line}`))
+  const measured = await scenario((line) => progress(`${name}: ${line}`), FULL)
   progress('')
   for (const row of measured) console.log(show(row))
   rows.push(...measured)

@@ -33,8 +33,21 @@ export function judge({ what, value, digits, unit, min, max, detail = '' }: Figu
   return max === undefined ? measured : { ...measured, goal: `<= ${max}`, passed: value <= max }
 }
 
+/** How much is measured. */
+export interface Effort {
+  /** How many rounds count. */
+  rounds: number
+  /** The share of the usual times, of the usual numbers of requests, and of a million plants. */
+  share: number
+}
+
+/** What the benchmark takes. */
+export const FULL: Effort = { rounds: 5, share: 1 }
+/** Shows that a scenario runs; its figures mean nothing. */
+export const BRIEF: Effort = { rounds: 1, share: 0.001 }
+
 /** Measures something and returns its rows. */
-export type Scenario = (progress: (line: string) => void) => Promise<Row[]>
+export type Scenario = (progress: (line: string) => void, effort: Effort) => Promise<Row[]>
 
 /** The load on each contender. */
 export interface Plan {
@@ -44,7 +57,7 @@ export interface Plan {
   connections: number
   /** How many requests a round sends to a contender of this name, if their number is exact. */
   requests(name: string): number
-  rounds: number
+  effort: Effort
   /** Reads the CPU time of the database of all contenders, in seconds. Default: it is in the server. */
   databaseTime?: (() => number) | undefined
 }
@@ -88,10 +101,10 @@ export async function playRounds(
   progress: (line: string) => void,
 ): Promise<Measure[]> {
   const results = new Map<string, Round[]>()
-  for (let round = 0; round <= plan.rounds; round++) {
+  for (let round = 0; round <= plan.effort.rounds; round++) {
     let first: Round | undefined
     for (const contender of contenders) {
-      progress(`round ${round} of ${plan.rounds}: ${contender.name}`)
+      progress(`round ${round} of ${plan.effort.rounds}: ${contender.name}`)
       const measured = await playRound(contender, plan, first)
       first ??= measured
       if (round > 0) results.set(contender.name, [...(results.get(contender.name) ?? []), measured])
@@ -105,9 +118,10 @@ export async function playRounds(
 }
 
 async function playRound(contender: Contender, plan: Plan, first: Round | undefined): Promise<Round> {
-  const { kind, paths, connections, databaseTime = () => 0 } = plan
+  const { kind, paths, connections, effort, databaseTime = () => 0 } = plan
   const { name, port, token } = contender
-  const count = { seconds: ROUND_SECONDS, requests: plan.requests(name), firstId: nextId }
+  const requestCount = Math.ceil(plan.requests(name) * effort.share)
+  const count = { seconds: ROUND_SECONDS * effort.share, requests: requestCount, firstId: nextId }
   nextId += IDS_PER_ROUND
   const before = { server: contender.cpuTime(), database: databaseTime() }
   const { requests, seconds, failures, p50, p99 } = await runLoad({ port, token, kind, paths, connections, ...count })

@@ -6,7 +6,6 @@ import { judge, type Measure, playRounds, type Row, type Scenario } from './roun
 import { slowDisk } from './slow-disk.ts'
 import { startTime } from './start-time.ts'
 
-const ROUNDS = 5
 /** A first contender that uses less of its core waits for requests. */
 const MIN_BUSY = 0.95
 
@@ -37,7 +36,7 @@ function compare({
   requests,
   engine,
 }: Comparison): Scenario {
-  return async (progress) => {
+  return async (progress, effort) => {
     const databases = await Promise.all(
       names.map((name) => createDatabase(/^(floor|empty-app)$/.test(name) ? 0 : plants, progress, engine)),
     )
@@ -52,7 +51,7 @@ function compare({
         kind,
         connections,
         requests: (name: string) => (name === 'naive' ? requests / 10 : requests),
-        rounds: ROUNDS,
+        effort,
         databaseTime: engine === 'postgresql' ? await postgresqlTime() : undefined,
       }
       const measures = await playRounds(contenders, plan, progress)
@@ -105,10 +104,10 @@ const PAGES = 64
 
 /** The CPU time of a page: the first one, which all clients ask for, and pages of which each client asks for another. */
 function pages(engine: Engine, limit: number, maxCpu?: number): Scenario {
-  return async (progress) => {
+  return async (progress, effort) => {
     const database = await createDatabase(PAGES * limit, progress, engine)
     const contender = await startContender('plant-store', database.token, { DATABASE_URL: database.url })
-    const plan = { kind: 'list' as const, connections: 64, requests: () => 20_000, rounds: ROUNDS }
+    const plan = { kind: 'list' as const, connections: 64, requests: () => 20_000, effort }
     const first = `/plants?limit=${limit}`
     try {
       const [same] = await playRounds([contender], { ...plan, paths: [first] }, progress)
@@ -142,14 +141,14 @@ async function findPages({ port, token }: Contender, first: string): Promise<str
 }
 
 /** The rate of creating with a million plants stored, against an empty store. */
-const createWithMillion: Scenario = async (progress) => {
-  const databases = [await createDatabase(0), await createDatabase(1_000_000, progress)]
+const createWithMillion: Scenario = async (progress, effort) => {
+  const databases = [await createDatabase(0), await createDatabase(1_000_000 * effort.share, progress)]
   const contenders = await Promise.all(
     databases.map(({ token, url }) => startContender('plant-store', token, { DATABASE_URL: url })),
   )
   const named = contenders.map((contender, index) => ({ ...contender, name: index === 0 ? 'empty' : 'a million' }))
   try {
-    const plan = { kind: 'create' as const, connections: 64, requests: () => 20_000, rounds: ROUNDS }
+    const plan = { kind: 'create' as const, connections: 64, requests: () => 20_000, effort }
     const [empty, million] = await playRounds(named, plan, progress)
     if (!empty || !million) throw new Error('nothing was measured')
     const what = 'POST, 64 connections, a million plants stored'

@@ -27,7 +27,7 @@ const GOALS: Partial<Record<'rate' | 'create' | 'list' | 'listLate' | 'probe', n
 /** 32 clients create in one account, 4 list 100 plants of another, on a disk whose syncs take their time. */
 export const slowDisk =
   (delay: number): Scenario =>
-  async (progress) => {
+  async (progress, { share }) => {
     const what = `32 POST, 4 GET of another account, a sync takes ${delay} ms`
     const folder = mkdtempSync(path.join(tmpdir(), 'plant-store-bench-'))
     const library = path.join(folder, 'slow-disk.so')
@@ -47,7 +47,8 @@ export const slowDisk =
       SYNC_DELAY_FILE: setting,
     })
     try {
-      const load = { port: server.port, seconds: SECONDS, requests: SECONDS * 1_000, firstId: 1_000_000 }
+      const seconds = SECONDS * share
+      const load = { port: server.port, seconds, requests: seconds * 1_000, firstId: 1_000_000 }
       const loads = Promise.all([
         runLoad({ ...load, kind: 'create', connections: 32, token: database.otherToken }),
         runLoad({ ...load, kind: 'list', connections: 4, token: database.token }),

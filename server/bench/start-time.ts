@@ -3,7 +3,6 @@ import { type Contender, startContender } from './contender.ts'
 import { createDatabase } from './database.ts'
 import { judge, median, type Scenario } from './rounds.ts'
 
-const ROUNDS = 5
 /** In seconds. */
 const MAX_STARTUP = 0.4
 const MEGABYTE = 1e6
@@ -16,18 +15,18 @@ const IDLE_TIME = 3_000
  * The time from starting the built server, on a migrated database, to its first response, and its resident memory when it
  * is idle after a GET and a POST.
  */
-export const startTime: Scenario = async (progress) => {
+export const startTime: Scenario = async (progress, { rounds, share }) => {
   const database = await createDatabase(100)
   const times: number[] = []
   const memory: number[] = []
-  for (let round = 0; round <= ROUNDS; round++) {
-    progress(`round ${round} of ${ROUNDS}`)
+  for (let round = 0; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds}`)
     const begin = performance.now()
     const server = await startContender('plant-store', database.token, { DATABASE_URL: database.url })
     await request(server, { method: 'GET' })
     const time = performance.now() - begin
     await request(server, { method: 'POST', body: JSON.stringify({ id: 1_000_000 + round, name: 'Monstera' }) })
-    await sleep(IDLE_TIME)
+    await sleep(IDLE_TIME * share)
     if (round > 0) {
       times.push(time / 1_000)
       memory.push(server.memory() / MEGABYTE)

@@ -45,7 +45,8 @@ const here = (file: string): string => fileURLToPath(new URL(file, import.meta.u
 
 /** Puts a load on a server, from the other core. A mixed load has as many requests for each server: its list grows. */
 export async function runLoad(load: Load): Promise<LoadResult> {
-  const usesWrk = existsSync(WRK) && load.kind !== 'mixed' && load.connections > 1
+  // wrk takes whole seconds.
+  const usesWrk = existsSync(WRK) && load.kind !== 'mixed' && load.connections > 1 && load.seconds >= 1
   return usesWrk ? await runWrk(load) : await runSockets(load)
 }
 

@@ -1,0 +1,19 @@
+/** Runs each scenario of the benchmark briefly, to see that it works: its figures mean nothing. */
+import { afterAll, describe, expect, test } from 'vitest'
+import { isInstalled } from '../../test/helpers/production/guide.ts'
+import { stopPostgresql } from '../bench/database.ts'
+import { BRIEF } from '../bench/rounds.ts'
+import { scenarios } from '../bench/scenarios.ts'
+
+const missing = ['sqlite3', 'psql', 'cc'].filter((program) => !isInstalled(program))
+if (missing.length > 0) console.log(`The benchmark is not run: there is no ${missing.join(', ')}.`)
+afterAll(stopPostgresql)
+
+// Memory and CPU time are those of Linux.
+describe.skipIf(process.platform !== 'linux' || missing.length > 0)('a brief run of the benchmark', () => {
+  test.each(Object.entries(scenarios))('measures %s', async (_, scenario) => {
+    const rows = await scenario(() => {}, BRIEF)
+    expect(rows.length).toBeGreaterThan(0)
+    for (const { what, value } of rows) expect(Number(value), what).not.toBeNaN()
+  })
+})
