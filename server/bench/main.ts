@@ -28,7 +28,7 @@ if (unknown.length > 0) {
 
 const machine = `${cpus().length} x ${cpus()[0]?.model}, ${process.platform} ${process.arch}, Node.js ${process.version}`
 console.log(
-  `${machine}; load by ${loadGenerator()}, 1 connection and mixed by load/sockets.ts; SQLite with synchronous=FULL, PostgreSQL with synchronous_commit=on`,
+  `${machine}; load by ${loadGenerator()}, 1 connection and lists that grow by load/sockets.ts; SQLite with synchronous=FULL, PostgreSQL with synchronous_commit=on`,
 )
 const rows: Row[] = []
 for (const [name, scenario] of Object.entries(scenarios)) {

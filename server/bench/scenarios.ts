@@ -1,7 +1,7 @@
 import { type Contender, type ContenderName, startContender } from './contender.ts'
 import { createDatabase, type Engine, postgresqlTime } from './database.ts'
 import { listMillion } from './list-million.ts'
-import type { Kind } from './load/load.ts'
+import { type Kind, listsGrow } from './load/load.ts'
 import { judge, type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
 import { slowDisk } from './slow-disk.ts'
 import { startTime } from './start-time.ts'
@@ -55,8 +55,8 @@ function compare({
         databaseTime: engine === 'postgresql' ? await postgresqlTime() : undefined,
       }
       const measures = await playRounds(contenders, plan, progress)
-      // One connection waits for each response, and a mixed load for the database.
-      const mayIdle = kind === 'mixed' || connections === 1
+      // One connection waits for each response, and a list that grows for the database.
+      const mayIdle = listsGrow(kind) || connections === 1
       const unit = names[0] === 'naive' ? 'x naive' : 'of first'
       const rows = measures.map((measure, index) => ({
         ...toRow(index === 0 ? what : '', measure, measure.name === 'plant-store' ? goal : undefined, mayIdle),
@@ -168,6 +168,13 @@ export const scenarios: Record<string, Scenario> = {
     goal: 1.8,
     requests: 100_000,
   }),
+  'list-2000': compare({
+    what: 'GET, 2,000 plants, 64 connections',
+    kind: 'list',
+    plants: 2_000,
+    goal: 1.5,
+    requests: 10_000,
+  }),
   create: compare({
     what: 'POST, 64 connections, durable',
     kind: 'create',
@@ -182,6 +189,14 @@ export const scenarios: Record<string, Scenario> = {
     names: ['floor', 'plant-store', 'naive'],
     goal: 0.3,
     requests: 5_000,
+  }),
+  alternating: compare({
+    what: 'a POST between two GET in one account, from 100 plants',
+    kind: 'alternating',
+    plants: 100,
+    names: ['floor', 'plant-store', 'naive'],
+    goal: 0.2,
+    requests: 1_000,
   }),
   latency: compare({
     what: 'POST, 1 connection, against plain better-sqlite3',

@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { pinned } from '../contender.ts'
 
-/** What the requests do. */
-export type Kind = 'list' | 'create' | 'mixed'
+/** What the requests do: list, create, or list and create a plant after nine lists or after each. */
+export type Kind = 'list' | 'create' | 'mixed' | 'alternating'
 
 /** The load on one server. */
 export interface Load {
@@ -43,11 +43,17 @@ export interface LoadResult {
 const WRK = '/usr/bin/wrk'
 const here = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
 
-/** Puts a load on a server, from the other core. A mixed load has as many requests for each server: its list grows. */
+/** Puts a load on a server, from the other core. Where a list grows, each server gets as many requests. */
 export async function runLoad(load: Load): Promise<LoadResult> {
+  const { kind, connections, seconds } = load
   // wrk takes whole seconds.
-  const usesWrk = existsSync(WRK) && load.kind !== 'mixed' && load.connections > 1 && load.seconds >= 1
+  const usesWrk = existsSync(WRK) && !listsGrow(kind) && connections > 1 && seconds >= 1
   return usesWrk ? await runWrk(load) : await runSockets(load)
+}
+
+/** Returns whether a load lists what it creates. */
+export function listsGrow(kind: Kind): boolean {
+  return kind === 'mixed' || kind === 'alternating'
 }
 
 /** Returns the name of the load generator. */

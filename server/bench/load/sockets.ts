@@ -6,10 +6,12 @@
 import { connect, type Socket } from 'node:net'
 import type { Load, LoadResult } from './load.ts'
 
-/** One write in this many requests of a mixed load. */
-const MIXED_WRITE_EVERY = 10
+/** How many requests there are for each plant that is created. */
+const REQUESTS_PER_PLANT = { list: Number.POSITIVE_INFINITY, create: 1, mixed: 10, alternating: 2 }
 
 const HEADERS_END = Buffer.from('\r\n\r\n')
+/** The end of a response in chunks. */
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n')
 
 function measure({
   port,
@@ -30,7 +32,7 @@ function measure({
   function nextRequest(): Buffer {
     const number = sent++
     const list = lists[number % lists.length]
-    if (list && (kind === 'list' || (kind === 'mixed' && number % MIXED_WRITE_EVERY !== 0))) return list
+    if (list && (number + 1) % REQUESTS_PER_PLANT[kind] !== 0) return list
     const body = `{"id":${firstId + number},"name":"Monstera deliciosa ${number}","tag":"aroid"}`
     return Buffer.from(
       `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
@@ -66,25 +68,31 @@ function measure({
         else send()
       }
 
+      /** Reads more of a body, and returns whether it has ended. */
+      function readBody(part: Buffer): boolean {
+        missing -= part.length
+        if (Number.isFinite(missing)) return missing <= 0
+        received = Buffer.concat([received, part.subarray(-LAST_CHUNK.length)]).subarray(-LAST_CHUNK.length)
+        return received.equals(LAST_CHUNK)
+      }
+
       socket.on('data', (chunk) => {
-        if (missing > 0) {
-          missing -= chunk.length
-          if (missing <= 0) finishOne()
-          return
+        let body = chunk
+        if (missing === 0) {
+          received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+          const end = received.indexOf(HEADERS_END)
+          if (end < 0) return
+          const headers = received.toString('latin1', 0, end)
+          if (!headers.startsWith('HTTP/1.1 200')) failures++
+          // Without a length it comes in chunks.
+          missing = Number(/content-length: (\d+)/i.exec(headers)?.[1] ?? Number.POSITIVE_INFINITY)
+          body = received.subarray(end + HEADERS_END.length)
+          received = Buffer.alloc(0)
         }
-        received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-        const end = received.indexOf(HEADERS_END)
-        if (end < 0) return
-        const headers = received.toString('latin1', 0, end)
-        if (!headers.startsWith('HTTP/1.1 200')) failures++
-        const length = /content-length: (\d+)/i.exec(headers)?.[1]
-        if (length === undefined) {
-          reject(new Error(`a response without Content-Length:\n${headers}`))
-          return
-        }
-        missing = Number(length) - (received.length - end - HEADERS_END.length)
+        if (!readBody(body)) return
+        missing = 0
         received = Buffer.alloc(0)
-        if (missing <= 0) finishOne()
+        finishOne()
       })
       socket.on('error', reject)
       send()
