@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { editsPlants } from '@plant-store/contract'
+import { type Contract, contract, editsPlants } from '@plant-store/contract'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from './helpers/database/databases.ts'
 import { demandPasswords, type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
+import { startProxy } from './helpers/network/proxy.ts'
 import { startSlowNetwork } from './helpers/network/slow-network.ts'
 import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
 import { exchanges, FICUS } from './helpers/server/exchanges.ts'
@@ -284,3 +285,45 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     for (const server of servers) await server.end('SIGKILL')
   }
 })
+
+test.for(Object.entries(exchanges))(
+  'behind nginx, %s is sent again after a lost response only where the contract says that it may be',
+  async ([operation, [{ method = 'POST', target = '/plants', body }, response]], { skip }) => {
+    if (!isInstalled('nginx')) skip('nginx is not installed.')
+    const { server: databaseUrl } = await createMigrated(`lost_${operation.toLowerCase()}`)
+    await using first = await startTestServer({ databaseUrl })
+    await using second = await startTestServer({ databaseUrl })
+    const { token } = await first.createToken({ account: 'alice' })
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    await fetch(`${first.url}/plants`, { method: 'POST', headers, body: FICUS })
+
+    let isLosing = false
+    let sent = 0
+    const startLossy = (url: string) =>
+      startProxy({
+        target: () => Number(new URL(url).port),
+        request(bytes) {
+          if (isLosing && bytes.includes(' HTTP/1.1\r\n')) sent++
+          return true
+        },
+        // That of the first request is lost after the server has done all of it.
+        response(_bytes, link) {
+          const isLost = isLosing && sent === 1
+          if (isLost) link.cut()
+          return !isLost
+        },
+      })
+    await using one = await startLossy(first.url)
+    await using other = await startLossy(second.url)
+    const url = `http://127.0.0.1:${await freePort()}`
+    await using _nginx = await startNginx(url, [one.port, other.port])
+    isLosing = true
+    const { status } = await fetch(url + target, { method, headers, ...(body !== undefined && { body }) })
+
+    const { path, metadata } = contract[operation as keyof Contract]
+    // Where the configuration does not say so, nginx sends no POST or PATCH again.
+    const isSentAgain = metadata.idempotent !== false && (path === '/plants' || !['POST', 'PATCH'].includes(method))
+    const fix = `a location for ${path} in nginx.conf, with \`proxy_next_upstream off\` if \`idempotent\` is false`
+    expect({ sent, status }, fix).toEqual(isSentAgain ? { sent: 2, status: response.status } : { sent: 1, status: 503 })
+  },
+)
