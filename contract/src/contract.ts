@@ -50,6 +50,7 @@ const LimitSchema = z
   .optional()
   .meta({
     description: `The number of plants per page, 1 to ${MAX_PAGE_SIZE}. Default: the whole list.`,
+    format: 'int32',
     examples: [100],
   })
 

@@ -78,6 +78,7 @@ export function statusOf(name: ErrorName): number {
 export const ErrorSchema = z
   .object({
     error: z.int32().meta({
+      format: 'int32',
       description: 'Numeric error value from the error catalogue: HTTP status x 100 + n.',
       examples: [40002],
       'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),

@@ -7,20 +7,15 @@ import * as z from 'zod'
 /** Where a value is: in the body of a request or a response, or in a parameter, which arrives as text. */
 export type Direction = 'request' | 'parameter' | 'response'
 
-/** A type of a value. */
-export type JsonType = keyof typeof KEYWORDS
-
 /** A JSON Schema as this module writes it. Other keywords are annotations, or are for the service to check. */
 export interface JsonSchema {
   readonly $ref?: string
-  readonly type?: JsonType
+  readonly type?: keyof typeof KEYWORDS
   readonly format?: string
-  readonly pattern?: string
   readonly enum?: readonly string[]
   readonly items?: JsonSchema
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
-  readonly additionalProperties?: false
   readonly description?: string
   readonly deprecated?: boolean
   readonly examples?: readonly unknown[]
@@ -30,15 +25,9 @@ export interface JsonSchema {
 /** The schemas that have an id, by it. */
 export type Components = Record<string, JsonSchema>
 
-/** A schema that zod has visited, and where. */
-interface Visited {
-  readonly schema: z.core.$ZodTypes
-  readonly path: readonly (string | number)[]
-}
-
 /** The keywords of each type that are expressed, or that the service checks. */
 const KEYWORDS = {
-  string: ['format', 'pattern', 'minLength', 'maxLength', 'enum', 'contentEncoding'],
+  string: ['format', 'pattern', 'minLength', 'maxLength', 'enum'],
   integer: ['format', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   boolean: [],
@@ -50,9 +39,6 @@ const SUPPORTED =
 const ANNOTATIONS = /^(?:\$ref|type|title|description|examples|deprecated|x-.*)$/
 
 const INT64 = { type: 'integer', format: 'int64' } as const
-
-/** What not every engine of regular expressions reads, such as Rust's and RE2. */
-const UNPORTABLE = /\\(?:u|p|k|[1-9])|\(\?[^:]/iu
 
 /** Rejects a part of the contract. */
 export function reject(place: string, reason: string): never {
@@ -66,101 +52,74 @@ export function reject(place: string, reason: string): never {
  * @throws Error with the place and the fix, if it could not be sent or described exactly
  */
 export function describe(value: unknown, direction: Direction, place: string, components: Components): JsonSchema {
-  if (!(value instanceof z.ZodType)) reject(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')
-  const schema = value as z.ZodType
-  const input = convert(schema, 'input', direction, place)
-  const output = direction === 'request' ? input : convert(schema, 'output', direction, place)
-  if (direction === 'response' && JSON.stringify(input.json) !== JSON.stringify(output.json)) {
-    reject(place, 'is sent as the handler returns it, before zod changes it; use the schema of what is sent')
-  }
-  const { $defs = {}, ...json } = output.json
+  if (!(value instanceof z.ZodType)) return reject(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')
+  const visited = new Map<z.core.$ZodTypes, string>()
+  const written = attempt(place, () =>
+    z.toJSONSchema(value, {
+      // A parameter is what its text is read to. A body is what is sent: the server parses no response.
+      io: direction === 'parameter' ? 'output' : 'input',
+      cycles: 'throw',
+      unrepresentable: ({ zodSchema: { _zod } }) => (_zod.def.type === 'bigint' ? INT64 : 'any'),
+      override: ({ zodSchema, path }) => {
+        visited.set(zodSchema, [place, ...path.filter((name) => name !== 'properties')].join('.'))
+      },
+    }),
+  )
+  // References to the definitions of a schema become references to the components of the document.
+  const text = JSON.stringify(written).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
+  const { $schema: _, $defs = {}, ...json }: JsonSchema & { readonly $defs?: Components } = JSON.parse(text)
   for (const [id, component] of Object.entries($defs)) {
     checkResult(component, direction, id)
-    const text = JSON.stringify(component)
-    if (text !== JSON.stringify(components[id] ?? component)) {
+    if (JSON.stringify(component) !== JSON.stringify(components[id] ?? component)) {
       reject(place, `another schema has the id ${id}; use one schema, or rename one`)
     }
     components[id] = component
   }
   checkResult(json, direction, place)
-  for (const each of [...input.visited, ...output.visited]) checkVisited(each, direction, place)
-  if (direction === 'parameter') checkTexts(schema as z.ZodObject, output.json, place)
+  // zod visits the schema that `.meta()` and `.refine()` were called on too.
+  for (const { _zod } of [...visited.keys()]) visited.delete(_zod.parent as z.core.$ZodTypes)
+  for (const [schema, where] of visited) checkSchema(schema, direction, where)
+  if (direction === 'parameter') checkTexts(value as z.ZodObject, place)
   return json
 }
 
-/** Rejects a parameter that does not read text, or not the text that the SDK sends. */
-function checkTexts({ shape }: z.ZodObject, { properties = {} }: JsonSchema, root: string): void {
-  for (const [name, { type }] of Object.entries(properties)) {
-    const place = `${root}.${name}`
-    const field = shape[name] as z.ZodType
-    const [issue] = parse(field, 'a', place).error?.issues ?? []
-    if (issue?.code === 'invalid_type' && !issue.path.some(Boolean)) {
-      const list = 'and z.preprocess((value) => [value].flat(), z.array(...)) for a list, since one item is no list'
-      reject(place, `rejects text, which every parameter is; use TextSchema, Int64TextSchema or z.codec(), ${list}`)
-    }
-    requireSafeText(field, place)
-    for (const text of type === 'boolean' ? ['true', 'false'] : ['0', '1', '20']) {
-      const { success, data } = parse(field, text, place)
-      if (success && String(data) !== text)
-        reject(place, `reads ${text} as ${data}; use a codec that String() reverses`)
-    }
-  }
-}
-
-/** Parses a text as a server does, which responds with a 500 if the schema throws. */
-function parse(schema: z.core.$ZodType, text: string, place: string): z.ZodSafeParseResult<unknown> {
+/** Runs zod, whose errors have no place. */
+function attempt<T>(place: string, run: () => T): T {
   try {
-    return z.safeParse(schema, text)
+    return run()
   } catch (error) {
-    return reject(place, `throws on ${JSON.stringify(text)} (${(error as Error).message}); check the text before`)
+    return reject(place, `${(error as Error).message.split('\n')[0]}; change the schema`)
   }
 }
 
-/** Lets zod convert a schema. */
-function convert(schema: z.ZodType, io: 'input' | 'output', direction: Direction, place: string) {
-  const all: Visited[] = []
-  try {
-    const written = z.toJSONSchema(schema, {
-      io,
-      cycles: 'throw',
-      unrepresentable: ({ zodSchema: { _zod } }) => (_zod.def.type === 'bigint' ? INT64 : 'any'),
-      override({ zodSchema, jsonSchema, path }) {
-        all.push({ schema: zodSchema, path })
-        complete(zodSchema, jsonSchema, direction)
-      },
-    })
-    // zod visits the schema that `.meta()` and `.refine()` were called on too.
-    const parents = new Set<unknown>(all.map((each) => each.schema._zod.parent))
-    return { json: toComponents(written), visited: all.filter((each) => !parents.has(each.schema)) }
-  } catch (error) {
-    const [reason] = (error as Error).message.split('\n')
-    return reject(place, `${reason}; change the schema`)
+/** Rejects what is not expressed. */
+function checkResult(json: JsonSchema, direction: Direction, place: string): void {
+  const { $ref, type, format, items, properties = {} } = json
+  const known: readonly string[] | undefined = type && KEYWORDS[type]
+  for (const [keyword, value] of Object.entries(json)) {
+    const isOpen = keyword === 'additionalProperties' && value !== false
+    if (ANNOTATIONS.test(keyword) || (known?.includes(keyword) && !isOpen)) continue
+    reject(place, `"${keyword}" is not supported; ${SUPPORTED}`)
   }
-}
-
-/** Writes what zod leaves out, and takes out what clients must not rely on. */
-function complete(schema: z.core.$ZodTypes, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
-  const { def } = schema._zod
-  const { examples } = z.globalRegistry.get(schema) ?? {}
-  // zod takes them for examples of what it parses the value to.
-  if (examples) json.examples = examples as unknown[]
-  if ('format' in def && def.format === 'int32') json.format = 'int32'
-  if (json.minimum === -(2 ** 31)) delete json.minimum
-  if (json.maximum === 2 ** 31 - 1) delete json.maximum
-  // The format says it, in engines whose patterns cannot.
-  if (json.format && json.type === 'string') delete json.pattern
-  // A later version may add fields to a response.
-  if (direction !== 'request' && json.additionalProperties === false) delete json.additionalProperties
+  if ($ref === undefined && known === undefined) reject(place, `a value of any type is not supported; ${SUPPORTED}`)
+  if (direction === 'response' && format === 'int64') {
+    reject(place, 'the SDK would round an int64 in a response; add an exact reader to the SDK first')
+  }
+  if (items) checkResult(items, direction, `${place}.[]`)
+  for (const [name, field] of Object.entries(properties)) {
+    if (name in Object.prototype) reject(`${place}.${name}`, 'an object inherits this name; rename the field')
+    checkResult(field, direction, `${place}.${name}`)
+  }
 }
 
 /** Rejects what zod does not write, or writes as something else. */
-function checkVisited({ schema, path }: Visited, direction: Direction, root: string): void {
+function checkSchema(schema: z.core.$ZodTypes, direction: Direction, place: string): void {
   const { def } = schema._zod
-  const place = [root, ...path.filter((name) => name !== 'properties')].join('.')
   if (refinementsOf(schema) > 0 && !isDocumented(schema)) {
     reject(place, 'a .refine() is not described; add a .meta() with a description or a pattern after it')
   }
-  if ([def, ...(def.checks ?? []).map((check) => check._zod.def)].some(hasFlags)) {
+  for (const { pattern } of [def, ...(def.checks ?? []).map(({ _zod }) => _zod.def)] as { pattern?: unknown }[]) {
+    if (!(pattern instanceof RegExp && /[imsy]/.test(pattern.flags))) continue
     reject(place, 'JSON Schema has no regular expression flags; write the pattern without them')
   }
   if ('coerce' in def && def.coerce) reject(place, 'z.coerce reads other values too, such as "0x10"; use z.codec()')
@@ -168,12 +127,6 @@ function checkVisited({ schema, path }: Visited, direction: Direction, root: str
     reject(place, 'rejects integers below 2^53, which are numbers in JSON; use Int64Schema')
   }
   if (direction === 'request' && def.type === 'string') requireSafeText(schema, place)
-}
-
-/** Rejects a text that a database rejects. */
-function requireSafeText(schema: z.core.$ZodType, place: string): void {
-  if (!['\0', '\ud800'].some((text) => parse(schema, text, place).success)) return
-  reject(place, 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format')
 }
 
 /** Whether metadata was added after the last `.refine()`: before it, it describes something else. */
@@ -188,36 +141,24 @@ function refinementsOf({ _zod: { def } }: z.core.$ZodType): number {
   return def.checks?.filter((check) => check._zod.def.check === 'custom').length ?? 0
 }
 
-function hasFlags(def: object): boolean {
-  return 'pattern' in def && def.pattern instanceof RegExp && /[imsy]/.test(def.pattern.flags)
+/** Rejects a text that a database rejects. */
+function requireSafeText(schema: z.core.$ZodType, place: string): void {
+  if (!['\0', '\ud800'].some((text) => attempt(place, () => z.safeParse(schema, text)).success)) return
+  reject(place, 'accepts U+0000 or lone surrogates, which not every database does; use TextSchema, or a format')
 }
 
-/** Makes references to the definitions of a schema refer to the components of the document. */
-function toComponents(written: object): JsonSchema & { readonly $defs?: Components } {
-  const text = JSON.stringify(written).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
-  const { $schema: _, ...json } = JSON.parse(text)
-  return json
-}
-
-/** Rejects what is not expressed. */
-function checkResult(json: JsonSchema, direction: Direction, place: string): void {
-  const { $ref, type, format, pattern, items, properties = {} } = json
-  const known: readonly string[] | undefined = KEYWORDS[type as JsonType]
-  for (const [keyword, value] of Object.entries(json)) {
-    const isClosed = keyword !== 'additionalProperties' || value === false
-    if (ANNOTATIONS.test(keyword) || (known?.includes(keyword) && isClosed)) continue
-    reject(place, `"${keyword}" is not supported; ${SUPPORTED}`)
-  }
-  if ($ref === undefined && known === undefined) reject(place, `a value of any type is not supported; ${SUPPORTED}`)
-  if (pattern !== undefined && UNPORTABLE.test(pattern)) {
-    reject(place, `not every engine reads the pattern ${pattern}; use classes and groups only, or say it in words`)
-  }
-  if (direction === 'response' && format === 'int64') {
-    reject(place, 'the SDK would round an int64 in a response; add an exact reader to the SDK first')
-  }
-  if (items) checkResult(items, direction, `${place}.[]`)
-  for (const [name, field] of Object.entries(properties)) {
-    if (name in Object.prototype) reject(`${place}.${name}`, 'an object inherits this name; rename the field')
-    checkResult(field, direction, `${place}.${name}`)
+/** Rejects a parameter that does not read text, or not the text that the SDK sends. */
+function checkTexts({ shape }: z.ZodObject, root: string): void {
+  for (const [name, field] of Object.entries(shape)) {
+    const place = `${root}.${name}`
+    const read = (text: string) => attempt(place, () => z.safeParse(field, text))
+    const [issue] = read('a').error?.issues ?? []
+    if (issue?.code === 'invalid_type' && !issue.path.some(Boolean)) {
+      const list = 'and z.preprocess((value) => [value].flat(), z.array(...)) for a list, since one item is no list'
+      reject(place, `rejects text, which every parameter is; use TextSchema, Int64TextSchema or z.codec(), ${list}`)
+    }
+    requireSafeText(field, place)
+    const { data = true } = read('20')
+    if (data !== true && String(data) !== '20') reject(place, `reads 20 as ${data}; use a codec that String() reverses`)
   }
 }

@@ -13,7 +13,7 @@ function must(message: string) {
  */
 export const Int64Schema = z
   .custom<number | bigint>(isInt64, { error: must(NOT_INT64) })
-  .meta({ type: 'integer', format: 'int64' })
+  .meta({ type: 'integer', format: 'int64', examples: [1] })
   .transform((value) => BigInt(value))
 
 function isInt64(value: unknown): boolean {
@@ -75,7 +75,6 @@ export const NewPlantSchema = z
         description:
           'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
           'write it as a JSON number, with a serializer that does not round integers above 2^53.',
-        examples: [1],
       }),
       ...plantFields,
     },

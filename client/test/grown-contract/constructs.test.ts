@@ -33,7 +33,6 @@ const fields: [part: 'body' | 'query' | 'pathParams', schema: z.ZodType, type: s
   [
     ['body', TextSchema, 'string', 'a"b\\u00001', '{"value":"a\\"b\\\\u00001"}'],
     ['body', z.email(), 'string', 'ada@example.com', '{"value":"ada@example.com"}'],
-    ['body', z.number().min(0.5), 'number', 0.5, '{"value":0.5}'],
     ['body', z.int().gt(0).lt(9), 'number', 3, '{"value":3}'],
     ['body', Even.meta({ description: 'An even number.' }), 'number', 4, '{"value":4}'],
     ['body', Int64Schema, 'number | bigint', BIG, '{"value":9007199254740993}'],
@@ -45,7 +44,6 @@ const fields: [part: 'body' | 'query' | 'pathParams', schema: z.ZodType, type: s
     ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
     ['query', Page.optional(), 'number | undefined', 4, '?value=4'],
     ['query', z.stringbool(), 'boolean', true, '?value=true'],
-    ['query', Letter, 'Letter', 'a', '?value=a'],
     ['query', listOf(TextSchema).optional(), 'readonly string[] | undefined', ['a', 'b'], '?value=a&value=b'],
     ['query', listOf(Int64TextSchema), 'readonly (number | bigint)[]', [BIG], '?value=9007199254740993'],
     ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
@@ -132,28 +130,21 @@ test('a field of the path and the body is sent in both, and an input without fie
   expect(server.requests.at(-1)).toMatchObject({ method: 'PATCH', url: '/beds/1', body: '{"name":"south"}' })
   await client['addBeds']?.()
   await expect(client['addBeds']?.({ size: 1 })).rejects.toThrow('size: is not one of ; options are the')
-  for (const id of ['', '.', '..', undefined]) {
-    await expect(client['deleteBed']?.({ id })).rejects.toThrow(/id: (must be a bigint|is required)/)
-    const text = client[`send${fields.findIndex(([part]) => part === 'pathParams')}`]?.({ value: id })
-    await expect(text).rejects.toThrow(/value: (must not be empty|is required)/)
-  }
+  const byText = client[`send${fields.findIndex(([part]) => part === 'pathParams')}`]
+  for (const value of ['', '.', '..']) await expect(byText?.({ value })).rejects.toThrow('value: must not be empty')
+  await expect(byText?.({})).rejects.toThrow('value: is required')
 })
 
 test('the fake names the items of a list that are invalid, and the first three of all, as the service does', async () => {
-  const grown = await createSdk({
-    createPlant: ownContract.createPlant,
-    searchBeds: { ...getBed, query: z.object({ labels: listOf(TextSchema), size: Page, page: Page }) },
-  })
-  const { createFakePlantStore } = await import(path.join(grown.folder, 'src/testing/index.ts'))
+  const query = z.object({ labels: listOf(TextSchema), size: Page, page: Page })
+  const { folder } = await createSdk({ createPlant: ownContract.createPlant, searchBeds: { ...getBed, query } })
+  const { createFakePlantStore } = await import(path.join(folder, 'src/testing/index.ts'))
   const fake = createFakePlantStore()
   const headers = { authorization: `Bearer ${fake.token}` }
-  const messageOf = async (query: string) =>
-    JSON.parse(await (await fake.fetch(`${fake.baseUrl}/beds?${query}`, { method: 'GET', headers })).text()).message
-  const invalid = 'must not contain U+0000 or a lone surrogate'
-  expect(await messageOf('labels=a&labels=%00&size=1&page=1')).toBe(`labels.1: ${invalid}`)
-  const first = `labels.0: ${invalid}; labels.2: ${invalid}; size: must be an integer`
-  expect(await messageOf('labels=%00&labels=a&labels=%00&size=x')).toContain(first)
-  expect(await messageOf('labels=%00&labels=a&labels=%00&size=x')).toMatch(/; and 1 more$/)
+  const response = await fake.fetch(`${fake.baseUrl}/beds?labels=%00&labels=a&labels=%00&size=x`, { headers })
+  const [one, two] = [0, 2].map((index) => `labels.${index}: must not contain U+0000 or a lone surrogate`)
+  const size = `size: must be an integer between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
+  expect(await response.json()).toMatchObject({ message: `${one}; ${two}; ${size}; and 1 more` })
 })
 
 test('an optional field that is added anywhere changes no call, in types and at run time', async () => {
@@ -187,136 +178,81 @@ describe('rejected', () => {
       return z.array(recursive)
     },
   })
+  const mail = z.email()
   const supported = 'is not supported; use text, numbers, booleans'
-  test.each<[place: string, reason: string, ...schemas: z.ZodType[]]>([
-    ['any', supported, z.unknown(), z.date(), z.map(z.string(), z.string()), z.array(z.any()), z.custom(() => true)],
-    ['any', supported, z.string().or(z.int()), z.email().nullable(), z.null(), z.literal('a'), z.enum({ A: 1 })],
-    [
-      'any',
-      supported,
-      z.record(z.string(), z.email()),
-      z.looseObject({}),
-      z.tuple([z.email()]),
-      z.templateLiteral(['a']).or(z.email()),
-    ],
-    ['any', supported, z.email().and(z.email()), z.discriminatedUnion('a', [z.object({ a: z.literal('b') })])],
-    ['any', 'Cycle detected', recursive],
-    [
-      'any',
-      'a .refine() is not described',
-      Even,
-      z.object({ a: z.int() }).refine(() => true),
-      Even.meta({ title: 'a' }),
-    ],
-    [
-      'any',
-      'a .refine() is not described',
-      z
-        .int()
-        .meta({ description: 'A number.' })
-        .refine((value) => value > 2),
-    ],
-    ['any', 'no regular expression flags', z.string().regex(/^a/i).min(1)],
-    [
-      'any',
-      'not every engine reads the pattern',
-      TextSchema.meta({ pattern: '(?=a)' }),
-      TextSchema.meta({ pattern: '\\uD800' }),
-    ],
-    ['any', 'an object inherits this name', z.object({ toString: z.email() })],
-    ['request', 'rejects integers below 2^53', z.int64(), z.bigint()],
-    ['request', 'accepts U+0000 or lone surrogates', z.string(), z.string().min(1).optional(), z.array(z.string())],
-    ['request', 'z.coerce reads other values', z.coerce.number(), z.coerce.boolean()],
-    ['response', 'would round an int64', z.int64(), z.int64().optional()],
-    ['response', 'before zod changes it', Page, z.email().transform(Number), z.stringbool()],
-    ['parameter', 'rejects text, which every parameter is', z.int(), z.boolean(), z.object({}), listOf(z.int())],
-    ['parameter', supported, Int64Schema],
-    ['parameter', 'one item is no list', z.array(TextSchema)],
-    [
-      'parameter',
-      'throws on "a" (',
-      z.string().transform(BigInt).pipe(z.int64()),
-      TextSchema.refine(async () => true, 'no').meta({ pattern: 'a' }),
-    ],
-    ['parameter', 'accepts U+0000', z.string(), listOf(z.string())],
-    ['parameter', 'reads 20 as 32; use a codec', z.codec(z.string().regex(/^[\da-f]+$/), z.int(), { decode: (text) => Number.parseInt(text, 16), encode: String })], // biome-ignore format: one line
-  ])('in %s: %s', (place, reason, ...schemas) => {
-    const parts = {
-      any: ['body', 'response'],
-      request: ['body'],
-      response: ['response'],
-      parameter: ['query', 'pathParams'],
-    }
+  const refined = 'a .refine() is not described'
+  const others = [z.unknown(), z.date(), z.null(), z.literal('a'), z.enum({ A: 1 }), z.looseObject({})]
+  const combined = [mail.nullable(), mail.or(z.int()), mail.and(mail), z.record(mail, mail), z.tuple([mail])]
+  const describedBefore = z.int().meta({ description: 'A number.' })
+  const hexadecimal = { decode: (text: string) => Number.parseInt(text, 16), encode: String }
+  test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
+    ['body', supported, [...others, ...combined, z.array(z.any()), z.map(mail, mail)]],
+    ['response', supported, [...others, ...combined, z.custom(() => true)]],
+    ['body', 'Cycle detected', [recursive]],
+    ['body', refined, [Even, Even.meta({ title: 'a' }), z.object({ a: mail }).refine(() => true)]],
+    ['body', refined, [describedBefore.refine((value) => value > 2)]],
+    ['body', 'no regular expression flags', [z.string().regex(/^a/i).min(1)]],
+    ['body', 'an object inherits this name', [z.object({ toString: mail })]],
+    ['body', 'rejects integers below 2^53', [z.int64(), z.bigint()]],
+    ['body', 'accepts U+0000 or lone surrogates', [z.string(), z.string().min(1).optional(), z.array(z.string())]],
+    ['body', 'z.coerce reads other values', [z.coerce.number(), z.coerce.boolean()]],
+    ['response', 'would round an int64', [z.int64(), Int64Schema.optional()]],
+    ['query', 'rejects text, which every parameter is', [z.int(), z.boolean(), z.object({}), listOf(z.int())]],
+    ['query', supported, [Int64Schema]],
+    ['query', 'one item is no list', [z.array(TextSchema)]],
+    ['pathParams', 'a to a BigInt; change the schema', [z.string().transform(BigInt).pipe(z.int64())]],
+    ['pathParams', 'accepts U+0000', [z.string(), listOf(z.string())]],
+    ['query', 'reads 20 as 32; use a codec', [z.codec(z.string().regex(/^[\da-f]+$/), z.int(), hexadecimal)]],
+  ])('in a %s: %s', (part, reason, schemas) => {
     for (const schema of schemas) {
-      for (const part of parts[place as 'any']) {
-        expect(() => generate({ getBed: operationWith(part, schema) }), `${schema.def.type}`).toThrow(reason)
-      }
+      expect(() => generate({ getBed: operationWith(part, schema) }), schema.def.type).toThrow(reason)
     }
   })
 
   const response = (status: number, schema: unknown) => ({ responses: { ...getBed.responses, [status]: schema } })
+  const paged = { scope: 'read', paged: true }
   const id = z.object({ id: TextSchema })
-  const [one, another] = ['a', 'b'].map((name) => z.object({ [name]: z.email() }).meta({ id: 'Row' }))
-  test.each<[reason: string, ...changes: object[]]>([
-    ['query: must be a z.object() with a field', { query: z.record(z.string(), z.email()) }],
-    ['pathParams: must be a z.object()', { path: '/beds/:id' }],
-    ['pathParams: must have the parameters of /beds', { pathParams: id }, { path: '/beds/:id', pathParams: z.object({ id: TextSchema.optional() }) }], // biome-ignore format: one line
-    ['path: must consist of segments', ...['/beds/:id?', '/beds/*rest', '/beds/:id.json'].map((path) => ({ path }))],
-    ['headers: header parameters are not supported', { headers: { 'x-bed': z.email() } }],
+  const inId = { path: '/beds/:id', pathParams: id }
+  const [one, another] = ['a', 'b'].map((name) => z.object({ [name]: mail }).meta({ id: 'Row' }))
+  test.each<[reason: string, change: object]>([
+    ['query: must be a z.object() with a field', { query: z.record(mail, mail) }],
+    ['pathParams: must have the parameters of /beds', { pathParams: id }],
+    ['pathParams: must have the parameters', { ...inId, pathParams: z.object({ id: TextSchema.optional() }) }],
+    ['path: must consist of segments', { path: '/beds/:id.json' }],
+    ['headers: header parameters are not supported', { headers: { 'x-bed': mail } }],
     ['body: a GET request has no body', { body: Empty }],
-    [
-      'the content type multipart/form-data is not supported',
-      { ...post, contentType: 'multipart/form-data', body: Empty },
-    ],
-    ['body: must be an object', { ...post, body: z.array(z.email()) }, { ...post, body: z.email() }],
-    [
-      'is not a JSON schema of zod 4',
-      { ...post, body: c.type() },
-      response(200, c.otherResponse({ contentType: 'a/b', body: Empty })),
-    ],
-    ['response 200: must be an object or an array', response(200, z.email())],
+    ['multipart/form-data is not supported', { ...post, contentType: 'multipart/form-data', body: Empty }],
+    ['body: must be an object', { ...post, body: z.array(mail) }],
+    ['is not a JSON schema of zod 4', { ...post, body: c.type() }],
+    ['response 200: must be an object or an array', response(200, mail)],
     ['response 204: has no body', { responses: { 204: Empty } }],
-    ['response 302: the SDK follows no redirect', response(302, c.noBody())],
-    ['responses: must have one success status', response(201, Empty), { responses: { 404: ErrorSchema } }],
-    ['response 404: an error has the body ErrorSchema', response(404, Empty)],
-    ['response 200: must be an array', { query, metadata: { scope: 'read', paged: true } }],
-    [
-      'query: has no optional limit and cursor',
-      { responses: { 200: z.array(Empty) }, metadata: { scope: 'read', paged: true } },
-    ],
+    ['response 302: must be a 4xx or 5xx', response(302, ErrorSchema)],
+    ['response 404: must be a 4xx or 5xx with the body ErrorSchema', response(404, Empty)],
+    ['responses: must have one success status', response(201, Empty)],
+    ['response 200: must be an array', { query, metadata: paged }],
+    ['query: has no optional limit and cursor', { responses: { 200: z.array(Empty) }, metadata: paged }],
     ['metadata: is missing', { metadata: undefined }],
     ['is missing, and a POST is not idempotent by itself', { method: 'POST' }],
-    [
-      'must be false, since a DELETE whose response was lost gets the 404',
-      { ...response(404, ErrorSchema), method: 'DELETE' },
-    ],
+    ['since a DELETE whose response was lost gets the 404', { ...response(404, ErrorSchema), method: 'DELETE' }],
     ['since a PUT whose response was lost gets the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
-    [
-      'id: the path and the query have a field of this name; rename one',
-      { path: '/beds/:id', pathParams: id, query: id },
-    ],
-    [
-      'id: the path and the body have a field of this name',
-      { ...post, path: '/beds/:id', pathParams: id, body: NewBed },
-    ],
+    ['id: the path and the query have a field of this name; rename one', { ...inId, query: id }],
+    ['id: the path and the body have a field of this name', { ...post, ...inId, body: NewBed }],
     ['limit: the query and the body have a field', { ...post, query, body: z.object({ limit: z.int() }) }],
     ['another schema has the id Row', { ...post, body: one, responses: { 200: another } }],
     ['PlantStoreError: this name is taken', response(200, Empty.meta({ id: 'PlantStoreError' }))],
     ['a component has a name such as NewPlant', response(200, Empty.meta({ id: 'flower-bed' }))],
-  ])('in an operation: %s', (reason, ...changes) => {
-    for (const change of changes) expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
+  ])('in an operation: %s', (reason, change) => {
+    expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
   })
 
-  const bed = { ...getBed, path: '/beds/:id', pathParams: id }
+  const bed = { ...getBed, ...inId }
   const count = { ...getBed, path: '/beds/count' }
-  const other = { ...getBed, method: 'DELETE', path: '/beds/:b', pathParams: z.object({ b: TextSchema }) }
   test.each<[reason: string, contract: Record<string, unknown>]>([
     ['The contract: has no operation; add one', {}],
     ['safe: the SDK uses this name; rename the operation', { safe: getBed }],
     ['get-bed: must be a name such as getPlant; rename the operation', { 'get-bed': getBed }],
     ['beds: is not an operation; move the operations of a nested router to the top level', { beds: { getBed } }],
     ['count: its requests go to bed before it; change the path, or move it up', { bed, count }],
-    ['other: bed has this path as /beds/:id; use the same names', { bed, other }],
   ])('in a contract: %s', (reason, contract) => {
     expect(() => generate(contract)).toThrow(reason)
     generate({ count, bed })
