@@ -45,11 +45,10 @@ const text = { type: 'string' }
 const listOf = (items: object) => ({ type: 'array', items })
 
 test.each<[sentence: string, now: Record<string, unknown>, released?: Record<string, unknown>]>([
-  ['getBeds: GET /beds is gone', { get: undefined }],
+  ['getBeds: get /beds is gone', { get: undefined }],
   ['getBeds: needs the scope write instead of read', { 'get.security': [{ bearer: ['write'] }] }],
   ['createBed: is no longer idempotent', { 'post.x-idempotent': false }],
   ['createBed: the status 413 is gone', { 'post.responses.413': undefined }],
-  ['getBeds: the header Link of the response 200 may be absent now', { 'get.responses.200.headers.Link': undefined }],
   ['error 40003: no longer means idTaken', { 'Error.properties.error.x-codes.idTaken': 40005 }],
   ['getBeds: is listBeds now', { 'get.operationId': 'listBeds' }],
   ['getBeds: is no longer paged', { 'get.x-paged': undefined }],
@@ -68,7 +67,6 @@ test.each<[sentence: string, now: Record<string, unknown>, released?: Record<str
     'createBed: data.tag may be absent now; getBeds: data.[].tag may be absent now',
     { 'Bed.properties.tag': undefined },
   ],
-  ['createBed: data.name may be absent now; getBeds: data.[].name may be absent now', { 'Bed.required': [] }],
   ['createBed: data.name is integer instead of string; getBeds: data.[].name is integer instead of string', { 'Bed.properties.name': { type: 'integer' } }], // biome-ignore format: one line
   ['getBeds: query.limit has the maximum 10 instead of 1000', { 'get.parameters.0.schema.maximum': 10 }],
 ])('rejected: %s', (sentence, now, released = {}) => {
