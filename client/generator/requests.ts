@@ -1,25 +1,33 @@
 import type { JsonSchema } from '@plant-store/contract/openapi'
-import { type Components, type OperationModel, resolve } from './model.ts'
+import { type Components, isInt64, type OperationModel, resolve } from './model.ts'
 
 /** Generates what the service accepts of each operation, for the fake. */
 export function generateRequests(components: Components, operations: readonly OperationModel[]): string {
   const entries = operations.map(({ name, fields }) => {
     const parts = (['path', 'query', 'body'] as const).map((part) => {
-      const own = fields.filter(({ parts }) => parts.includes(part)).map((field) => [field.name, field.schema])
-      return [part, own.length > 0 ? Object.fromEntries(own) : undefined]
+      const own = fields.filter(({ parts }) => parts.includes(part))
+      const rules = own.map((field) => [field.name, { required: field.required, ...ruleOf(field.schema, components) }])
+      return [part, Object.fromEntries(rules)]
     })
     return [name, Object.fromEntries(parts)]
   })
-  const rules = JSON.stringify(Object.fromEntries(entries), inline, 2)
+  // Marked with U+0000, which no other text has.
+  const mark = (_: string, value: unknown) => (typeof value === 'bigint' ? `\0${value}n` : value)
+  const rules = JSON.stringify(Object.fromEntries(entries), mark, 2).replace(/"\\u0000(-?\d+n)"/g, '$1')
   return [
     "import type { RequestRules } from '../testing/respond.ts'\nimport type { OperationName } from './routes.ts'\n",
     `/** The fields of each operation, as the service checks them. */\nexport const requestRules: Record<OperationName, RequestRules> = ${rules}\n`,
   ].join('\n')
+}
 
-  /** Replaces references by their components, and leaves out texts; a field may have the name of one. */
-  function inline(key: string, value: JsonSchema | undefined): unknown {
-    if (value?.$ref !== undefined) return inline(key, resolve(value, components))
-    const isText = ['title', 'description', 'deprecated', 'examples'].includes(key)
-    return isText && (typeof value !== 'object' || Array.isArray(value)) ? undefined : value
-  }
+/** Returns what the service accepts as a value, and its message about any other. */
+function ruleOf(schema: JsonSchema, components: Components): object {
+  const resolved = resolve(schema, components)
+  const { type = '', enum: values, items, minimum, maximum } = resolved
+  const limits = isInt64(resolved) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : { minimum, maximum }
+  const range = limits.maximum === undefined ? '' : ` between ${limits.minimum} and ${limits.maximum}`
+  const message = values
+    ? `must be ${values.map((each) => `"${each}"`).join(' or ')}`
+    : `must be ${/^[aio]/.test(type) ? 'an' : 'a'} ${type}${range}${isInt64(resolved) ? ' (int64)' : ''}`
+  return { type, values, items: items && ruleOf(items, components), ...limits, message }
 }

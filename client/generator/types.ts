@@ -5,22 +5,8 @@ import { type Components, type Field, isInt64, type OperationModel, reject, reso
 import { capitalized, comment, literal, propertyName } from './typescript.ts'
 
 const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
-/** Names that `src/index.ts` exports or the generated code uses, or that would hide those of JavaScript. */
-const TAKEN_NAMES: readonly string[] = [
-  ...(index.match(/\b[A-Z]\w+/g) ?? []),
-  ...[
-    'Operations',
-    'PagedOperationName',
-    'Array',
-    'Boolean',
-    'Date',
-    'Number',
-    'Object',
-    'Promise',
-    'Record',
-    'String',
-  ],
-]
+/** Names that `src/index.ts` exports or the generated code uses. */
+const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', ...(index.match(/\b[A-Z]\w+/g) ?? [])]
 
 /** What the SDK does, unlike the service. */
 const ONLY_KNOWN = 'Another field is an error of the SDK.'

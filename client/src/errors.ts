@@ -33,9 +33,9 @@ export interface Issue {
 abstract class BaseError extends Error {
   /** Tells errors apart: switch on it. */
   declare abstract readonly kind: string
-  /** The method of the request, such as `POST`. Undefined if the options of the client were invalid. */
+  /** The method of the request, such as `POST`. Undefined if the options of the client were invalid, or without a call. */
   declare readonly method: string | undefined
-  /** The URL of the request. Undefined if the options of the client were invalid. */
+  /** The URL of the request. Undefined where `method` is. */
   declare readonly url: string | undefined
   /** How many requests were sent. */
   declare readonly attempts: number
@@ -108,7 +108,7 @@ export class ApiError extends ResponseError {
   declare readonly issues: readonly Issue[]
 
   /** @internal */
-  constructor(body: ErrorBody, head: ResponseHead, call: FailedCall) {
+  constructor(body: ErrorBody, head: ResponseHead, call: Partial<FailedCall>) {
     const { error: code, message: detail } = body
     const issues = readIssues(code, detail)
     super(`responded ${head.status} (${code}): ${detail}`, call, { ...head, kind: 'api', detail, code, body, issues })

@@ -6,33 +6,44 @@ import type { OperationName } from './routes.ts'
 /** The fields of each operation, as the service checks them. */
 export const requestRules: Record<OperationName, RequestRules> = {
   "createPlant": {
+    "path": {},
+    "query": {},
     "body": {
       "id": {
+        "required": true,
         "type": "integer",
-        "format": "int64"
+        "minimum": -9223372036854775808n,
+        "maximum": 9223372036854775807n,
+        "message": "must be an integer between -9223372036854775808 and 9223372036854775807 (int64)"
       },
       "name": {
+        "required": true,
         "type": "string",
-        "pattern": "^[^\\x00]*$"
+        "message": "must be a string"
       },
       "tag": {
+        "required": false,
         "type": "string",
-        "pattern": "^[^\\x00]*$"
+        "message": "must be a string"
       }
     }
   },
   "getPlants": {
+    "path": {},
     "query": {
       "limit": {
-        "format": "int32",
+        "required": false,
         "type": "integer",
         "minimum": 1,
-        "maximum": 1000
+        "maximum": 1000,
+        "message": "must be an integer between 1 and 1000"
       },
       "cursor": {
+        "required": false,
         "type": "string",
-        "pattern": "^[^\\x00]*$"
+        "message": "must be a string"
       }
-    }
+    },
+    "body": {}
   }
 }

@@ -2,19 +2,10 @@ import type { Fetch, FetchInit, Signal } from '../fetch.ts'
 import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
 import { routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
-import { type ClientOptions, readBaseUrl } from '../options.ts'
+import { readBaseUrl } from '../options.ts'
 import { writeRequest } from '../wire/request.ts'
 import { requireKnown } from '../wire/values.ts'
-import {
-  createApiError,
-  type FakeRequest,
-  type FakeResponse,
-  type FakeState,
-  handle,
-  respond,
-  type StoredPlant,
-  toResponse,
-} from './respond.ts'
+import { createApiError, type FakeRequest, handle, respond, type StoredPlant, toResponse } from './respond.ts'
 
 export { type ApiErrorOptions, createApiError, type FakeRequest, type StoredPlant } from './respond.ts'
 
@@ -103,7 +94,7 @@ export interface FakePlantStore {
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
   requireKnown(options, ['baseUrl', 'latency'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
-  const state: FakeState = { baseUrl, tokens: new Map(), accounts: new Map() }
+  const state = { baseUrl, tokens: new Map<string, string | undefined>(), accounts: new Map() }
   const requests: FakeRequest[] = []
   const faults: Fault[] = []
 
@@ -138,23 +129,20 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   }
 
   function failNext(fault: Fault, times = 1): void {
-    const known = ['error', 'status', 'body', 'headers', 'delay']
-    if (!(fault instanceof Error)) requireKnown(fault, known, 'fault')
+    if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
     faults.push(...Array<Fault>(times).fill(fault))
   }
 
-  const clientOptions: ClientOptions = { baseUrl, token: createToken(), fetch }
-  const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
-    requests,
-    createToken,
-    revokeToken: (token) => void state.tokens.set(token, undefined),
-    add,
-    plants: (account = 'default') => [...(state.accounts.get(account)?.plants.values() ?? [])],
-    failNext,
-  }
+  const own = { baseUrl, token: createToken(), fetch }
   // Not enumerable, so that the store, and a spread of it, has the options of a client and nothing else.
-  const hidden = Object.entries(others).map(([name, value]) => [name, { value }])
-  return Object.defineProperties(clientOptions, Object.fromEntries(hidden)) as FakePlantStore
+  return Object.defineProperties(own, {
+    requests: { value: requests },
+    createToken: { value: createToken },
+    revokeToken: { value: (token: string) => void state.tokens.set(token, undefined) },
+    add: { value: add },
+    plants: { value: (account = 'default') => [...(state.accounts.get(account)?.plants.values() ?? [])] },
+    failNext: { value: failNext },
+  }) as FakePlantStore
 }
 
 /** Reads the arguments of `fetch`: those of the client, or a `Request` as the options, as Mock Service Worker passes it. */
@@ -165,7 +153,7 @@ async function readRequest(url: string, init: FetchInit = {}): Promise<FakeReque
 }
 
 /** Creates the response of a fault; undefined if the store responds. */
-function faultResponse(fault: Exclude<Fault, Error>): FakeResponse | undefined {
+function faultResponse(fault: Exclude<Fault, Error>) {
   if ('error' in fault) return toResponse(createApiError({ name: fault.error }))
   if (!('status' in fault)) return undefined
   const { status, body = '' } = fault

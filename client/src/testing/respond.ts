@@ -4,15 +4,14 @@ import type { Operations } from '../generated/operations.ts'
 // biome-ignore lint/suspicious/noImportCycles: what is generated takes only types from here.
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
+import type { Plant } from '../generated/types.ts'
 import { retryDelay } from '../retry.ts'
 import { readHead } from '../wire/response.ts'
-import { isInt64, isObject, orUndefined, requireKnown } from '../wire/values.ts'
+import { isObject, orUndefined, requireKnown } from '../wire/values.ts'
 
 /** A plant in the fake. */
-export interface StoredPlant {
+export interface StoredPlant extends Plant {
   readonly id: bigint
-  readonly name: string
-  readonly tag?: string
 }
 
 /** The data of an account: its plants by id, in order of creation. */
@@ -41,24 +40,22 @@ export interface FakeRequest {
 }
 
 /** A response of the fake. */
-export interface FakeResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
+type FakeResponse = ReturnType<typeof jsonResponse>
 
-/** The schema of a field. */
-interface Schema {
-  readonly type?: string
-  readonly format?: string
-  readonly enum?: readonly unknown[]
-  readonly items?: Schema
-  /** A bound of the value. */
-  readonly [keyword: string]: unknown
+/** What the service accepts as the value of a field. */
+interface Rule {
+  readonly required?: boolean
+  readonly type: string
+  readonly values?: readonly unknown[]
+  readonly items?: Rule
+  readonly minimum?: number | bigint
+  readonly maximum?: number | bigint
+  /** What it says about another value. */
+  readonly message: string
 }
 
 /** The fields of each part of a request. */
-export type RequestRules = { readonly [part in 'path' | 'query' | 'body']?: Readonly<Record<string, Schema>> }
+export type RequestRules = { readonly [part in 'path' | 'query' | 'body']: Readonly<Record<string, Rule>> }
 
 /** How each operation responds to a valid input. An operation without a handler does not compile. */
 type Handlers = {
@@ -88,7 +85,7 @@ const handlers: Handlers = {
   },
 }
 
-function toBody({ id: _, ...shown }: StoredPlant): Omit<StoredPlant, 'id'> {
+function toBody({ id: _, ...shown }: StoredPlant): Plant {
   return shown
 }
 
@@ -135,18 +132,18 @@ function authenticate(authorization: string, { tokens }: FakeState): string {
 
 /** Reads the input of an operation from the parts of a request, each of which has an error of its own. */
 function readInput(operation: OperationName, segments: Record<string, string>, query: URLSearchParams, body: string) {
-  const { path, query: parameters, body: fields } = requestRules[operation]
-  const json = fields && readJson(body)
+  const rules = requestRules[operation]
+  const json = routes[operation].body && readJson(body)
   return {
     // A malformed escape becomes U+0000, which is invalid in every path.
-    ...check('notFound', operation, path, (name, schema) =>
-      readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', schema),
+    ...check('notFound', rules.path, (name, rule) =>
+      readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', rule),
     ),
-    ...check('invalidQuery', operation, parameters, (name, { items, ...schema }) => {
-      const values = query.getAll(name).map((text) => readText(text, items ?? schema))
-      return items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
+    ...check('invalidQuery', rules.query, (name, rule) => {
+      const values = query.getAll(name).map((text) => readText(text, rule.items ?? rule))
+      return rule.items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
     }),
-    ...check('invalidBody', operation, fields, (name) => json?.[name]),
+    ...check('invalidBody', rules.body, (name) => json?.[name]),
   }
 }
 
@@ -169,25 +166,21 @@ function reject(name: ErrorName, message?: string): never {
   throw createApiError({ name, message })
 }
 
-/** Reads text as a value of the schema's type. Text that is none stays text, so that the check rejects it. */
-function readText(text: string, { type, format }: Schema): unknown {
+/** Reads text as a value of a type. Text that is none stays text, so that the check rejects it. */
+function readText(text: string, { type }: Rule): unknown {
   if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
   if (type !== 'integer' || !/^(0|-?[1-9]\d*)$/.test(text)) return text
-  return format === 'int64' ? BigInt(text) : Number(text)
+  return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text)
 }
 
 /** Checks the fields of a part of a request, and returns those that it has. Names all that are wrong, as the service does. */
 function check(
   error: ErrorName,
-  operation: OperationName,
-  rules: Readonly<Record<string, Schema>> = {},
-  read: (name: string, schema: Schema) => unknown,
+  rules: Readonly<Record<string, Rule>>,
+  read: (name: string, rule: Rule) => unknown,
 ): object {
-  const values = Object.entries(rules).map(([name, schema]) => [name, read(name, schema), schema] as const)
-  const wrong = values.flatMap(([name, value, schema]) => {
-    if (value === undefined) return routes[operation].required?.includes(name) ? [`${name}: is required`] : []
-    return explainAt(name, value, schema)
-  })
+  const values = Object.entries(rules).map(([name, rule]) => [name, read(name, rule), rule] as const)
+  const wrong = values.flatMap(([name, value, rule]) => explain(name, value, rule))
   const more = wrong.length > MAX_ISSUES ? [`and ${wrong.length - MAX_ISSUES} more`] : []
   if (wrong.length > 0) reject(error, [...wrong.slice(0, MAX_ISSUES), ...more].join('; '))
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
@@ -195,28 +188,20 @@ function check(
 
 /** How many invalid fields a message of the service names. */
 const MAX_ISSUES = 3
-const [MIN, MAX] = [-(2n ** 63n), 2n ** 63n - 1n]
 
-/** Explains what is wrong with a value, or with which items of a list. */
-function explainAt(path: string, value: unknown, schema: Schema): string[] {
-  const { items } = schema
-  if (items && Array.isArray(value)) return value.flatMap((item, index) => explainAt(`${path}.${index}`, item, items))
-  return explain(value, schema).map((reason) => `${path}: ${reason}`)
-}
-
-/** Explains what is wrong with a value, in the words of the service; empty if nothing is. */
-function explain(value: unknown, schema: Schema): string[] {
-  const { type = '', format, enum: values } = schema
-  const { minimum, maximum } = format === 'int64' ? { minimum: MIN, maximum: MAX } : schema
-  if (value === REPEATED) return ['must appear only once']
-  if (values) return values.includes(value) ? [] : [`must be ${values.map((each) => `"${each}"`).join(' or ')}`]
-  if (type === 'string' && typeof value === 'string') {
-    return /[\0\uD800-\uDFFF]/u.test(value) ? ['must not contain U+0000 or a lone surrogate'] : []
-  }
-  const isOfType = type === 'integer' ? isInt64(value) : typeof value === type
-  if (isOfType && !(Number(value) < Number(minimum)) && !(Number(value) > Number(maximum))) return []
-  const range = maximum === undefined ? '' : ` between ${minimum} and ${maximum}${format === 'int64' ? ' (int64)' : ''}`
-  return [`must be ${/^[ai]/.test(type) ? 'an' : 'a'} ${type}${range}`]
+/** Explains what is wrong with a value at a path, in the words of the service; empty if nothing is. */
+function explain(path: string, value: unknown, rule: Rule): string[] {
+  const { required, type, values = [value], items, minimum = -Infinity, maximum = Infinity, message } = rule
+  if (value === undefined) return required ? [`${path}: is required`] : []
+  if (value === REPEATED) return [`${path}: must appear only once`]
+  if (items && Array.isArray(value)) return value.flatMap((item, index) => explain(`${path}.${index}`, item, items))
+  const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
+  const isOfType = type === 'integer' ? isInteger : typeof value === type
+  // Exact also where one is a bigint and the other is not.
+  const isInRange = !((value as bigint) < minimum) && !((value as bigint) > maximum)
+  if (!isOfType || !isInRange || !values.includes(value)) return [`${path}: ${message}`]
+  const isSafe = typeof value !== 'string' || !/[\0\uD800-\uDFFF]/u.test(value)
+  return isSafe ? [] : [`${path}: must not contain U+0000 or a lone surrogate`]
 }
 
 /** Creates the response of an error. */
@@ -225,7 +210,7 @@ export function toResponse({ status, body }: ApiError): FakeResponse {
 }
 
 /** Creates a response with a JSON body, unless that is undefined. */
-function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>) {
   const body = JSON.stringify(data) ?? ''
   const type = body && { 'content-type': 'application/json; charset=utf-8' }
   const id = `fake-${Math.random().toString(36).slice(2)}`
@@ -240,8 +225,6 @@ export interface ApiErrorOptions {
   readonly message?: string | undefined
   /** Additional response headers, such as `retry-after` or `x-request-id`, which is random by default. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The operation that failed. Default: `createPlant`. */
-  readonly operation?: OperationName | undefined
 }
 
 /**
@@ -254,13 +237,11 @@ export interface ApiErrorOptions {
  * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
  */
 export function createApiError(options: ApiErrorOptions): ApiError {
-  requireKnown(options, ['name', 'message', 'headers', 'operation'], 'options')
-  const { name, message = errorReasons[name], headers, operation = 'createPlant' } = options
-  const { method, path, idempotent } = routes[operation]
+  requireKnown(options, ['name', 'message', 'headers'], 'options')
+  const { name, message = errorReasons[name], headers } = options
   const code = errorCodes[name]
   const response = jsonResponse(Math.floor(code / 100), undefined, { ...headers })
   const head = readHead(response.status, new Headers(response.headers))
-  const call = { method, url: `http://plant-store.test${path}`, attempts: 1 }
-  const error = new ApiError({ error: code, message }, head, call)
-  return Object.assign(error, { retryable: retryDelay(error, 0, idempotent) !== undefined })
+  const error = new ApiError({ error: code, message }, head, { attempts: 1 })
+  return Object.assign(error, { retryable: retryDelay(error, 0) !== undefined })
 }

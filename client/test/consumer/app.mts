@@ -22,8 +22,7 @@ const options: sdk.ClientOptions = {
 export const client: sdk.PlantStoreClient = sdk.createPlantStoreClient(options)
 export const patient: sdk.PlantStoreClient = client.withOptions({ token: false, hooks, timeout: 1000, retries: 0 })
 export const store: FakePlantStore = createFakePlantStore()
-export const tested: sdk.PlantStoreClient = sdk.createPlantStoreClient({ ...store, retries: 0 })
-export const taken: sdk.ApiError = createApiError({ name: 'idTaken', operation: 'createPlant' })
+export const taken: sdk.ApiError = createApiError({ name: 'idTaken' })
 store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 
 export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsInput, call: sdk.CallOptions): Promise<sdk.Plant[]> {
@@ -38,11 +37,9 @@ export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsInput, call: 
 
 export function explain(error: unknown): string {
   if (error instanceof sdk.ApiError) return error.code === sdk.errorCodes.idTaken ? 'taken' : `${error.status}`
-  if (error instanceof sdk.TimeoutError) return error.kind
   if (error instanceof sdk.ConnectionError) return error.kind
   if (error instanceof sdk.AbortError) return String(error.reason)
   if (error instanceof sdk.MalformedResponseError) return error.headers.get('content-type') ?? 'none'
-  if (error instanceof sdk.UsageError) return error.message
   if (error instanceof sdk.PlantStoreError && error.kind === 'api') return String(error.status)
   return error instanceof sdk.PlantStoreError ? error.kind : 'another'
 }
