@@ -1,25 +1,8 @@
-import {
-  AbortError,
-  ConnectionError,
-  type FailedCall,
-  PlantStoreError,
-  type ResponseHead,
-  TimeoutError,
-  TokenError,
-  UsageError,
-} from './errors.ts'
+import { AbortError, ConnectionError, PlantStoreError, TimeoutError, TokenError, UsageError } from './errors.ts'
 import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type Attempt, type Hooks, observe } from './hooks.ts'
-import {
-  type CallOptions,
-  CONFLICT,
-  isToken,
-  NO_TOKEN,
-  readCallOptions,
-  type Settings,
-  type TokenRequest,
-} from './options.ts'
+import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
+import { type CallOptions, CONFLICT, isToken, NO_TOKEN, readCallOptions, type Settings } from './options.ts'
 import { reasonOf, retryDelay } from './retry.ts'
 import { defaultHeaders, readHeaders, withoutNull } from './wire/headers.ts'
 import { writeRequest } from './wire/request.ts'
@@ -45,20 +28,17 @@ export function prepareCall(operation: OperationName, parameters: readonly unkno
     const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
     return { operation, route, settings, url: client.baseUrl + target, body, headers: withoutNull(headers) }
   } catch (error) {
-    const call = { ...route, url: client.baseUrl + route.path, attempts: 0 }
-    throw toError(error, call)
+    throw toError(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
   }
 }
 
 /** The response of a successful call. */
-export interface CallResponse {
-  readonly data: unknown
-  readonly head: ResponseHead
-  readonly call: FailedCall
-}
+export type CallResponse = Awaited<ReturnType<typeof sendCall>>
 
 /** How far a call is. */
-interface Progress extends FailedCall {
+interface Progress {
+  readonly method: string
+  readonly url: string
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
   retries: number
@@ -69,11 +49,11 @@ interface Progress extends FailedCall {
 }
 
 /**
- * Sends a call, with retries. An attempt is: run the hooks, get the token, send, and read the response.
+ * Sends a call, with retries.
  *
  * @throws PlantStoreError of any kind
  */
-export async function sendCall(call: Call): Promise<CallResponse> {
+export async function sendCall(call: Call) {
   const { operation, url, settings, route } = call
   const { method } = route
   const { authorization: _, ...headers } = call.headers
@@ -86,13 +66,9 @@ export async function sendCall(call: Call): Promise<CallResponse> {
     const begun: Hooks[] = []
     try {
       const start = performance.now()
-      const received = await within(settings.timeout, signals, progress, async (signal) => {
-        await runRequestHooks(attempt, begun, call, signal)
-        if (progress.token === undefined) progress.token = await requestToken(call, progress, signal)
-        const init = createInit(attempt, begun, call, progress, signal)
-        const response = await (settings.fetch ?? fetch)(url, init)
-        return [readHead(response.status, response.headers), await response.text()] as const
-      })
+      const received = await within(settings.timeout, signals, progress, (signal) =>
+        sendAttempt(attempt, begun, call, progress, signal),
+      )
       if (!received) throw new TimeoutError(`timed out after ${settings.timeout} ms`, progress)
       const [head, text] = received
       const duration = performance.now() - start
@@ -108,25 +84,38 @@ export async function sendCall(call: Call): Promise<CallResponse> {
   }
 }
 
-/** Runs the hooks that may add headers, and lists those that have begun. */
-async function runRequestHooks(attempt: Attempt, begun: Hooks[], { settings }: Call, signal: Signal): Promise<void> {
-  for (const hook of settings.hooks.concat(settings.log)) {
+/** Runs the hooks, gets the token, sends, and reads the response. Lists the hooks that have begun. */
+async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, progress: Progress, signal: Signal) {
+  const { settings, body } = call
+  for (const hook of settings.hooks.concat(logHooks(settings.logger, settings.logLevel))) {
     begun.push(hook)
     try {
       await hook.request?.(attempt)
     } catch (cause) {
-      const message = `failed${reasonOf(cause)}`
-      throw new UsageError([{ path: 'hooks.request', message }], undefined, cause)
+      throw new UsageError([{ path: 'hooks.request', message: `failed${reasonOf(cause)}` }], undefined, cause)
     }
     requireOpen(signal)
   }
+  if (typeof settings.token === 'function') progress.token ??= await requestToken(settings.token, progress, signal)
+  // Only hooks change them.
+  const changed = begun.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
+  const { authorization: added, ...headers } = changed
+  const own = call.headers['authorization']
+  if (added && (own || progress.token !== false)) reject('token', CONFLICT)
+  const authorization = progress.token === false ? (own ?? added) : `Bearer ${progress.token}`
+  if (authorization) headers['authorization'] = authorization
+  progress.attempts++
+  // Following a redirect would pass on the token, and turn a POST into a GET.
+  const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
+  const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
+  return [readHead(response.status, response.headers), await response.text()] as const
 }
 
 /** Requests a token of the app's function. */
-async function requestToken({ settings }: Call, progress: Progress, signal: Signal): Promise<string> {
+async function requestToken(source: Exclude<Settings['token'], string | false>, progress: Progress, signal: Signal) {
   let token: unknown
   try {
-    token = await (settings.token as (request: TokenRequest) => unknown)({ rejected: progress.renewed })
+    token = await source({ rejected: progress.renewed })
   } catch (cause) {
     throw new TokenError(`token: failed${reasonOf(cause)}`, progress, { cause })
   }
@@ -135,39 +124,13 @@ async function requestToken({ settings }: Call, progress: Progress, signal: Sign
   return token
 }
 
-/** Creates the second argument of `fetch`, and counts the request. */
-function createInit(
-  attempt: Attempt,
-  begun: readonly Hooks[],
-  call: Call,
-  progress: Progress,
-  signal: Signal,
-): FetchInit {
-  // Only hooks change them.
-  const changed = begun.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
-  const { authorization: added, ...headers } = changed
-  const own = call.headers['authorization']
-  const { token } = progress
-  if (added && (own || token !== false)) reject('token', CONFLICT)
-  const authorization = token === false ? (own ?? added) : `Bearer ${token}`
-  progress.attempts++
-  return {
-    method: attempt.method,
-    headers: { ...headers, ...(authorization && { authorization }) },
-    body: call.body,
-    // Following a redirect would pass on the token, and turn a POST into a GET.
-    redirect: 'manual',
-    signal,
-  } as object as FetchInit
-}
-
 /** Throws if an attempt has ended while it waited, since a later one may be in flight. Nothing reads this error. */
 function requireOpen({ aborted }: Signal): void {
   if (aborted) throw new Error()
 }
 
 /** Adds the call to an error about usage. Any other error is that of `fetch`, or before it of a getter of the app. */
-function toError(thrown: unknown, call: FailedCall): PlantStoreError {
+function toError(thrown: unknown, call: Pick<Progress, 'method' | 'url' | 'attempts'>): PlantStoreError {
   if (thrown instanceof UsageError) return new UsageError(thrown.issues, call, thrown.cause)
   if (thrown instanceof PlantStoreError) return thrown
   const reason = reasonOf(thrown)
@@ -196,7 +159,7 @@ function nextDelay(error: PlantStoreError, { route, settings }: Call, progress: 
 function within<T>(
   time: number,
   signals: readonly Signal[],
-  call: FailedCall,
+  call: Progress,
   work?: (signal: Signal) => Promise<T>,
 ): Promise<T | undefined> {
   const controller = new AbortController()
@@ -225,7 +188,7 @@ function findAborted(signals: readonly Signal[]): Signal | undefined {
   return signals.find(({ aborted }) => aborted)
 }
 
-function toAbortError(cause: unknown, call: FailedCall): AbortError | TimeoutError {
+function toAbortError(cause: unknown, call: Progress): AbortError | TimeoutError {
   if (Object(cause).name === 'TimeoutError') return new TimeoutError('timed out by the signal', call, { cause })
   return new AbortError('aborted by the signal', call, { kind: 'aborted', cause })
 }

@@ -108,7 +108,7 @@ export type RawOperations = {
 export type IterateOperations = {
   [TName in keyof Pick<Operations, PagedOperationName>]: (
     ...parameters: Parameters<Operations[TName]>
-  ) => Data<TName> extends readonly (infer TItem)[] ? AsyncGenerator<TItem, void, undefined> : never
+  ) => Data<TName> extends readonly (infer TItem)[] ? AsyncIterable<TItem> : never
 }
 
 type Functions = Partial<Record<OperationName, (...parameters: unknown[]) => unknown>>
@@ -139,7 +139,7 @@ function createClient(settings: Settings): PlantStoreClient {
     const sendRaw = async (...parameters: unknown[]) => {
       const response = await send(...parameters)
       const { data, head, call } = response
-      const next = paged && nextCursor(response, new Set([Object(parameters[0]).cursor]))
+      const next = paged && nextCursor(response, Object(parameters[0]).cursor)
       return { data, ...head, attempts: call.attempts, nextCursor: next }
     }
     direct[operation] = async (...parameters) => (await send(...parameters)).data
@@ -150,18 +150,9 @@ function createClient(settings: Settings): PlantStoreClient {
         (error) => ({ ok: false, error, status: error.status, requestId: error.requestId }),
       )
     if (!paged) continue
-    iterate[operation] = (input, ...others) => {
-      const start = () => iteratePages((page) => prepare(page, ...others), input)
-      let unused = start()
-      return Object.assign(unused, {
-        // The first loop continues after `next`, and each one after it starts again.
-        [Symbol.asyncIterator]() {
-          const pages = unused
-          unused = start()
-          return pages
-        },
-      })
-    }
+    iterate[operation] = (input, ...others) => ({
+      [Symbol.asyncIterator]: () => iteratePages((page) => prepare(page, ...others), input),
+    })
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings, ''))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient

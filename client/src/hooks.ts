@@ -1,6 +1,5 @@
 import type { PlantStoreError, ResponseHead } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
-import { requireKnown } from './wire/values.ts'
 
 /** One request of a call. All hooks of an attempt get the same object, so it can be the key of a `WeakMap`. */
 export interface Attempt {
@@ -61,32 +60,22 @@ export interface Logger {
 
 export const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
 
-/** Creates the hooks that log. */
-export function logHooks(logger: Logger = console, logLevel: LogLevel): Hooks {
+/** Creates the hooks that log; none if nothing is logged. */
+export function logHooks(logger: Logger | undefined, logLevel = logger ? 'warn' : 'off'): readonly Hooks[] {
+  const shown = LOG_LEVELS.slice(1, LOG_LEVELS.indexOf(logLevel as LogLevel) + 1)
+  if (shown.length === 0) return []
   /** What the service sends may have control characters, with which it could write lines of its own. */
   const log = (level: keyof Logger, text: string): void => {
-    if (LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(logLevel)) logger[level](text.replace(/\p{Cc}+/gu, ' '))
+    if (shown.includes(level)) (logger ?? console)[level](text.replace(/\p{Cc}+/gu, ' '))
   }
-  return {
+  const hooks: Hooks = {
     request: ({ method, url, number }) => observe(() => log('debug', `${method} ${url}: attempt ${number}`)),
     response: ({ method, url }, { status, duration, requestId = '-' }) =>
       log('info', `${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
     error: (_, { message }, delay) => delay && log('warn', `${message}; retrying in ${Math.ceil(delay)} ms`),
   }
+  return [hooks]
 }
-
-/**
- * Lists hooks.
- *
- * @throws UsageError if a hook is unknown
- */
-export function listHooks(hooks: Hooks | readonly (Hooks | undefined)[], path: string): readonly Hooks[] {
-  const list = ([hooks].flat() as readonly (Hooks | undefined)[]).filter((each) => each !== undefined)
-  for (const each of list) requireKnown(each, HOOKS, path, `${path}.`)
-  return list
-}
-
-const HOOKS = ['request', 'response', 'error']
 
 /** Runs a callback that only observes a call: its errors are ignored. */
 export function observe(callback: () => unknown): void {

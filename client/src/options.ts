@@ -1,5 +1,5 @@
 import type { Fetch, HeaderFields, ResponseHeaders, Signal } from './fetch.ts'
-import { type Hooks, LOG_LEVELS, type Logger, type LogLevel, listHooks, logHooks } from './hooks.ts'
+import { type Hooks, LOG_LEVELS, type Logger, type LogLevel } from './hooks.ts'
 import { readHeaders } from './wire/headers.ts'
 import { isObject, orUndefined, reject, requireKnown } from './wire/values.ts'
 
@@ -45,7 +45,7 @@ export interface CallOptions {
    * `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the error.
    *
    * An operation that is not safe to repeat says so in its description: it is retried only if the service certainly did not
-   * process it, after status 408 or 429, a failed token function, or a connection that was not made.
+   * process it, after status 408 or 429, or a failed token function.
    *
    * Default: 2.
    */
@@ -109,8 +109,6 @@ export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLev
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
   readonly hooks: readonly Hooks[]
-  /** The hooks that log. */
-  readonly log: readonly Hooks[]
 }
 
 const LEVELS = `one of ${LOG_LEVELS.join(', ')}`
@@ -132,7 +130,11 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
     signal?.aborted === undefined ? reject(path, 'must be an AbortSignal') : signals.concat(signal),
   headers: (headers: unknown, others: HeaderFields, path: string) => ({ ...others, ...readHeaders(headers, path) }),
   fetch: must('a function', (fetch) => typeof fetch === 'function'),
-  hooks: (hooks: Hooks, others: Hooks[], path: string) => others.concat(listHooks(hooks, path)),
+  hooks: (hooks: Hooks | readonly (Hooks | undefined)[], others: Hooks[], path: string) => {
+    const list = [hooks].flat().filter((each) => each !== undefined)
+    for (const each of list) requireKnown(each, ['request', 'response', 'error'], path, `${path}.`)
+    return others.concat(list)
+  },
   logger: must('an object', isObject),
   logLevel: must(LEVELS, (level: LogLevel) => LOG_LEVELS.includes(level)),
 }
@@ -178,9 +180,8 @@ function mergeOptions(options: CallOptions, client: object, prefix: string): Set
     if (value === undefined && !(name === 'token' && name in options)) continue
     settings[name] = read(value as never, settings[name] as never, prefix + name)
   }
-  const { token, headers, logger, logLevel = logger === undefined ? 'off' : 'warn' } = settings
-  if (headers['authorization'] && token !== false) reject(`${prefix}token`, CONFLICT)
-  return { ...settings, log: logLevel === 'off' ? [] : [logHooks(logger, logLevel)] }
+  if (settings.headers['authorization'] && settings.token !== false) reject(`${prefix}token`, CONFLICT)
+  return settings
 }
 
 export const CONFLICT = 'must be false if headers have Authorization'
@@ -211,7 +212,6 @@ export function readBaseUrl(baseUrl = ''): string {
   // URL parsers drop tabs, and read `//` and `/\` as the start of another origin.
   const isPath = /^\/(?!\/)[^\\\s]*$/.test(baseUrl)
   const origin = isPath ? location?.origin : undefined
-  // React Native's URL has no other part.
   const url = orUndefined(() => new URL(baseUrl, origin).href) ?? ''
   if (!baseUrl) reject('baseUrl', 'is missing; set it, or leave the option out and set PLANT_STORE_URL')
   if (!/^https?:/i.test(url)) reject('baseUrl', 'must be an HTTP URL')

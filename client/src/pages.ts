@@ -13,32 +13,26 @@ export async function* iteratePages(
 ): AsyncGenerator<unknown, void, undefined> {
   prepare(input)
   let { limit = 100, cursor } = Object(input)
-  const seen = new Set<unknown>()
   do {
-    seen.add(cursor)
     // With the other fields of the input, which may be getters.
     const page = await sendCall(prepare(Object.assign(Object.create(Object(input)), { limit, cursor })))
     yield* page.data as unknown[]
-    cursor = nextCursor(page, seen)
+    cursor = nextCursor(page, cursor)
   } while (cursor !== undefined)
 }
 
 /**
  * Returns the cursor of the next page; undefined if this is the last page.
  *
- * @param seen the cursors of the pages before
- * @throws MalformedResponseError if the link leads to another place, which is not followed, or to one of these pages
+ * @param own the cursor of this page
+ * @throws MalformedResponseError if the link has no cursor, or that of this page
  */
-export function nextCursor({ head, call }: CallResponse, seen: Set<unknown>): string | undefined {
+export function nextCursor({ head, call }: CallResponse, own: unknown): string | undefined {
   const link = head.headers.get('link') ?? ''
   const target = nextTarget(link)
   if (target === undefined) return undefined
-  // Compared as text, because React Native cannot resolve URLs.
-  const [place, own = ''] = [target, call.url].map((each) => each.replace(/[?#].*/, ''))
-  const isPage = ['', own, own.replace(/^https?:\/\/[^/]*/i, '')].includes(place ?? '')
-  const [, text = ''] = /[?&]cursor=([^&#]*)/.exec(target) ?? []
-  const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
-  if (isPage && cursor && !seen.has(cursor)) return cursor
+  const cursor = orUndefined(() => new URL(target, call.url).searchParams.get('cursor'))
+  if (cursor && cursor !== own) return cursor
   throw new MalformedResponseError(`with an invalid link: ${link}`, head, call)
 }
 

@@ -7,9 +7,6 @@ const TEMPORARY: readonly unknown[] = ['connection', 'timeout', 'token', 408, 42
 /** What no retry changes: a certificate that is not trusted, a port that `fetch` refuses. */
 const PERMANENT = /certificate|CERT|bad port/
 
-/** Failures to connect, in the words of Node.js, Bun and Deno: nothing was sent. Browsers hide the reason. */
-const NOT_CONNECTED = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|Connect Timeout|Unable to connect|client error \(Connect\)/
-
 /**
  * Returns the delay before a retry in milliseconds; undefined if the failure must not be retried.
  *
@@ -23,20 +20,13 @@ export function retryDelay(error: PlantStoreError, retries: number, idempotent =
   if (retryAfterMs > 60_000 || (kind === 'connection' && PERMANENT.test(detail))) return undefined
   // 408: the request did not arrive in time. 429: it was one too many. A 503 may follow a lost commit.
   const isRejected = kind === 'token' || (kind === 'api' && (status === 408 || status === 429))
-  if (!idempotent && !isRejected && !(kind === 'connection' && NOT_CONNECTED.test(detail))) return undefined
+  if (!idempotent && !isRejected) return undefined
   // Full jitter, so that clients that failed together do not retry together.
   return retryAfterMs + Math.random() * Math.min(5_000, 300 * 2 ** retries)
 }
 
 /** Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`. */
 export function reasonOf(error: unknown): string {
-  const fields: ErrorLike = Object(error)
+  const fields = Object(error)
   return orUndefined(() => `: ${fields.cause?.message || fields.cause?.code || (fields.message ?? error)}`) ?? ''
-}
-
-/** What an error may have. */
-interface ErrorLike {
-  readonly code?: unknown
-  readonly message?: unknown
-  readonly cause?: ErrorLike | null
 }

@@ -1,6 +1,6 @@
 /** Whatever makes `fetch` throw is a connection error with its cause, and retried unless a retry cannot help. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { ConnectionError, createPlantStoreClient, type Fetch, UsageError } from '../../src/index.ts'
+import { ConnectionError, createPlantStoreClient, type Fetch } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
@@ -29,41 +29,31 @@ test.each<[string, unknown, reason: string]>([
 ])('a failure %s has its reason and cause, and is retried', async (_, thrown, reason) => {
   const { error, calls } = await failWith(() => Promise.reject(thrown))
   expect(error).toMatchObject({ kind: 'connection', retryable: true, detail: `connection failed${reason}` })
+  expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail} (attempt 2)`)
   expect([error.cause, calls]).toEqual([thrown, 2])
 })
 
-test.each([
-  caused('DEPTH_ZERO_SELF_SIGNED_CERT'),
-  new TypeError('The certificate for this server is invalid.'),
-  new TypeError('fetch failed', { cause: new Error('bad port') }),
-])('%s is not retried', async (thrown) => {
-  const { error, calls } = await failWith(() => Promise.reject(thrown))
-  expect([error.retryable, calls]).toEqual([false, 1])
-})
-
-test.each([
-  ['nothing', undefined],
-  ['parsed JSON', [{ name: 'Ficus' }]],
-  ['a response of Axios', { status: 200, data: [], headers: new Headers() }],
-])('%s instead of a response is a failure too', async (_, response) => {
-  const { error } = await failWith(() => response)
-  expect(error).toMatchObject({ kind: 'connection', attempts: 2, cause: { name: 'TypeError' } })
-})
-
-test.each(['a host that does not exist', 'a server without TLS', 'a port that fetch refuses'])(
-  'in this runtime: %s',
-  async (title) => {
-    await using server = await startTinyServer(() => {})
-    const urls = [server.url.replace('http', 'https'), 'http://127.0.0.1:6000', 'http://plant-store.invalid']
-    const baseUrl = urls[title.endsWith('TLS') ? 0 : title.startsWith('a port') ? 1 : 2]
-    const error = await failureOf(server.createClient({ baseUrl, retries: 0 } as object).getPlants(), ConnectionError)
-    expect(error).toMatchObject({ kind: 'connection', retryable: !title.startsWith('a port') })
+test.each([caused('DEPTH_ZERO_SELF_SIGNED_CERT'), new TypeError('The certificate for this server is invalid.')])(
+  '%s is not retried',
+  async (thrown) => {
+    const { error, calls } = await failWith(() => Promise.reject(thrown))
+    expect([error.retryable, calls]).toEqual([false, 1])
   },
 )
 
+test('in this runtime, a server without TLS is a temporary failure, and a port that fetch refuses is not', async () => {
+  await using server = await startTinyServer(() => {})
+  const urls = [server.url.replace('http', 'https'), 'http://127.0.0.1:6000']
+  const calls = urls.map((baseUrl) => server.createClient({ baseUrl, retries: 0 }).getPlants())
+  const errors = await Promise.all(calls.map((call) => failureOf(call, ConnectionError)))
+  expect(errors.map(({ kind, retryable }) => [kind, retryable])).toEqual([
+    ['connection', true],
+    ['connection', false],
+  ])
+})
+
 test('a runtime without fetch needs a fetch function of the app', async () => {
   vi.stubGlobal('fetch', undefined)
-  expect(() => createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })).toThrow(UsageError)
   expect(() => createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test' })).toThrow('fetch: is missing')
   expect(await createPlantStoreClient(createFakePlantStore()).getPlants()).toEqual([])
   vi.unstubAllGlobals()

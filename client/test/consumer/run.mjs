@@ -14,8 +14,6 @@ export async function run(baseUrl, token) {
   seen.push((await client.safe.getPlants({}, { signal: AbortSignal.abort('left') })).error.kind)
   const redirected = createPlantStoreClient({ baseUrl: `${baseUrl}/redirect`, token, retries: 0 })
   seen.push((await redirected.safe.getPlants()).error.kind)
-  const cut = createPlantStoreClient({ baseUrl: `${baseUrl}/cut`, token, retries: 0 })
-  seen.push((await cut.safe.getPlants()).error.kind)
   const hanging = createPlantStoreClient({ baseUrl: `${baseUrl}/hang`, token, retries: 0, timeout: 200 })
   seen.push((await hanging.safe.getPlants()).error.kind)
   const store = createFakePlantStore()

@@ -3,7 +3,7 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { startTinyServer } from './tiny-server.ts'
 
 /**
- * Starts the real service behind a proxy, also under `/api`, that can also redirect, truncate a response and hang.
+ * Starts the real service behind a proxy, also under `/api`, that can also redirect and hang.
  *
  * @param files additional files to serve, by path
  */
@@ -15,8 +15,6 @@ export async function startFaultyProxy(files: Record<string, { type: string; tex
     const file = files[url]
     if (file) return response.writeHead(200, { 'content-type': file.type }).end(file.text)
     if (url.startsWith('/redirect/')) return response.writeHead(302, { location: `${elsewhere.url}${url}` }).end()
-    if (url.startsWith('/cut/'))
-      return response.writeHead(200, { 'content-type': 'application/json' }).end('[{"name":"F')
     if (url.startsWith('/hang/')) return undefined
     const passed = { authorization: headers.authorization ?? '', 'content-type': headers['content-type'] ?? '' }
     const forwarded = await fetch(service.url + url, { method, headers: passed, ...(body && { body }) })

@@ -25,7 +25,6 @@ describe('a malformed response is a typed error that says what arrived', () => {
   const json = (status: number, text: string) => respond(status, 'application/json', text)
   test.each<[reason: string, status: number, title: string, Handler]>([
     ['text/html instead of JSON', 502, 'a proxy’s page', respond(502, 'text/html', '<h1>Bad Gateway</h1>')],
-    ['text/html; charset=utf-8 instead', 200, 'a login page', respond(200, 'text/html; charset=utf-8', '<form>')],
     ['no content type instead of JSON', 204, 'no content', respond(204, undefined, '')],
     ['malformed JSON', 200, 'a truncated list', json(200, '[{"name":"Fi')],
     ['malformed JSON', 200, 'an object instead of a list', json(200, '{"name":"Ficus"}')],
@@ -50,25 +49,19 @@ describe('a malformed response is a typed error that says what arrived', () => {
       expect((await failureOn(json(503, text))).text).toBe(text)
     }
   })
+})
 
-  test('a list instead of an object', async () => {
-    await using server = await startTinyServer((response) => sendJson(response, 200, []))
-    await failureOf(server.createClient().createPlant({ id: 1, name: 'Ficus' }), MalformedResponseError)
+test('unknown fields of a newer service are kept, and its errors are ApiErrors', async () => {
+  await using server = await startTinyServer((response, _, number) => {
+    if (number === 1) sendJson(response, 200, [{ name: 'Ficus', height: 3 }])
+    else sendJson(response, 418, { error: 41800, message: 'tea' })
   })
+  const client = server.createClient()
+  expect(await client.getPlants()).toEqual([{ name: 'Ficus', height: 3 }])
+  expect(await failureOf(client.getPlants(), ApiError)).toMatchObject({ status: 418, code: 41800, issues: [] })
 })
 
-test('unknown fields of a newer service are kept', async () => {
-  await using server = await startTinyServer((response) => sendJson(response, 200, [{ name: 'Ficus', height: 3 }]))
-  expect(await server.createClient().getPlants()).toEqual([{ name: 'Ficus', height: 3 }])
-})
-
-test('an error that the service has not declared is an ApiError too', async () => {
-  await using server = await startTinyServer((response) => sendJson(response, 418, { error: 41800, message: 'tea' }))
-  const error = await failureOf(server.createClient().getPlants(), ApiError)
-  expect(error).toMatchObject({ kind: 'api', status: 418, code: 41800, issues: [] })
-})
-
-test.each([301, 302, 303, 307, 308])('a redirect (%d) to any place is not followed', async (status) => {
+test.each([301, 307])('a redirect (%d) to any place is not followed', async (status) => {
   await using elsewhere = await startTinyServer((response) => sendJson(response, 200, []))
   for (const location of [`${elsewhere.url}/plants`, '/plants']) {
     await using server = await startTinyServer(respond(status, undefined, '', { location }))
@@ -85,12 +78,8 @@ test.each([
   const shown: unknown[] = []
   const show = (...values: unknown[]) => void shown.push(...values.map((value) => inspect(value, { depth: 9 })))
   await using server = await startTinyServer((response) => sendJson(response, 400, { error: 40000, message: 'no' }))
-  const logger = { debug: show, info: show, warn: show }
-  const client = server.createClient({
-    ...options,
-    hooks: { request: show, response: show, error: show },
-    logger,
-  } as object)
+  const observers = { hooks: { request: show, response: show, error: show }, logger: { warn: show } }
+  const client = server.createClient({ ...options, ...observers } as object)
   const { error } = await client.safe.getPlants()
   show(client, error, JSON.stringify(error))
   expect(error).toBeInstanceOf(PlantStoreError)
