@@ -14,7 +14,7 @@ const measuring = ['server/test/limits/load.test.ts']
  */
 const long = [
   // The packages as they are installed, on other runtimes, in browsers, and in the tools of other projects.
-  'client/test/{package/{jest,package},recipes/*,tools/*}.test.ts',
+  'client/test/{package/package,recipes/*,tools/*}.test.ts',
   'contract/test/package.test.ts',
   'test/{fresh-clone,release,supply-chain}.test.ts',
   // The guides, with nginx, systemd and containers.
