@@ -79,7 +79,7 @@ export const ErrorSchema = z
   .object({
     error: z.int32().meta({
       format: 'int32',
-      description: 'Numeric error value from the error catalogue: HTTP status x 100 + n.',
+      description: 'Numeric error value: HTTP status x 100 + n. Another path gets 40400, another method 40500.',
       examples: [40002],
       'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),
     }),
