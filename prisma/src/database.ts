@@ -5,8 +5,6 @@ export interface Database {
   readonly tokens: Tokens
   /** Returns a secret of 32 random bytes, created at its first use and shared by all servers of the database. */
   secret(name: string): Promise<Buffer>
-  /** Returns whether there is neither a token nor a plant yet. */
-  isEmpty(): Promise<boolean>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
   whyUnavailable(): Promise<string | undefined>
   /** Reads what an operator watches of the database. */
@@ -103,6 +101,8 @@ export interface Plants {
   states(accounts: readonly string[]): Promise<ListState[]>
   /** Reads a part of an account's list, in order of creation, with one short statement. */
   read(account: string, range: ListRange): Promise<ListPart>
+  /** Returns whether no account has a plant. */
+  isEmpty(): Promise<boolean>
 }
 
 /** A list as it is at one moment. */
@@ -156,6 +156,8 @@ export interface Tokens {
   revoke(id: string): Promise<TokenRow | undefined>
   /** Returns the token with this hash, even if it is expired or revoked. */
   find(hash: string): Promise<TokenRow | undefined>
+  /** Returns whether there is no token. */
+  isEmpty(): Promise<boolean>
 }
 
 /** A token as it is stored: everything but the token itself. */

@@ -63,17 +63,9 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     const prisma = createPrisma(await engine.loadClient(), adapter)
     return {
       engine: name,
-      plants: createPlants(adapter, dialect),
+      plants: createPlants(prisma, adapter, dialect),
       tokens: createTokens(prisma, adapter, dialect),
       secret: (secret) => readSecret(prisma, secret),
-
-      async isEmpty() {
-        const found = [
-          prisma.token.findFirst({ select: { id: true } }),
-          prisma.plant.findFirst({ select: { id: true } }),
-        ]
-        return (await Promise.all(found)).every((row) => row === null)
-      },
 
       whyUnavailable: createReadiness(probe, engine.database),
       state,

@@ -1,6 +1,6 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import type { PlantRow, Plants } from './database.ts'
-import { type SqlValue, toQuery } from './prisma-client.ts'
+import { type Prisma, type SqlValue, toQuery } from './prisma-client.ts'
 import type { Dialect } from './statements.ts'
 
 /** A part of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
@@ -18,10 +18,10 @@ type ComparedRow = [isSame: Flag | null]
 const NOTHING: PartRow = [null, 0, false, null]
 
 /**
- * Creates the plants of a database, with statements of the adapter itself: Prisma Client keeps the parameters of its last calls,
- * up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
+ * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of its last
+ * calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
-export function createPlants(adapter: SqlQueryable, dialect: Dialect): Plants {
+export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, dialect: Dialect): Plants {
   async function select<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const { rows } = await adapter.queryRaw(toQuery(sql, ...values))
     return rows as Row[]
@@ -49,6 +49,8 @@ export function createPlants(adapter: SqlQueryable, dialect: Dialect): Plants {
       const text = json ?? (Number(last) === 0 ? '' : undefined)
       return { json: text, last: Number(last), more: Boolean(more), version: version ?? undefined }
     },
+
+    isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
   }
 }
 

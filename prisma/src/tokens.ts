@@ -39,6 +39,8 @@ export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { 
       return token ? toTokenRow(token) : undefined
     },
 
+    isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
+
     // Once it is stale in the cache, all requests with a busy token look it up.
     find: oncePerTurn(async (hashes) => {
       const { rows } = await adapter.queryRaw(toQuery(selectTokens, JSON.stringify(hashes)))

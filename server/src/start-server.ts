@@ -112,7 +112,9 @@ export async function startServer(
     const badPort = findBadPort(Number(new URL(url).port))
     if (badPort) logger.warn(badPort)
     notReady = undefined
-    return { url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty: dependencies.database.isEmpty, close }
+    const { plants, tokens } = dependencies.database
+    const isEmpty = async () => (await plants.isEmpty()) && (await tokens.isEmpty())
+    return { url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty, close }
   } catch (error) {
     await closeAll(0)
     throw error

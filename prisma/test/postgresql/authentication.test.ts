@@ -99,7 +99,7 @@ function urlOf(text: string): string {
 async function open(text: string): Promise<string> {
   try {
     const database = await openDatabase(urlOf(text))
-    expect(await database.isEmpty().finally(database.close)).toBe(true)
+    expect(await database.plants.isEmpty().finally(database.close)).toBe(true)
     return 'open'
   } catch (error) {
     expect(error).toMatchObject({ name: 'StorageError' })

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { createPlants } from '../../src/plants.ts'
-import { type SqlValue, toQuery } from '../../src/prisma-client.ts'
+import { createPrisma, type SqlValue, toQuery } from '../../src/prisma-client.ts'
 import { connect } from '../../src/sqlite/driver-adapter.ts'
 import { dialect } from '../../src/sqlite/statements.ts'
 import { openNewClient } from '../helpers/open-client.ts'
@@ -17,7 +18,7 @@ test('only the plants of the account are read', async () => {
       return adapter.queryRaw(query)
     },
   }
-  const plants = createPlants(counting, dialect)
+  const plants = createPlants(createPrisma(PrismaClient, counting), counting, dialect)
   await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
   for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, { limit: 5, after: 30 }]) {
     await plants.read('alice', range)
