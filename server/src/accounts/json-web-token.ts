@@ -24,6 +24,8 @@ const TOKEN_TYPES = ['at+jwt', 'jwt']
 const CLOCK_TOLERANCE = 5
 /** How long the key server may take for its whole response, in milliseconds. */
 const FETCH_TIMEOUT = 3_000
+/** The size of its response, in bytes: key sets have a few kilobytes, and jose would read any size. */
+const MAX_KEYS_SIZE = 256 * 1024
 /** For how long after a fetch no token makes the keys be fetched again, in milliseconds. */
 const COOLDOWN = 10_000
 /** How long fetched keys are used, in milliseconds: an outage of the issuer is survived. */
@@ -126,10 +128,25 @@ function isCanonical(token: string): boolean {
 }
 
 /** Fetches the keys. The error is one of jose, as that of a response that is not a key set. */
-function fetchKeys(url: string, options: RequestInit): Promise<Response> {
-  return fetch(url, options).catch((cause) => {
+async function fetchKeys(url: string, options: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(url, options)
+    return new Response(await readKeys(response), { status: response.status })
+  } catch (cause) {
     throw new jose.errors.JOSEError('The keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL', { cause })
-  })
+  }
+}
+
+/** Reads a body. Its bytes are counted as they are decompressed. */
+async function readKeys({ body }: Response): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.length
+    if (size > MAX_KEYS_SIZE) throw new Error(`the response has more than ${MAX_KEYS_SIZE} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }
 
 function isFetchError(error: unknown): boolean {

@@ -1,4 +1,7 @@
 /** When the keys of the token issuer are fetched and how long they are cached, also from key servers that fail. */
+import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
 import { SignJWT } from 'jose'
 import pino from 'pino'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
@@ -87,6 +90,31 @@ test('before the first fetch of the keys succeeds, 100 requests have two log lin
   expect(lines).toMatchObject([{ reason: 'issuer-keys' }, { level: 40, err: { message: reason } }])
   const log = JSON.stringify(lines)
   for (const part of tokens.flatMap((token) => token.split('.'))) expect(log).not.toContain(part)
+})
+
+// What the sockets buffer is sent too. Spaces are compressed to a thousandth.
+test.each([
+  ['plain', {}, 2 ** 25],
+  ['compressed', { 'content-encoding': 'gzip' }, 2 ** 30],
+])('of %s keys without end, only the start is read', async (_title, headers, limit) => {
+  const { keyServer, server } = await start()
+  onTestFinished(logRejections(logger))
+  const spaces = Buffer.alloc(2 ** 16, ' ')
+  let sent = 0
+  let closed: Promise<unknown> | undefined
+  keyServer.respond = (_request, response) => {
+    closed = once(response.writeHead(200, headers), 'close')
+    const read = function (this: Readable) {
+      sent += spaces.length
+      this.push(spaces)
+    }
+    const compress = 'content-encoding' in headers ? createGzip({ level: 1 }) : new PassThrough()
+    new Readable({ read }).pipe(compress).pipe(response)
+  }
+  expect(await callWith(server, await signToken(key))).toEqual(UNAVAILABLE)
+  await closed
+  expect(sent).toBeLessThan(limit)
+  expect(JSON.stringify(lines)).toContain('more than 262144 bytes')
 })
 
 test('before the first fetch of the keys succeeds, such requests are failed authentications of their address, but not own tokens', async () => {
