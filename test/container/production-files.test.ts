@@ -7,7 +7,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { newDatabase } from '../helpers/database/databases.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
@@ -132,6 +132,14 @@ test.each([
 ])('%s gives a shutdown more time than it may take', (_, time, shutdown) => {
   expect(shutdown).toBeGreaterThan(0)
   expect(time).toBeGreaterThan(shutdown)
+})
+
+test('images of registries are named by their digests', () => {
+  const { jobs } = parse(read('.github/workflows/ci.yml'))
+  const foreign = Object.values(services).flatMap(({ image: name }) => (name === 'plant-store' ? [] : [name]))
+  for (const name of [...foreign, ...jobs.check.strategy.matrix.node]) expect(name).toMatch(/@sha256:[0-9a-f]{64}$/)
+  expect(foreign).toHaveLength(2)
+  expect(jobs.check.container).toBe(`node:\${{ matrix.node }}`)
 })
 
 test('the base of the image is the version of Node.js that the tests run on, by its digest', () => {

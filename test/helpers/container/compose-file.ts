@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 
 /** What the tests need of a service of compose.yaml. */
 interface ComposeService {
+  image: string
   command?: string[]
   environment?: Record<string, string>
 }
