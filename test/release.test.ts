@@ -261,7 +261,7 @@ describe.each([
     async () => {
       await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\nDATABASE_URL=file:./plants.db\n')
       const options = { cwd: app, env: settings }
-      await using server = await startProgram(['npx', 'plant-store', 'serve'], /"msg":"ready"/, options)
+      await using server = await startProgram(['npx', '--no', 'plant-store', 'serve'], /"msg":"ready"/, options)
       const [, url] = /"url":"([^"]+)"/.exec(server.output()) ?? []
       expect(existsSync(path.join(app, 'plants.db'))).toBe(true)
       const [create = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
@@ -275,7 +275,7 @@ describe.each([
       expect(printed).toBe('[{"name":"Monstera","tag":"aroid"}]\n')
       expect((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status).toBe(200)
       expect(await (await fetch(`${url}/docs`)).text()).toContain('<span>npx --no plant-store</span>')
-      expect((await run('npx', ['plant-store', '--version'], app, settings)).split('\n')).toContain('1.0.0')
+      expect((await run('npx', ['--no', 'plant-store', '--version'], app, settings)).split('\n')).toContain('1.0.0')
     },
   )
 })
