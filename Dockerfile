@@ -11,7 +11,7 @@ COPY package.json pnpm-lock.yaml pnpm-workspace.yaml .pnpmfile.mjs ./
 COPY contract/package.json contract/
 COPY prisma/package.json prisma/
 COPY server/package.json server/
-COPY scripts/pnpm.mjs scripts/run.mjs scripts/
+COPY scripts/pnpm.mjs scripts/run.mjs scripts/tools.mjs scripts/
 COPY scripts/pnpm/ scripts/pnpm/
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc node scripts/pnpm.mjs install --frozen-lockfile
 COPY . .

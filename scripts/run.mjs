@@ -1,10 +1,12 @@
 // What the scripts have in common. It runs on Node.js 18, like the set-up.
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /** The root of the repository, with a slash. */
 export const root = fileURLToPath(new URL('../', import.meta.url))
+
+// npm and other tools would load compiled code from the folder of temporary files, where other users may have put it.
+process.env['NODE_COMPILE_CACHE'] ||= `${root}node_modules/.cache/compiled`
 
 /** Runs a program at the root of the repository, or in a folder, and returns how it ended, as `spawnSync` does. */
 export function start(program, parameters, stdio = 'pipe', cwd = root) {
@@ -20,30 +22,6 @@ export function run(program, parameters, stdio = 'pipe') {
   return fail(
     [stdout, stderr, error?.message, `${[program, ...parameters].join(' ')} failed.`].filter(Boolean).join('\n'),
   )
-}
-
-/**
- * Installs exactly what the lockfile in `source` names, without install scripts, unless `folder` has it already.
- *
- * @param reject ends this process, with what npm printed if it failed
- * @returns `folder`, with the packages in its `node_modules`
- */
-export function installLocked(source, folder, reject = fail) {
-  const read = (file) => existsSync(file) && readFileSync(file, 'utf8')
-  if (read(`${folder}/package-lock.json`) === read(`${source}/package-lock.json`)) return folder
-  // Complete or missing, whatever interrupts this process.
-  const draft = `${folder}.${process.pid}`
-  mkdirSync(draft, { recursive: true })
-  process.once('exit', () => rmSync(draft, { recursive: true, force: true }))
-  for (const name of ['package.json', 'package-lock.json']) copyFileSync(`${source}/${name}`, `${draft}/${name}`)
-  // The file .npmrc may name a registry of your own.
-  if (existsSync(`${root}.npmrc`)) copyFileSync(`${root}.npmrc`, `${draft}/.npmrc`)
-  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  const { status, error, stdout, stderr } = start('npm', ['ci', ...options], 'pipe', draft)
-  if (status !== 0) reject([stdout, stderr, error?.message].filter(Boolean).join('\n'))
-  rmSync(folder, { recursive: true, force: true })
-  renameSync(draft, folder)
-  return folder
 }
 
 /** Ends this process with a message. */

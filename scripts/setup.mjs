@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { findNode, linkNode } from './node.mjs'
 import { root, run, start } from './run.mjs'
+import { findNode, linkNode } from './tools.mjs'
 
 const workspace = readFileSync(`${root}pnpm-workspace.yaml`, 'utf8')
 const packages = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => folder)

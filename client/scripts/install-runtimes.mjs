@@ -4,6 +4,6 @@
  *
  * Usage: node client/scripts/install-runtimes.mjs
  */
-import { installLocked, root } from '../../scripts/run.mjs'
+import { installLocked } from '../../scripts/tools.mjs'
 
-installLocked(`${root}client/scripts/runtimes`, `${root}node_modules/.cache/runtimes`)
+installLocked('client/scripts/runtimes', 'runtimes')
