@@ -1,11 +1,12 @@
-/** A release to a registry on this machine, and what apps and operators then install from it. */
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, realpathSync } from 'node:fs'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+/** A release to a registry on this machine, by the steps of the workflow, and what apps and operators then install from it. */
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { bareMachine, TRUST } from './helpers/bare-machine.ts'
 import { INSTALL_TIMEOUT } from './helpers/install-tools.ts'
 import { noteAbsence } from './helpers/runtimes.ts'
@@ -15,12 +16,14 @@ import { type Registry, startRegistry } from './registry/start-registry.ts'
 
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))
-const TIMEOUT = 300_000
 const names = ['contract', 'prisma', 'server', 'client']
 
 const folder = temporaryFolder()
 const clone = path.join(folder, 'plant-store')
-const packed = path.join(clone, 'node_modules/.cache/release')
+const origin = path.join(folder, 'origin.git')
+const packages = path.join(folder, 'packages')
+/** What the steps find in PATH and HOME. */
+const [bin, home] = [temporaryFolder(), temporaryFolder()]
 let registry: Registry
 
 /** Runs a program with a newcomer's environment. Returns all that it printed. */
@@ -32,14 +35,44 @@ async function run(program: string, parameters: string[], cwd: string, settings:
 }
 
 const git = async (...parameters: string[]) => (await execute('git', parameters, { cwd: clone })).stdout.trim()
-const release = (...parameters: string[]) => run('npm', ['run', 'release', '--', '--tested', ...parameters], clone)
 
-/** Returns what a release that fails has printed. */
-const failure = (...parameters: string[]): Promise<string> =>
-  release(...parameters).then(
-    (output) => `It did not fail:\n${output}`,
-    ({ stdout, stderr }) => stdout + stderr,
-  )
+interface Job {
+  permissions?: Record<string, string>
+  steps: { name?: string; run?: string }[]
+}
+
+const workflow = parse(readFileSync(`${root}.github/workflows/release.yml`, 'utf8'))
+const jobs: Record<string, Job> = workflow.jobs
+
+/**
+ * Runs the named step of a job as GitHub does, without the proof of origin, which only GitHub can give. What it calls `gh` says
+ * whether CI has succeeded, and tags.
+ *
+ * @returns what it printed, also if it failed
+ */
+async function runJob(job: string, settings: Record<string, string> = {}, cwd = clone): Promise<string> {
+  await git('fetch', '--quiet', '--tags')
+  const context = {
+    HOME: home,
+    PATH: `${bin}:${process.env['PATH']}`,
+    RUNNER_TEMP: temporaryFolder(),
+    GITHUB_REF: 'refs/heads/main',
+    GITHUB_SHA: await git('rev-parse', 'HEAD'),
+    GITHUB_SERVER_URL: 'https://example.com',
+    GITHUB_REPOSITORY: 'alice/plants',
+  }
+  const script = jobs[job]?.steps.find(({ name }) => name)?.run?.replace('--provenance ', '') ?? ''
+  const parameters = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script]
+  const output = run('bash', parameters, cwd, { ...context, ...settings })
+  return output.catch(({ stdout, stderr }) => `Failed: ${stdout}${stderr}`)
+}
+
+/** Publishes the packages of a folder. */
+async function publish(from = packages): Promise<string> {
+  const RUNNER_TEMP = temporaryFolder()
+  await cp(from, `${RUNNER_TEMP}/packages`, { recursive: true })
+  return runJob('publish', { RUNNER_TEMP })
+}
 
 /** Returns the versions that the registry has of each package. */
 async function published(): Promise<string[]> {
@@ -52,173 +85,174 @@ async function published(): Promise<string[]> {
   return (await Promise.all(versions)).flat()
 }
 
-async function commit(file: string, text: string): Promise<void> {
-  await writeFile(path.join(clone, file), text)
-  await git('add', '.')
-  await git('commit', '--quiet', '--message', 'feat: a change')
+/** Returns what spoils the packed SDK: fields of its package.json, and what a command does in its folder. */
+function change(fields: object, command = 'true') {
+  return async (target: string) => {
+    const unpacked = temporaryFolder()
+    const tarball = path.join(target, 'plant-store-client.tgz')
+    await execute('tar', ['-xzf', tarball, '-C', unpacked])
+    const file = `${unpacked}/package/package.json`
+    await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), ...fields }))
+    const pack = `(cd package; ${command}); find package ! -type d | tar -czf '${tarball}' -T -`
+    await execute('sh', ['-c', pack], { cwd: unpacked })
+  }
 }
 
 const changeset = (name: string, type: string) => `---\n"@plant-store/${name}": ${type}\n---\n\nPlants can be tall.\n`
 
 beforeAll(async () => {
   registry = await startRegistry(path.join(folder, 'registry'))
-  const origin = path.join(folder, 'origin.git')
   await execute('git', ['clone', '--quiet', root, clone])
   await git('checkout', '--quiet', '-B', 'main')
   await git('clone', '--quiet', '--bare', clone, origin)
   await git('remote', 'set-url', 'origin', origin)
-  await git('config', 'user.name', 'Alice')
-  await git('config', 'user.email', 'alice@example.com')
-  await writeFile(path.join(clone, '.npmrc'), registry.settings)
-  await writeFile(path.join(clone, '.git/info/exclude'), '.npmrc\n')
+  await writeFile(path.join(home, '.npmrc'), registry.settings)
+  const gh = '#!/bin/sh\n[ "$1" = run ] && echo "$SUCCEEDED" || git push --quiet origin "$5:refs/tags/$3"\n'
+  await writeFile(path.join(bin, 'gh'), gh, { mode: 0o755 })
+  expect(await runJob('pack', { RUNNER_TEMP: folder })).not.toContain('Failed')
 }, INSTALL_TIMEOUT)
 afterAll(() => registry.close())
 
-describe('a release', { timeout: TIMEOUT }, () => {
-  test('is rejected with changes, with changesets, and of a commit that is not on main of origin', async () => {
-    await writeFile(path.join(clone, 'notes.txt'), 'unfinished')
-    expect(await failure()).toContain('Commit or remove these changes first:\n?? notes.txt')
+describe('a release', () => {
+  test('may write and prove an origin only where it runs nothing of the repository', () => {
+    const read = { contents: 'read' }
+    expect(workflow.permissions).toEqual(read)
+    expect(jobs).toMatchObject({
+      test: { permissions: { ...read, actions: 'read' } },
+      publish: { needs: ['test', 'pack'], environment: 'release', permissions: { ...read, 'id-token': 'write' } },
+      tag: { needs: 'publish', permissions: { contents: 'write' } },
+    })
+    expect(jobs['pack']).not.toHaveProperty('permissions')
+    const scripts = ['publish', 'tag'].flatMap((job) => jobs[job]?.steps.flatMap((step) => step.run ?? []) ?? [])
+    expect(scripts).toHaveLength(2)
+    expect(scripts.join('\n').replaceAll(/#.*/g, '')).not.toMatch(/\bnpm (?!view|publish)|\bnpx |\bnode |\.mjs/)
+    expect(scripts[0]).toContain('npm publish "$tarball" --access public --provenance --ignore-scripts\n')
+  })
+
+  test.each([
+    ['Failed: Start this workflow on main.\n', { GITHUB_REF: 'refs/heads/other', SUCCEEDED: '1' }],
+    ['Failed: CI has not succeeded on this commit: wait for it, or fix what fails.\n', { SUCCEEDED: '0' }],
+    ['', { SUCCEEDED: '2' }],
+  ])('starts with a check of the commit: %j', async (output, settings) => {
+    expect(await runJob('test', settings)).toBe(output)
+  })
+
+  test('is rejected while changesets wait, and if packing changes files', async () => {
+    await writeFile(path.join(clone, '.changeset/tall-plants.md'), changeset('prisma', 'minor'))
+    expect(await runJob('test', { SUCCEEDED: '1' })).toContain('since these wait: .changeset/tall-plants.md')
+    expect(await runJob('pack')).toContain('Packing changes files. Run it, and commit: ?? .changeset/tall-plants.md')
     await git('clean', '--quiet', '--force')
-    await commit('.changeset/tall-plants.md', changeset('prisma', 'minor'))
-    expect(await failure()).toContain('This commit is not on main of origin')
-    await git('push', '--quiet', 'origin', 'main')
-    expect(await failure()).toContain('tall-plants.md waits')
-    await git('reset', '--quiet', '--hard', 'HEAD~1')
-    await git('push', '--quiet', '--force', 'origin', 'main')
   })
 
-  test('as a dry run changes nothing', async () => {
-    const output = await release('--dry-run')
-    for (const name of names) expect(output).toContain(`Would publish @plant-store/${name}@1.0.0`)
+  test.each<[string, string, (folder: string) => Promise<unknown>]>([
+    ['another file', 'not the four packages', (target) => writeFile(`${target}/.npmrc`, '')],
+    ['a script', 'not that of this commit', change({ scripts: { postinstall: 'true' } })],
+    ['another version', 'not that of this commit', change({ version: '1.0.1' })],
+    ['another dependency', 'not that of this commit', change({ optionalDependencies: { 'left-pad': '1.0.0' } })],
+    ['another registry', 'not that of this commit', change({ publishConfig: { registry: 'http://127.0.0.1:9' } })],
+    ['a file that npm would build', 'client has a file for npm', change({}, 'touch binding.gyp')],
+    ['a link', 'client has more than files', change({}, 'ln -s /etc/hostname link')],
+  ])('with %s publishes nothing', async (_title, message, spoil) => {
+    const spoiled = temporaryFolder()
+    await cp(packages, spoiled, { recursive: true })
+    await spoil(spoiled)
+    expect(await publish(spoiled)).toMatch(new RegExp(`Failed: [^]*${message}`))
     expect(await published()).toEqual([])
-    expect([await git('status', '--porcelain'), await git('ls-remote', '--tags', 'origin')]).toEqual(['', ''])
   })
 
-  test('publishes every package and tags the commit; then there is nothing to release', async () => {
-    await release('--from', packed)
+  test('of a version that is the tag of another commit publishes nothing', async () => {
+    await git('push', '--quiet', 'origin', 'HEAD~1:refs/tags/@plant-store/client@1.0.0')
+    expect(await publish()).toContain('The tag @plant-store/client@1.0.0 is another commit')
+    expect(await published()).toEqual([])
+    await git('push', '--quiet', '--delete', 'origin', 'refs/tags/@plant-store/client@1.0.0')
+    await git('tag', '--delete', '@plant-store/client@1.0.0')
+  })
+
+  test('publishes every package and tags the commit, then what a failure has left out, and nothing twice', async () => {
+    expect((await publish()).match(/^\+ .*$/gm)).toEqual(names.map((name) => `+ @plant-store/${name}@1.0.0`))
+    const [head, tags] = [await git('rev-parse', 'HEAD'), [...names].sort()]
+    const tagged = tags.map((name) => `${head}\trefs/tags/@plant-store/${name}@1.0.0`).join('\n')
+    for (let time = 0; time < 2; time++) {
+      expect(await runJob('tag')).not.toContain('Failed')
+      expect(await git('ls-remote', '--tags', 'origin')).toBe(tagged)
+    }
+    await run('npm', ['unpublish', '--force', '@plant-store/client'], clone, { HOME: home })
+    expect((await publish()).match(/^\+ .*$/gm)).toEqual(['+ @plant-store/client@1.0.0'])
+    expect(await publish()).not.toMatch(/Failed|^\+/m)
     expect(await published()).toEqual(names.map((name) => `${name} 1.0.0`))
-    const head = await git('rev-parse', 'HEAD')
-    const tags = (await git('ls-remote', '--tags', 'origin')).split('\n').map((line) => line.split('\t'))
-    expect(tags).toEqual([...names].sort().map((name) => [head, `refs/tags/@plant-store/${name}@1.0.0`]))
-    expect(await failure('--from', packed)).toContain('Nothing to release: every version is published.')
   })
 
-  test('that failed midway publishes what is missing, with the tag on the same commit', async () => {
-    await run('npm', ['unpublish', '--force', '@plant-store/client'], clone)
-    await commit('notes.txt', 'later')
-    await git('push', '--quiet', 'origin', 'main')
-    expect(await failure('--from', packed)).toContain('The tag @plant-store/client@1.0.0 is another commit')
-    await git('checkout', '--quiet', 'HEAD~1')
-    const output = await release('--from', packed)
-    expect(output.match(/^Published .*$/gm)).toEqual(['Published @plant-store/client@1.0.0'])
-    await git('checkout', '--quiet', 'main')
+  // A package of another folder is the same, byte for byte.
+  test('of a published package that has changed needs a changeset, if only a dependency has', async () => {
+    const other = path.join(folder, 'another clone')
+    await execute('git', ['clone', '--quiet', clone, other])
+    const manifest = path.join(other, 'contract/package.json')
+    await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('"zod": "^', '"zod": "~'))
+    await run('node', ['scripts/pnpm.mjs', 'install', '--lockfile-only', '--prefer-offline'], other)
+    const RUNNER_TEMP = temporaryFolder()
+    await runJob('pack', { RUNNER_TEMP }, other)
+    const contentOf = (parent: string, name: string) => readFileSync(`${parent}/plant-store-${name}.tgz`, 'latin1')
+    const changed = names.filter((name) => contentOf(`${RUNNER_TEMP}/packages`, name) !== contentOf(packages, name))
+    expect(changed).toEqual(['contract'])
+    await cp(manifest, path.join(clone, 'contract/package.json'))
+    expect(await publish(`${RUNNER_TEMP}/packages`)).toContain(
+      '@plant-store/contract@1.0.0 is published, and has changed: it needs a changeset.',
+    )
+    await git('checkout', '--quiet', '.')
   })
 
-  test('is rejected if a published package has changed without a changeset', async () => {
-    await commit('contract/src/errors.ts', `${await readFile(`${root}contract/src/errors.ts`, 'utf8')}\n// A change.\n`)
-    await git('push', '--quiet', 'origin', 'main')
-    expect(await failure('--from', packed)).toContain('@plant-store/contract@1.0.0 is published, and has changed.')
-  })
-
-  test('gives a package and what depends on it versions of their own, each with its changelog in the tarball', async () => {
-    await commit('.changeset/tall-plants.md', changeset('prisma', 'minor'))
-    await commit('.changeset/exact.md', changeset('client', 'major'))
-    await commit('.changeset/sizes.md', changeset('contract', 'minor'))
-    await run('npm', ['run', 'release', '--', '--version'], clone)
-    const read = async (name: string) => JSON.parse(await readFile(path.join(clone, name, 'package.json'), 'utf8'))
-    const versions = await Promise.all(names.map(async (name) => (await read(name)).version))
-    expect(versions).toEqual(['1.1.0', '1.1.0', '1.0.1', '2.0.0'])
-    const released = JSON.parse(await readFile(path.join(clone, 'contract/released.json'), 'utf8'))
+  test('gives a package and what depends on it versions of their own, each with its changelog', async () => {
+    const changes = { prisma: 'minor', client: 'major', contract: 'minor' }
+    for (const [name, type] of Object.entries(changes)) {
+      await writeFile(path.join(clone, `.changeset/${name}.md`), changeset(name, type))
+    }
+    await run('npm', ['run', 'changeset', '--', 'version'], clone)
+    const read = (file: string) => readFile(path.join(clone, file), 'utf8')
+    const manifests = await Promise.all(names.map((name) => read(`${name}/package.json`)))
+    expect(manifests.map((text) => JSON.parse(text).version)).toEqual(['1.1.0', '1.1.0', '1.0.1', '2.0.0'])
+    const released = JSON.parse(await read('contract/released.json'))
     expect(released).toMatchObject({ info: { version: '1.1.0' }, paths: { '/plants': {} } })
-    expect(await readFile(path.join(clone, 'client/CHANGELOG.md'), 'utf8')).toMatch(
+    expect(await read('client/CHANGELOG.md')).toMatch(
       /^# @plant-store\/client\n\n## 2\.0\.0\n\n### Major Changes\n\n- .*Plants can be tall\.\n\n## 1\.0\.0\n/,
     )
     expect(await git('grep', '--fixed-strings', "const VERSION = '2.0.0'", '--', 'client/src')).not.toBe('')
-    await git('checkout', '--quiet', '.')
-    await git('clean', '--quiet', '--force')
   })
 })
 
-/** Lists the files of a tarball with their permissions. */
-function listFiles(name: string): { file: string; mode: string }[] {
-  const tarball = path.join(packed, `plant-store-${name}.tgz`)
-  const lines = execFileSync('tar', ['-tvzf', tarball], { encoding: 'utf8' }).trim().split('\n')
-  return lines.map((line) => ({ file: line.replace(/^.* package\//, ''), mode: line.slice(0, '-rwxr-xr-x'.length) }))
-}
-
-const tracked = (cwd: string, ...paths: string[]) =>
-  execFileSync('git', ['ls-files', ...paths], { cwd: root + cwd, encoding: 'utf8' })
-    .trim()
-    .split('\n')
-
-describe.each(names)('the packed %s', (name) => {
-  test('has the fields of a public package, and none of the workspace', () => {
-    const tarball = path.join(packed, `plant-store-${name}.tgz`)
-    const manifest = JSON.parse(execFileSync('tar', ['-xzOf', tarball, 'package/package.json'], { encoding: 'utf8' }))
-    const fields = {
-      license: 'MIT',
-      author: 'Plant Store maintainers',
-      engines: {},
-      publishConfig: { access: 'public' },
-    }
-    expect(manifest).toMatchObject(fields)
-    expect(manifest.keywords.length).toBeGreaterThan(2)
-    for (const field of ['private', 'scripts', 'devDependencies']) expect(manifest).not.toHaveProperty(field)
-    // Where its sources are, only CI knows; nothing names a registry or a host.
-    expect(JSON.stringify(manifest)).not.toMatch(/workspace:|@plant-store\/source|https?:/)
-    for (const [dependency, range] of Object.entries(manifest.dependencies ?? {})) {
-      if (dependency.startsWith('@plant-store/')) expect(range).toBe('1.0.0')
-    }
-    expect(manifest.dependencies ?? {}).not.toHaveProperty('swagger-ui-dist')
-  })
-
-  test('has what it was built to, a README, a changelog and the license, and no leftovers', () => {
-    const files = listFiles(name).map(({ file }) => file)
-    expect(files).toEqual(expect.arrayContaining(['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']))
-    const leftOver = /(^|\/)(test|bench|scripts|generator|node_modules)\/|tsbuildinfo|\.env/
-    expect(files.filter((file) => leftOver.test(file))).toEqual([])
-    // A map is of use only with its source.
-    if (!files.some((file) => file.startsWith('src/')))
-      expect(files.filter((each) => each.endsWith('.map'))).toEqual([])
-  })
-})
-
-test.each(names)(
-  '%s cannot be published from its folder, and npm says how to release',
-  { timeout: TIMEOUT },
-  (name) => {
-    // No registry listens there, and nothing gets as far as asking one. The log level may be that of `npm run --silent`.
-    const registryOptions = ['--registry=http://127.0.0.1:9', '--//127.0.0.1:9/:_authToken=none', '--fetch-retries=0']
-    const options = [...registryOptions, '--loglevel=error']
-    const publish = (...parameters: string[]) =>
-      spawnSync('npm', ['publish', ...parameters, ...options], { cwd: root + name, encoding: 'utf8' })
-    const { status, stdout, stderr } = publish()
-    expect([status === 0, stdout + stderr]).toEqual([false, expect.stringContaining('Run npm run release')])
-    expect(publish('--ignore-scripts', '--force').stderr).toContain('EPRIVATE')
-  },
-)
-
-test('the packed server has an executable command and the files of the page; prisma the migrations', () => {
-  const files = listFiles('server')
-  expect(files.find(({ file }) => file === 'dist/main.js')?.mode).toBe('-rwxr-xr-x')
-  const page = tracked('server/src/docs/page', '.').map((file) => `dist/docs/page/${file}`)
-  const swagger = ['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE'].map((file) => `dist/docs/swagger-ui/${file}`)
-  expect(page.length).toBeGreaterThan(2)
-  expect(files.map(({ file }) => file)).toEqual(expect.arrayContaining([...page, ...swagger]))
-  const migrations = tracked('prisma', 'migrations', 'postgresql/migrations')
-  expect(listFiles('prisma').map(({ file }) => file)).toEqual(expect.arrayContaining(migrations))
-})
-
-test('in CI, a package says where its sources are', async () => {
-  const hook = `import { hooks } from './.pnpmfile.mjs'
-    console.log(JSON.stringify(hooks.beforePacking({ name: '@plant-store/client', scripts: {} })))`
-  const settings = { GITHUB_SERVER_URL: 'https://example.com', GITHUB_REPOSITORY: 'alice/plants' }
-  expect(JSON.parse(await run('node', ['--input-type=module', '--eval', hook], root, settings))).toEqual({
-    name: '@plant-store/client',
-    repository: { type: 'git', url: 'git+https://example.com/alice/plants.git', directory: 'client' },
+test.each(names)('the packed %s has what a public package needs, and nothing of the workspace', async (name) => {
+  expect(JSON.parse(await readFile(`${root}${name}/package.json`, 'utf8')).private).toBe(true)
+  const tarball = path.join(packages, `plant-store-${name}.tgz`)
+  const manifest = JSON.parse(await run('tar', ['-xzOf', tarball, 'package/package.json'], root))
+  expect(manifest).toMatchObject({
+    license: 'MIT',
+    author: 'Plant Store maintainers',
+    keywords: expect.arrayContaining(['plant-store']),
+    publishConfig: { access: 'public' },
+    // What only CI knows.
+    repository: { type: 'git', url: 'git+https://example.com/alice/plants.git', directory: name },
     homepage: 'https://example.com/alice/plants#readme',
     bugs: 'https://example.com/alice/plants/issues',
   })
+  for (const field of ['private', 'scripts', 'devDependencies']) expect(manifest).not.toHaveProperty(field)
+  expect(JSON.stringify(manifest)).not.toMatch(/workspace:|@plant-store\/source/)
+
+  const listed = await run('tar', ['-tvzf', tarball], root)
+  const files = [...listed.matchAll(/ package\/(.*)$/gm)].map(([, file]) => file)
+  const page = (await git('-C', 'server/src', 'ls-files', 'docs/page')).split('\n').map((file) => `dist/${file}`)
+  const own: Record<string, string[]> = {
+    server: [
+      ...page,
+      ...['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE'].map((file) => `dist/docs/swagger-ui/${file}`),
+    ],
+    prisma: (await git('-C', 'prisma', 'ls-files', 'migrations', 'postgresql/migrations')).split('\n'),
+  }
+  const needed = ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', ...(own[name] ?? [])]
+  expect(files).toEqual(expect.arrayContaining(needed))
+  if (name === 'server') expect(listed).toMatch(/^-rwxr-xr-x .* package\/dist\/main\.js$/m)
+  // A map is of use only with its source.
+  const hasSource = files.some((file) => file?.startsWith('src/'))
+  const leftOver = /(^|\/)(test|bench|scripts|generator|node_modules)\/|tsbuildinfo|\.env/
+  expect(files.filter((file = '') => leftOver.test(file) || (!hasSource && file.endsWith('.map')))).toEqual([])
 })
 
 // As server/README.md says, where FOLDER has what `npm run pack -- FOLDER` makes.
@@ -241,7 +275,7 @@ describe.each([
     if (!fromTarballs) await writeFile(path.join(app, '.npmrc'), registry.settings)
     const line = `${command} ${fromTarballs ? 'FOLDER/plant-store-client.tgz' : '@plant-store/client'}`
       .replace(/^pnpm/, `node ${root}scripts/pnpm.mjs`)
-      .replaceAll('FOLDER', packed)
+      .replaceAll('FOLDER', packages)
     if (machine) output = await run('sh', ['-c', line], app, settings)
   }, INSTALL_TIMEOUT)
 
@@ -255,27 +289,23 @@ describe.each([
     expect(new Set(found.map((file) => realpathSync(path.join(app, 'node_modules', file))))).toHaveProperty('size', 1)
   })
 
-  test.skipIf(!machine)(
-    'the server runs in the current folder, and the SDK calls it',
-    { timeout: TIMEOUT },
-    async () => {
-      await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\nDATABASE_URL=file:./plants.db\n')
-      const options = { cwd: app, env: settings }
-      await using server = await startProgram(['npx', '--no', 'plant-store', 'serve'], /"msg":"ready"/, options)
-      const [, url] = /"url":"([^"]+)"/.exec(server.output()) ?? []
-      expect(existsSync(path.join(app, 'plants.db'))).toBe(true)
-      const [create = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
-      const [token = ''] = /pst_\w+/.exec(await run('sh', ['-c', create], app, settings)) ?? []
-      const code = `
+  test.skipIf(!machine)('the server runs in the current folder, and the SDK calls it', async () => {
+    await writeFile(path.join(app, '.env'), 'PORT=0\nNODE_ENV=production\nDATABASE_URL=file:./plants.db\n')
+    const options = { cwd: app, env: settings }
+    await using server = await startProgram(['npx', '--no', 'plant-store', 'serve'], /"msg":"ready"/, options)
+    const [, url] = /"url":"([^"]+)"/.exec(server.output()) ?? []
+    expect(existsSync(path.join(app, 'plants.db'))).toBe(true)
+    const [create = ''] = /npx --no plant-store token create --account \w+/.exec(server.output()) ?? []
+    const [token = ''] = /pst_\w+/.exec(await run('sh', ['-c', create], app, settings)) ?? []
+    const code = `
         import { createPlantStoreClient } from '@plant-store/client'
         const client = createPlantStoreClient({ baseUrl: '${url}', token: '${token}' })
         await client.createPlant({ id: 9007199254740993n, name: 'Monstera', tag: 'aroid' })
         console.log(JSON.stringify(await client.getPlants()))`
-      const printed = await run('node', ['--input-type=module', '--eval', code], app, settings)
-      expect(printed).toBe('[{"name":"Monstera","tag":"aroid"}]\n')
-      expect((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status).toBe(200)
-      expect(await (await fetch(`${url}/docs`)).text()).toContain('<span>npx --no plant-store</span>')
-      expect((await run('npx', ['--no', 'plant-store', '--version'], app, settings)).split('\n')).toContain('1.0.0')
-    },
-  )
+    const printed = await run('node', ['--input-type=module', '--eval', code], app, settings)
+    expect(printed).toBe('[{"name":"Monstera","tag":"aroid"}]\n')
+    expect((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status).toBe(200)
+    expect(await (await fetch(`${url}/docs`)).text()).toContain('<span>npx --no plant-store</span>')
+    expect((await run('npx', ['--no', '--', 'plant-store', '--version'], app, settings)).split('\n')).toContain('1.0.0')
+  })
 })

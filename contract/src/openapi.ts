@@ -27,7 +27,7 @@ export interface OpenApiOptions {
 /** An operation of a contract. */
 type Route = AppRoute & { readonly metadata: OperationMetadata }
 
-/** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
+/** The version of this package: that of `package.json`. `npm run changeset -- version` sets it, and a test compares them. */
 const VERSION = '1.0.0'
 
 /** Most generated clients are not exact here: this is what their users need to know. */

@@ -1,7 +1,7 @@
 import type { HeaderFields } from '../fetch.ts'
 import { reject } from './values.ts'
 
-/** The version of this package: that of `package.json`. `npm run release` sets it, and a test compares them. */
+/** The version of this package: that of `package.json`. `npm run changeset -- version` sets it, and a test compares them. */
 const VERSION = '1.0.0'
 
 /**
