@@ -1,16 +1,16 @@
 #!/bin/bash
-# Builds the image that the Dockerfile starts from: Debian by mmdebstrap, and Node.js and npm from the npm registry. As in the
-# official image: a user `node`, no compiler.
+# Builds the image that the Dockerfile starts from: Debian by mmdebstrap, and the Node.js and npm of the lockfile of runtimes. As
+# in the official image: a user `node`, no compiler.
 #
-# Usage: base-image.sh VERSION ARCHITECTURE, in the folder of the command `docker`
+# Usage: base-image.sh VERSION NODE NPM, with a program and the folder of a package, in the folder of the command `docker`
 set -eu
-version=$1 node=node-linux-$2
+version=$1 node=$2 npm=$3
 mkdir base
 cd base
-npm install --prefix packages --no-audit --no-fund --ignore-scripts --loglevel=error "$node@$version" npm@11
 mkdir -p local/bin local/lib/node_modules
-cp packages/node_modules/$node/bin/node local/bin
-cp -r packages/node_modules/npm local/lib/node_modules
+cp "$node" local/bin
+[[ $(local/bin/node --version) == "v$version" ]]
+cp -r "$npm" local/lib/node_modules/npm
 for name in npm npx; do ln -s ../lib/node_modules/npm/bin/$name-cli.js local/bin/$name; done
 mmdebstrap --quiet --variant=minbase --include=libstdc++6 --dpkgopt='path-exclude=/usr/share/doc/*' \
   --customize-hook='chroot "$1" useradd --uid 1000 --create-home node' \

@@ -3,10 +3,15 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '../packed-package.ts'
 import { isInstalled } from '../production/guide.ts'
+import { findRuntime } from '../runtimes.ts'
+
+/** What the image of Node.js has. */
+const [node, npm] = [findRuntime('node-24/bin/node'), findRuntime('npm-11')]
 
 /** The programs that are needed and missing. */
 export function missingPrograms(): string[] {
-  return ['buildah', 'podman', 'runc', 'mmdebstrap'].filter((program) => !isInstalled(program))
+  const missing = ['buildah', 'podman', 'runc', 'mmdebstrap'].filter((program) => !isInstalled(program))
+  return node && npm ? missing : [...missing, 'the runtimes of client/scripts/install-runtimes.mjs']
 }
 
 const BASE_IMAGE = fileURLToPath(new URL('base-image.sh', import.meta.url))
@@ -39,7 +44,7 @@ case $command in
 esac
 `
   writeFileSync(path.join(folder, 'docker'), script, { mode: 0o755 })
-  await run('bash', [BASE_IMAGE, nodeVersion, process.arch], folder)
+  await run('bash', [BASE_IMAGE, nodeVersion, String(node), String(npm)], folder)
 }
 
 /** Ends all containers. Podman mounts the folder of its layers on itself. */
