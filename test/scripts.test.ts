@@ -1,9 +1,18 @@
 /** The scripts of the root's package.json, the pre-commit hook, and the workflows. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { startProgram } from './helpers/start-program.ts'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
@@ -55,6 +64,8 @@ test('no script calls pnpm by itself, and it runs in the version of packageManag
   for (const [name, script] of allScripts()) expect(script, name).not.toMatch(/\bpnpm /)
   const { stdout } = run('node', ['scripts/pnpm.mjs', '--version'])
   expect(`pnpm@${stdout.trim()}`).toBe(manifest.packageManager)
+  // The install script of pnpm would have replaced this script with the binary.
+  expect(statSync(`${root}node_modules/.cache/pnpm/node_modules/pnpm/pnpm`).size).toBeLessThan(10_000)
   expect(
     run('git', ['grep', '-nE', 'npx.* pnpm|npm (i|install|exec) .*pnpm', '--', '*.mjs', '*.yml', 'Dockerfile']).stdout,
   ).toBe('')
@@ -156,28 +167,15 @@ test('the pre-commit hook rejects what Biome would change, and says how to fix i
   expect(git('log', '--format=%s')).toBe('test: add a plant\n')
 })
 
-describe('the workflows', () => {
-  interface Job {
-    steps: { uses?: string; with?: Record<string, unknown> }[]
+// By default the pinned setup-node runs the package manager of package.json, which is not installed.
+test('the workflows use actions by their commit, restore no cache, and set up Node.js without pnpm', () => {
+  type Job = { steps: { uses?: string; with?: object }[] }
+  const workflows = ['ci', 'release'].map((name) => readFileSync(`${root}.github/workflows/${name}.yml`, 'utf8'))
+  const steps = workflows.flatMap((text) => Object.values<Job>(parse(text).jobs)).flatMap((job) => job.steps)
+  const actions = steps.filter((step) => step.uses !== undefined)
+  expect(actions.length).toBeGreaterThan(4)
+  for (const { uses = '', with: inputs } of actions) {
+    expect(uses).toMatch(/^(?!actions\/cache).*@[0-9a-f]{40}$/)
+    if (uses.includes('/setup-node@')) expect(inputs).toEqual({ 'node-version': 24, 'package-manager-cache': false })
   }
-  const jobs = ['ci', 'release'].flatMap((name) => {
-    const { jobs } = parse(readFileSync(`${root}.github/workflows/${name}.yml`, 'utf8'))
-    return Object.values<Job>(jobs)
-  })
-
-  test('use actions by their commit', () => {
-    const actions = jobs.flatMap(({ steps }) => steps.flatMap(({ uses = [] }) => uses))
-    expect(actions.length).toBeGreaterThan(4)
-    expect(actions.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([])
-  })
-
-  // By default the pinned setup-node runs the package manager of package.json, which is not installed.
-  test('restore no cache, and set up Node.js without pnpm', () => {
-    const steps = jobs.flatMap(({ steps }) => steps)
-    const actions = steps.map(({ uses = '' }) => uses.split('@')[0])
-    expect(actions).not.toContain('actions/cache')
-    const inputs = steps.filter((_, index) => actions[index] === 'actions/setup-node').map((step) => step.with)
-    expect(inputs).toHaveLength(3)
-    for (const input of inputs) expect(input).toEqual({ 'node-version': 24, 'package-manager-cache': false })
-  })
 })
