@@ -56,6 +56,7 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
     HOME: home,
     PATH: `${bin}:${process.env['PATH']}`,
     RUNNER_TEMP: temporaryFolder(),
+    GITHUB_OUTPUT: `${folder}/output`,
     GITHUB_REF: 'refs/heads/main',
     GITHUB_SHA: await git('rev-parse', 'HEAD'),
     GITHUB_SERVER_URL: 'https://example.com',
@@ -67,11 +68,13 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
   return output.catch(({ stdout, stderr }) => `Failed: ${stdout}${stderr}`)
 }
 
-/** Publishes the packages of a folder. Returns what npm has published, or the output of a failure. */
-async function publish(from = packages): Promise<string | string[]> {
+const sha512Of = async (parent: string) => (await run('sh', ['-c', `cat ${parent}/*.tgz | sha512sum`], root)).trim()
+
+/** Publishes the packages of a folder, as they were packed. Returns what npm has published, or the output of a failure. */
+async function publish(from = packages, packed = from): Promise<string | string[]> {
   const RUNNER_TEMP = temporaryFolder()
   await cp(from, `${RUNNER_TEMP}/packages`, { recursive: true })
-  const output = await runJob('publish', { RUNNER_TEMP })
+  const output = await runJob('publish', { RUNNER_TEMP, SHA512: await sha512Of(packed) })
   if (output.startsWith('Failed')) return output
   return [...output.matchAll(/^\+ @plant-store\/(.*)$/gm)].map(([, version = '']) => version)
 }
@@ -154,6 +157,13 @@ describe('a release', () => {
     expect(output).not.toContain('+ @plant-store/')
   })
 
+  test('of other packages than those that were packed publishes nothing', async () => {
+    const replaced = temporaryFolder()
+    await cp(packages, replaced, { recursive: true })
+    await change({})(replaced)
+    expect(await publish(replaced, packages)).toBe('Failed: These packages are not those that were packed.\n')
+  })
+
   test('of a version that is the tag of another commit publishes nothing', async () => {
     await git('push', '--quiet', 'origin', 'HEAD~1:refs/tags/@plant-store/client@1.0.0')
     expect(await publish()).toContain('The tag @plant-store/client@1.0.0 is another commit')
@@ -162,6 +172,7 @@ describe('a release', () => {
   })
 
   test('publishes every package and tags the commit, then what a failure has left out, and nothing twice', async () => {
+    expect(await readFile(`${folder}/output`, 'utf8')).toContain(`sha512=${await sha512Of(packages)}\n`)
     expect(await publish()).toEqual(names.map((name) => `${name}@1.0.0`))
     const head = await git('rev-parse', 'HEAD')
     const tags = [...names].sort().map((name) => `${head}\trefs/tags/@plant-store/${name}@1.0.0`)
