@@ -195,9 +195,9 @@ export const SettingsSchema = z.object({
       'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
     ),
   maxRequestsInFlight: count
-    .prefault('1000')
+    .prefault('400')
     .describe(
-      'Requests in flight, until the client has taken the response: each takes at most 300 kB. More get 503 with Retry-After.',
+      'Requests in flight, until the client has taken the response; more get 503 with Retry-After. 100 take at most 75 MB.',
     ),
   shutdownTimeout: timeout
     .prefault('10s')
