@@ -210,6 +210,13 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(kept.trim().split('\n')).toHaveLength(2)
   })
 
+  test('the kernel takes the limit of what it buffers', async () => {
+    // The other one belongs to the machine that runs the tests.
+    const [buffers = ''] = codeBlock(guide, 'Limit what the kernel buffers', 0, 'ini').split('\n')
+    await machine.run(`sysctl --write '${buffers}'`)
+    expect(await machine.run('cat /proc/sys/net/ipv4/tcp_wmem')).toBe('4096\t16384\t262144\n')
+  })
+
   test('a token is rotated: both are valid until the old one is revoked', async () => {
     const [old] = JSON.parse(await machine.run('plant-store token list --account me --active --json'))
     const [next = '', ...list] = (await run('Rotate a token', 0)).split('\n')
