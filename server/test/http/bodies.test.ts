@@ -1,9 +1,9 @@
-/** What the body of POST /plants may be. The property test of the parser and the fuzzer have every other mistake. */
+/** What the body of POST /plants may be. The property tests and the fuzzer have every other mistake and number. */
 import fc from 'fast-check'
 import { parse as parseLossless } from 'lossless-json'
 import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { JsonSyntaxError, MAX_DEPTH, MAX_VALUES, parseJson } from '../../src/http/request/parse-json.ts'
+import { JsonSyntaxError, MAX_VALUES, parseJson } from '../../src/http/request/parse-json.ts'
 import { MAX_BODY_BYTES } from '../../src/http/request/read-body.ts'
 import { post, postHead } from '../helpers/wire/requests.ts'
 import { accepts, rejects } from '../helpers/wire/wire.ts'
@@ -18,65 +18,41 @@ afterAll(async () => {
   expect(await (await server.call('/plants')).text(), 'a rejected request stores nothing').toBe('[]')
 })
 
-/** Builds a request with a plant whose name has these bytes. */
-function postBytes(...bytes: number[]): string {
-  return post(Buffer.concat([Buffer.from('{"id":1,"name":"'), Buffer.from(bytes), Buffer.from('"}')]))
-}
-
 // What `rejects` expects of every response includes that it is short and repeats nothing long.
 test.each<[string, string, RegExp?]>([
-  ...['{', '{"id":1,"name":"Ficus",}', '{"id":NaN,"name":"Ficus"}', "{'id':1}", `${PLANT}\u00a0`].map(
-    (body): [string, string] => [body, post(body)],
-  ),
   ['nothing, with a Content-Length', post('')],
-  ['a second value', post(`${PLANT} {}`), /^The body is not valid JSON at character 25\.$/],
-  ['no chunks', postHead({ Connection: 'close', 'Transfer-Encoding': 'chunked' }).concat('0\r\n\r\n')],
   ['neither a body nor a length', postHead({ Connection: 'close' })],
   ['a duplicate key', post('{"id":1,"\\u0069d":2,"name":"Ficus"}'), /duplicate key/],
-  ['a duplicate key with the same value', post('{"id":1,"name":"Ficus","id":1}'), /duplicate key/],
   ['a duplicate key in an unknown field', post('{"id":1,"name":"","x":[{"a":{},"a":[[]]}]}'), /duplicate key/],
-  ['a duplicate __proto__', post('{"__proto__":1,"id":1,"name":"Ficus","__proto__":2}')],
   ['a long duplicate key', post(`{"${LONG_KEY}":1,"${LONG_KEY}":1}`)],
-  ['50 000 arrays', post(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)],
-  ['20 000 arrays in an unknown field', post(`{"id":1,"name":"Ficus","other":${'['.repeat(20_000)}`)],
   ['a key without a colon', post('{"secret" "x"}'), /^The body is not valid JSON at character 11\.$/],
-  ['an invalid escape', post('["secret \\x"]'), /^The body is not valid JSON at character 11\.$/],
-  ['an unknown word', post('{"id":secret}'), /^The body is not valid JSON\.$/],
   ['arrays nested too deeply', post(`${'['.repeat(101)}${']'.repeat(101)}`), /deeper than 100 levels/],
-  ['objects nested too deeply', post(`${'{"a":'.repeat(101)}1${'}'.repeat(101)}`), /deeper than 100 levels/],
   ['too many values', post(withValues(1, MAX_VALUES + 1)), /more than 1000 values/],
-  ['many values', post(`{"id":[${'{},'.repeat(30_000)}0]}`), /more than 1000 values/],
   ['a string without an end', post(`{"id":1,"name":"${'\\"'.repeat(50_000)}`)],
-  ['an overlong NUL', postBytes(0xc0, 0x80), /UTF-8/],
-  ['latin1', postBytes(0xfc), /UTF-8/],
+  ['latin1', post(Buffer.from('{"id":1,"name":"ü"}', 'latin1')), /UTF-8/],
   // Others respond 415. But without a declaration, nothing distinguishes UTF-16 from malformed JSON.
   ['UTF-16', post(Buffer.from(`\ufeff${PLANT}`, 'utf16le'))],
 ])('a body that is not JSON gets a 400 (40001): %s', (_what, wire, message = /./) =>
   rejects(server, wire, 40001, { message }),
 )
 
-const ids = ['"1"', 'true', 'null', '[5]', `${2n ** 63n}`, `${-(2n ** 63n) - 1n}`, '1e400', '1.5', '9007199254740992.5']
+const ids = ['"1"', 'null', `${2n ** 63n}`, `${-(2n ** 63n) - 1n}`, '1e400', '9007199254740992.5']
 test.each<[string, string, RegExp]>([
-  ...['null', '5', '"x"', '[]', `[${PLANT}]`].map((body): [string, string, RegExp] => [body, body, /^The body /]),
+  ...['null', '"x"', `[${PLANT}]`].map((body): [string, string, RegExp] => [body, body, /^The body /]),
   ...['{"__proto__":{"id":6002,"name":"Ficus"}}', ...ids.map((id) => `{"id":${id},"name":""}`)].map(
     (body): [string, string, RegExp] => [body, body, /^id: /],
   ),
   ['an id of an exponent of 90 000 digits', `{"id":1e${'9'.repeat(90_000)},"name":"Ficus"}`, /^id: /],
   ['an id of 100 kB', `{"id":${'1'.repeat(100_000)},"name":"Ficus"}`, /^id: /],
-  ...['null', '5', '"\\u0000"', '"\\ud800"', '"\\udc00\\ud800"', '"a\\ud83db"'].flatMap(
-    (text): [string, string, RegExp][] => [
-      [`"name":${text}`, `{"id":1,"name":${text}}`, /^name: /],
-      [`"tag":${text}`, `{"id":1,"name":"Ficus","tag":${text}}`, /^tag: /],
-    ],
-  ),
+  ...['null', '5', '"\\u0000"', '"\\udc00\\ud800"'].flatMap((text): [string, string, RegExp][] => [
+    [`"name":${text}`, `{"id":1,"name":${text}}`, /^name: /],
+    [`"tag":${text}`, `{"id":1,"name":"Ficus","tag":${text}}`, /^tag: /],
+  ]),
   ['several mistakes', '{"tag":null}', /^(?=.{0,499}$).*id: .*; name: is required; tag: /],
   ['many invalid values', `{"id":[${Array(900).fill('{}')}],"name":{},"tag":[]}`, /^id: .*; name: .*; tag: /],
 ])('JSON that is not a NewPlant gets a 400 (40002) that names the field: %s', (_what, body, message) =>
   rejects(server, post(body), 40002, { message }),
 )
-
-test('in an accepted body a surrogate pair is one character', () =>
-  accepts(accepting, post('{"id":11001,"name":"\\ud83c\\udf31"}'), { body: '{"name":"🌱"}' }))
 
 test('in an accepted body keys that mean something to JavaScript are ignored, and change no prototype', async () => {
   const body = '{"id":6001,"name":"Ficus","__proto__":{"tag":"a"},"constructor":{"prototype":{"tag":"b"}},"toJSON":1}'
@@ -99,7 +75,6 @@ test.each([
   ['an id with zeros', long('{"name":"","id":60003.', '0', '}')],
   ['an id with zeros and an exponent', long('{"name":"","id":0.', '0', '60004e102384}').replace(/e\d+/, exponentOf)],
   ['a name of escapes', long('{"id":60005,"name":"', '\\u0061', '"}')],
-  ['a name of quotes', long('{"id":60006,"name":"', '\\"', '"}')],
   ['a name of emoji', long('{"id":60007,"name":"', '🌱', '"}')],
 ])('a body of 100 kB is accepted with %s', (_what, body) => accepts(accepting, post(body)))
 
@@ -110,7 +85,7 @@ function exponentOf(exponent: string, _at: number, text: string): string {
 
 /** Bodies whose values take longest: the members have long keys of two bytes a character, and numbers that are compared. */
 const expensive = [
-  ...['1'.repeat(18), `${'1'.repeat(18)}.${'0'.repeat(30)}`, `0.${'0'.repeat(20)}1e21`].map((value): string => {
+  ...['1'.repeat(18), `0.${'0'.repeat(20)}1e21`].map((value): string => {
     const members = Array.from({ length: MAX_VALUES - 4 }, (_, index) => `"🌱${index}${'k'.repeat(30)}":${value}`)
     return `{"id":1,"name":"","other":{${members}}}`
   }),
@@ -233,25 +208,10 @@ function integerOf(decimal: string): bigint | undefined {
 }
 
 test.each<[text: string, value: number | bigint]>([
-  ['1.0', 1],
-  ['1e2', 100],
   ['-0', -0],
   ['100e-2', 1],
-  ['0e99999', 0],
-  ['9007199254740991', 9007199254740991],
-  ['9007199254740992', 9007199254740992n],
   ['9007199254740993', 9007199254740993n],
   ['-9223372036854775808', -9223372036854775808n],
   ['922337203685477580.70e1', 9223372036854775807n],
-  ['1e400', Number.POSITIVE_INFINITY],
-  ['1e-400', Number.NaN],
   ['1.00000000000000000001', Number.NaN],
-  ['9007199254740992.5', Number.NaN],
-  ['0.99999999999999999999', Number.NaN],
 ])('%s is read as %s', (text, value) => expect(parseJson(text)).toBe(value))
-
-test(`nesting is allowed up to ${MAX_DEPTH} levels wherever it begins`, () => {
-  const nested = (depth: number) => `[[],${'[{"a":'.repeat(depth / 2)}"]}"${'}]'.repeat(depth / 2)}]`
-  expect(parseJson(nested(MAX_DEPTH - 2))).toEqual(JSON.parse(nested(MAX_DEPTH - 2)))
-  expect(() => parseJson(nested(MAX_DEPTH))).toThrow('nested')
-})
