@@ -29,10 +29,8 @@ const UNUSUAL: [id: string, name: string, tag: string | null][] = [
   ['-9223372036854775808', 'int64, the lowest', null],
   ['9223372036854775807', 'int64, the highest', ''],
   ['9007199254740993', '', 'an empty name'],
-  ['1', '🪴 emoji 👩🏽‍🌾', '\u{10ffff}'],
-  ['2', 'line\u2028separator\u2029\u0001\u001f\t\r\n', '"quotes" \\ and \\u0000 as text'],
-  ['3', 'e\u0301 is not é', 'ﬀ\ufeff\ufffd'],
-  ['4', '\'); DROP TABLE "Plant"; --', '$1 ? %s'],
+  ['1', '🪴 e\u0301 is not é ﬀ\ufeff\ufffd', '\u{10ffff}'],
+  ['2', 'line\u2028separator\u0001\u001f\t\r\n', '"quotes" \\ and \\u0000 as text'],
   ['5', 'long '.repeat(200_000), null],
 ]
 

@@ -145,14 +145,6 @@ describe.runIf(hasOpenssl)('TLS', () => {
     )
     await database.close()
   })
-
-  test('is demanded from a server without it', async () => {
-    await administrate('ALTER SYSTEM SET ssl = off')
-    await administrate('SELECT pg_reload_conf()')
-    await expect
-      .poll(() => open('postgres@localhost?sslmode=require'))
-      .toMatch(/cannot be reached over TLS: .*\(The server does not support SSL connections\)$/)
-  })
 })
 
 test.each<[url: string, variable?: string, value?: string]>([
