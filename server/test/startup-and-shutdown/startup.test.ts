@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { migrateDatabase } from '@plant-store/prisma'
 import { afterAll, expect, test } from 'vitest'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
-import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
@@ -46,31 +45,6 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   ending.abort(new Error('the end'))
   await ended
   expect(await read(`${admin}/livez`)).toBeUndefined()
-})
-
-test('the public port is closed until requests are served, and /readyz responds 503', async () => {
-  const { file, url: databaseUrl } = temporaryDatabase()
-  await migrateDatabase(databaseUrl)
-  const lock = connect(file)
-  lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  const [port, adminPort] = [await freePort(), await freePort()]
-  const outcomes: (number | undefined)[] = []
-  const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 })
-  const readyz = () => read(`http://127.0.0.1:${adminPort}/readyz`)
-  const request = async () => outcomes.push((await read(`http://127.0.0.1:${port}/nowhere`))?.[0])
-  await until(async () => /starting/.test(String(await readyz())))
-  await request()
-  lock.exec('ROLLBACK')
-  lock.close()
-  await until(async () => {
-    const [status] = (await readyz()) ?? []
-    await request()
-    return status === 200
-  })
-  expect(outcomes.at(-1)).toBe(404)
-  // Without a connection, or served: never anything else.
-  expect(new Set(outcomes)).toEqual(new Set([undefined, 404]))
-  await (await starting).close()
 })
 
 test('on a port that browsers and fetch reject, one warning says so and what to do', async () => {
