@@ -2,12 +2,10 @@ import { statfsSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { rejections } from '../../src/telemetry/events.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
@@ -47,19 +45,6 @@ test('the metrics show the build and what is in use; a client that disconnects h
 })
 
 const counting = await startTestServer({ adminPort: 0, trustProxy: 1, rateLimit: { requests: 4, seconds: 60 } })
-
-test('every counter of a fresh server is there and 0, with every value of its labels', async () => {
-  const expected = [
-    ...Object.values(contract).flatMap(({ method, path, responses }) =>
-      Object.keys(responses).map((status) => requests(method, path, Number(status))),
-    ),
-    ...rejections.map((reason) => `plant_store_rejected_total{reason="${reason}"}`),
-    'plant_store_writes_rejected_total{reason="disk-full"}',
-    'plant_store_authentication_failures_total{code="40103"}',
-  ]
-  const zeros = Object.fromEntries(expected.map((name) => [name, 0]))
-  expect(Object.fromEntries(await readMetrics(counting))).toMatchObject(zeros)
-})
 
 test('the metrics count requests by method, route and status, batches and rejections', async () => {
   const { post, call, token: own } = counting
