@@ -1,6 +1,6 @@
 /** The links of pages, and the cursors in them. The fuzzer and the conformance suite have what pages list, and which have a link. */
 import { randomBytes } from 'node:crypto'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { copyDatabase, engine, newDatabase, openConnection } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
@@ -61,20 +61,6 @@ test('a cursor of another account, of another database, with one changed letter 
   for (const other of [...changed, ...others]) {
     await expect(read('alice', other)).rejects.toMatchObject(invalid)
   }
-})
-
-test('the secret of cursors is read once, and again if it could not be read, which is left to the next page', async () => {
-  const failure = new Error('locked')
-  const readSecret = vi
-    .fn(async () => randomBytes(32))
-    .mockRejectedValueOnce(failure)
-    .mockRejectedValueOnce(failure)
-  const { prepare, write, read } = createCursors(readSecret)
-  await prepare()
-  await expect(write('alice', 7)).rejects.toThrow('locked')
-  expect(await read('alice', await write('alice', 7))).toBe(7)
-  await prepare()
-  expect(readSecret).toHaveBeenCalledTimes(3)
 })
 
 test.skipIf(engine === 'sqlite')(
