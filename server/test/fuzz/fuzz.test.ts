@@ -27,7 +27,7 @@ import {
   writeBody,
 } from './requests.ts'
 
-const RUNS = isNightly ? 300 : isLong ? 100 : 5
+const RUNS = isNightly ? 300 : isLong ? 40 : 5
 const ACCOUNTS = 8
 const STEPS = 40
 /** A request may be incomplete, so the client ends its side of the connection after a time, in milliseconds. */
