@@ -2,19 +2,12 @@
  * What the server does if storage fails: writes are rejected, everything else works, and writes resume without a restart
  * once the cause is gone.
  */
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  fillUp,
-  mountSmallDisk,
-  unmount,
-  whyImpossible,
-  whyNoSmallDisk,
-} from '../../../test/helpers/database/small-disk.ts'
+import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, type PlantResponse } from '../../../test/helpers/server/start-writing.ts'
@@ -26,8 +19,6 @@ import { readDatabase } from '../helpers/storage/read-database.ts'
 const PROMPT = 2_000
 
 const whyNoDisk = whyNoSmallDisk()
-const whyNotImmutable = whyImpossible(tryImmutable)
-if (whyNotImmutable) console.log(`A read-only file is not tested, since none can be made here: ${whyNotImmutable}`)
 
 test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async () => {
   const folder = mountSmallDisk()
@@ -38,14 +29,6 @@ test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async 
     fix: () => fs.unlinkSync(path.join(folder, 'rest')),
     notReady: /^503 The database cannot be written because the disk is full: /,
   })
-})
-
-test.skipIf(whyNotImmutable)('a file that becomes read-only rejects writes until it is writable', async () => {
-  const file = path.join(temporaryFolder(), 'plants.db')
-  const files = [file, `${file}-wal`]
-  const fix = () => setImmutable(files.filter(fs.existsSync), false)
-  onTestFinished(fix)
-  await survive(file, { cause: () => setImmutable(files, true), fix, notReady: /^503 The database / })
 })
 
 test('a database that another program locks rejects writes until it is unlocked', async () => {
@@ -168,19 +151,4 @@ function expectRejected({ status, retryAfter, body }: PlantResponse): void {
 function spaceLeft(folder: string): number {
   const { bavail, bsize } = fs.statfsSync(folder)
   return bavail * bsize
-}
-
-/** Makes files immutable: then not even root, or a process that has them open, can write to them. */
-function setImmutable(files: string[], immutable: boolean): void {
-  if (files.length > 0) execFileSync('chattr', [immutable ? '+i' : '-i', ...files], { stdio: 'pipe' })
-}
-
-function tryImmutable(): void {
-  const file = path.join(temporaryFolder(), 'file')
-  const descriptor = fs.openSync(file, 'w')
-  setImmutable([file], true)
-  const rejection = whyImpossible(() => fs.writeSync(descriptor, 'x'))
-  setImmutable([file], false)
-  fs.closeSync(descriptor)
-  if (!rejection) throw new Error('this file system lets a process write to an open immutable file')
 }
