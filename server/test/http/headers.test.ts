@@ -81,15 +81,6 @@ test.each([
   }),
 )
 
-const NAME = '{"name":"a\\r\\nX-Evil: 1\\r\\n\\r\\n"}'
-test.each<[string, string, number]>([
-  ['a name', post(NAME.replace('{', '{"id":53001,')), 200],
-  ['a query', get('/plants?limit=1&x=%0d%0aX-Evil:%201'), 200],
-  ['a cursor', get('/plants?limit=1&cursor=%0d%0aX-Evil:%201'), 400],
-])('line ends in %s do not become headers', (_where, wire, status) =>
-  responds(server, wire, { status, headers: { 'X-Evil': null } }),
-)
-
 test('X-Request-Id is kept, also by failures', async () => {
   const id = 'a.b_C-1'
   await accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': id } })
