@@ -7,7 +7,6 @@ import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -64,21 +63,6 @@ test('the greeting in production is a line of the log, as all output is, with a 
   const [, command = ''] =
     /with "npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(String(line?.['msg'])) ?? []
   expect((await runInProcess(command.split(' '), environment)).stdout).toMatch(/^pst_\w{49}\n$/)
-})
-
-test('the greeting is left out while another process keeps the database locked', async () => {
-  await runInProcess(['migrate'], environment)
-  // The first to open it prepares it for servers.
-  await runInProcess(['token', 'list'], environment)
-  const other = connect(file)
-  other.exec('BEGIN IMMEDIATE')
-  const server = await startServerProcess(environment)
-  expect((await fetch(`${server.url}/plants`)).status).toBe(401)
-  expect(await server.end()).toBe(0)
-  other.close()
-  expect(server.output()).toMatch(/"level":"warn".*"no token was printed: .*locked by another process.*create a tok/)
-  // The next startup finds the database as empty as this one did.
-  expect(query(file, 'SELECT * FROM "Token"')).toEqual([])
 })
 
 test.skipIf(!existsSync('/dev/full'))('an output that cannot be written does not stop the server', async () => {
