@@ -5,7 +5,6 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
-import { collect } from '../../../test/helpers/collect.ts'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
@@ -119,19 +118,4 @@ test('a signal ends a backup and leaves no file', async () => {
   backup.kill('SIGTERM')
   expect(await once(backup, 'close')).toEqual([143, null])
   expect(readdirSync(folder)).toEqual([])
-})
-
-// On other systems, `script` takes other arguments.
-test.skipIf(process.platform !== 'linux')('a terminal that closes ends the server as SIGTERM does', async () => {
-  const { file, url } = temporaryDatabase()
-  const script = spawn('script', ['--quiet', '--command', commandLine(['serve']).join(' '), '/dev/null'], {
-    env: { ...process.env, DATABASE_URL: url, PORT: '0', SHUTDOWN_DELAY: '0' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  onTestFinished(() => void script.kill('SIGKILL'))
-  const output = collect(script.stdout)
-  await until(() => /ready/.test(output()))
-  expect(readdirSync(path.dirname(file)).length).toBeGreaterThan(1)
-  script.kill('SIGKILL')
-  await until(() => readdirSync(path.dirname(file)).length === 1)
 })
