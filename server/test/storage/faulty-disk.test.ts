@@ -1,9 +1,8 @@
 /** What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs. */
-import { existsSync, mkdtempSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateDatabase } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   createSlowDisk,
@@ -153,23 +152,4 @@ test('a thread that writes and ends fails its writes with 503 and is started aga
   const present = new Set(ids)
   expect(present.size).toBe(ids.length)
   expect(stored().filter(({ id }) => !present.has(id))).toEqual([])
-})
-
-test('a symbolic link that is pointed elsewhere leaves the server with its database', async () => {
-  const folder = temporaryFolder()
-  const [file, other] = ['one', 'other'].map((each) => path.join(mkdtempSync(path.join(folder, each)), 'plants.db'))
-  const point = (target = '') => {
-    symlinkSync(path.dirname(target), path.join(folder, 'link.new'))
-    renameSync(path.join(folder, 'link.new'), path.join(folder, 'link'))
-  }
-  await migrateDatabase(`file:${other}`)
-  point(file)
-  const environment = { ADMIN_PORT: '0', ...endThreadOnSignal() }
-  const { server, token } = await startWithToken(folder, 'link/plants', environment)
-  point(other)
-  expect((await createPlant(server.url, token, 1)).status).toBe(200)
-  server.signal('SIGUSR2')
-  await expect.poll(async () => (await createPlant(server.url, token, 2)).status).toBe(200)
-  expect(await readiness(server)).toBe('200 ready')
-  expect([file, other].map((each) => readDatabase(String(each)).ids)).toEqual([[1, 2], []])
 })
