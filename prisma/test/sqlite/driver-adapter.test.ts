@@ -1,10 +1,7 @@
 /** Prisma Client on our driver adapter of SQLite. */
-import BetterSqlite3 from 'better-sqlite3'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
 import { StorageError } from '../../src/index.ts'
-import { toQuery } from '../../src/prisma-client.ts'
-import { connect } from '../../src/sqlite/driver-adapter.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
@@ -47,15 +44,4 @@ test('times that other programs wrote are read as what they are', async () => {
   const read = await prisma.plant.findMany({ orderBy: { seq: 'asc' }, select: { createdAt: true } })
   const second = Date.UTC(2026, 10, 21, 1, 2, 3)
   expect(read.map(({ createdAt }) => createdAt.getTime())).toEqual([second, 1700000000123, second + 4])
-})
-
-test('a statement is prepared once, however often it runs, with parameters by name or place', async () => {
-  const prepare = vi.spyOn(BetterSqlite3.prototype, 'prepare')
-  const { queryRaw } = connect(':memory:')
-  for (const value of ['a', 1, null]) {
-    expect(await queryRaw(toQuery('SELECT $1, $1', value))).toMatchObject({ rows: [[value, value]] })
-    expect(await queryRaw(toQuery('SELECT ?, 2', value))).toMatchObject({ rows: [[value, 2]] })
-  }
-  expect(prepare).toHaveBeenCalledTimes(2)
-  prepare.mockRestore()
 })
