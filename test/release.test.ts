@@ -96,7 +96,7 @@ const changeset = (name: string, type: string) => `---\n"@plant-store/${name}": 
 
 beforeAll(async () => {
   registry = await startRegistry(path.join(folder, 'registry'))
-  await execute('git', ['clone', '--quiet', root, clone])
+  await execute('git', ['clone', '--quiet', '--no-tags', root, clone])
   await git('checkout', '--quiet', '-B', 'main')
   await git('clone', '--quiet', '--bare', clone, origin)
   await git('remote', 'set-url', 'origin', origin)
