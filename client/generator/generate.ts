@@ -34,7 +34,7 @@ function generateErrorCodes(): string {
     '/** The name of an error code. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
     '/** What each error code means. */\n',
     `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n\n`,
-    `/** The messages of the service; a name in braces is replaced. */\nexport const errorMessages = {\n${messages.join('')}}\n`,
+    `/** The messages of the service. */\nexport const errorMessages = {\n${messages.join('')}}\n`,
   ].join('')
 }
 

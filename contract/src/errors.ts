@@ -55,12 +55,10 @@ export const errorCatalogue = {
   },
 } as const satisfies Record<string, { code: number; reason: string }>
 
-/** The messages of the service that the fake of the SDK has too; a name in braces is replaced. */
+/** The messages of the service that the fake of the SDK has too. */
 export const errorMessages = {
   idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
-  scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
-  bodyTooLarge: 'The body is larger than {limit} bytes. Send a smaller one.',
 } as const
 
 /** The name of an entry of the error catalogue. */
@@ -69,17 +67,12 @@ export type ErrorName = keyof typeof errorCatalogue
 /** A number of the error catalogue. */
 export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']
 
-/** Returns the HTTP status of an entry of the error catalogue. */
-export function statusOf(name: ErrorName): number {
-  return Math.floor(errorCatalogue[name].code / 100)
-}
-
 /** The body of every error response, for any status and path. */
 export const ErrorSchema = z
   .object({
     error: z.int32().meta({
       format: 'int32',
-      description: 'Numeric error value: HTTP status x 100 + n. Another path gets 40400, another method 40500.',
+      description: 'Numeric error value: HTTP status x 100 + n.',
       examples: [40002],
       'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),
     }),

@@ -36,6 +36,12 @@ const IDS =
   '`JSON.stringify` of JavaScript round them: a generated client needs a JSON serializer that writes `bigint` exactly, ' +
   'or has to stay at or below that number. Unknown fields of a body are ignored; a duplicate key is rejected.'
 
+/** The error catalogue as a table in Markdown. */
+const ERRORS = [
+  '| error | status | meaning |\n|---|---|---|',
+  ...Object.values(errorCatalogue).map(({ code, reason }) => `| ${code} | ${Math.floor(code / 100)} | ${reason} |`),
+].join('\n')
+
 /** The methods whose repetition has no further effect (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: readonly string[] = ['GET', 'PUT', 'DELETE']
 
@@ -68,7 +74,7 @@ export function createOpenApiDocument({ serverUrl = '/', operations = contract }
     info: {
       title: 'Plant Store',
       version: VERSION,
-      description: `A small plant store.\n\n${IDS}`,
+      description: `A small plant store.\n\n${IDS}\n\n${ERRORS}`,
       contact: { name: 'Plant Store maintainers' },
       license: { name: 'MIT', identifier: 'MIT' },
     },

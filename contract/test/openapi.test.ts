@@ -20,7 +20,9 @@ const content = (schema: object) => ({ content: { 'application/json': { schema }
 
 test('the document has the specified version, paths, operations, scopes, bodies and parameters', () => {
   // What users of other generators have to know.
-  const description = expect.stringMatching(/Above 2\^53 .* round them/)
+  const description = expect.stringMatching(
+    /Above 2\^53 .* round them[\s\S]*\| 40400 \| 404 \| The path does not exist/,
+  )
   expect(document).toMatchObject({
     openapi: expect.stringMatching(/^3\.1\./),
     info: { version: '1.0.0', description, contact: {} },
@@ -70,7 +72,7 @@ test('every field has its specified type and format, and a description', () => {
   expect(Object.keys(Plant.properties)).toEqual(['name', 'tag'])
   const id = { type: 'integer', format: 'int64' }
   expect(NewPlant).toMatchObject({ required: ['id', 'name'], properties: { id, name: text, tag: text } })
-  const error = { type: 'integer', format: 'int32', description: expect.stringMatching(/40400.*40500/) }
+  const error = { type: 'integer', format: 'int32', description: expect.stringMatching(/status x 100/) }
   expect(ErrorComponent).toMatchObject({ required: ['error', 'message'], properties: { error, message: text } })
   for (const schema of [Plant, NewPlant, ErrorComponent]) {
     expect(schema).toHaveProperty('description')

@@ -1,4 +1,4 @@
-import { type ErrorBody, type ErrorName, errorCatalogue, statusOf } from '@plant-store/contract'
+import { type ErrorBody, type ErrorName, errorCatalogue } from '@plant-store/contract'
 import { type Rejection, requestRejected } from './telemetry/events.ts'
 
 /** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
@@ -24,7 +24,7 @@ export class HttpError extends Error {
   }
 
   get status(): number {
-    return statusOf(this.reason)
+    return Math.floor(errorCatalogue[this.reason].code / 100)
   }
 
   get body(): ErrorBody {

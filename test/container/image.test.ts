@@ -39,6 +39,7 @@ describe.runIf(missing.length === 0)('the image', () => {
   function runBlock(section: string, block: number): Promise<string> {
     const text = codeBlock(guide, section, block)
       .replaceAll('/var/backups/plant-store', backups)
+      .replaceAll('127.0.0.1:3001', `127.0.0.1:${adminPort}`)
       .replaceAll('plants-2026-11-21-000000.db', '$(ls /backups | tail -1)')
     return shell(text, { env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` } })
   }

@@ -87,10 +87,8 @@ export const errorReasons: Record<ErrorName, string> = {
     "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.",
 }
 
-/** The messages of the service; a name in braces is replaced. */
+/** The messages of the service. */
 export const errorMessages = {
   idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
-  scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
-  bodyTooLarge: 'The body is larger than {limit} bytes. Send a smaller one.',
 }

@@ -49,7 +49,7 @@ export interface Plant {
 /** The body of every error response, for any status and path. */
 export interface ErrorBody {
   /**
-   * Numeric error value: HTTP status x 100 + n. Another path gets 40400, another method 40500.
+   * Numeric error value: HTTP status x 100 + n.
    *
    * @example 40002
    */

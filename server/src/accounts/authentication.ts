@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
+import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
@@ -109,7 +109,7 @@ function rejected(reason: InvalidToken | 'tokenMissing', message?: string): Http
 }
 
 function insufficientScope(scope: Scope): HttpError {
-  return new HttpError('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), {
+  return new HttpError('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`, {
     headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   })
 }

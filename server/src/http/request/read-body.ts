@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type contract, errorMessages } from '@plant-store/contract'
+import type { contract } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
@@ -109,7 +109,7 @@ function parseBody(bytes: Buffer): unknown {
 
 /** The rest of the body is not read. */
 function tooLarge(): HttpError {
-  return new HttpError('bodyTooLarge', errorMessages.bodyTooLarge.replace('{limit}', String(MAX_BODY_BYTES)), {
+  return new HttpError('bodyTooLarge', `The body is larger than ${MAX_BODY_BYTES} bytes. Send a smaller one.`, {
     headers: { Connection: 'close' },
   })
 }
