@@ -195,9 +195,9 @@ export const SettingsSchema = z.object({
       'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
     ),
   maxRequestsInFlight: count
-    .prefault('400')
+    .prefault('500')
     .describe(
-      'Requests in flight, until the client has taken the response; more get 503 with Retry-After. 100 take at most 75 MB.',
+      'Requests in flight, until the client has taken the response; more get 503 with Retry-After. 100 take at most 60 MB.',
     ),
   shutdownTimeout: timeout
     .prefault('10s')
