@@ -5,13 +5,12 @@ import type { Logger } from 'pino'
 import { createAuthentication } from './accounts/authentication.ts'
 import type { Dependencies } from './dependencies.ts'
 import { createDocs } from './docs/serve-docs.ts'
-import { allowOrigins, checkPath } from './http/request/known-paths.ts'
-import { createRateLimit } from './http/request/rate-limit.ts'
-import { readBody } from './http/request/read-body.ts'
-import { receiveRequest } from './http/request/receive-request.ts'
-import { errorHandler } from './http/response/error-responses.ts'
-import { extendResponses } from './http/response/send-json.ts'
-import { toValidationError } from './http/response/validation-errors.ts'
+import { readBody } from './http/body.ts'
+import { errorHandler, toValidationError } from './http/errors.ts'
+import { identifyRequest, rejectMalformed } from './http/malformed-requests.ts'
+import { allowOrigins, checkPath } from './http/paths-and-origins.ts'
+import { createRateLimit } from './http/rate-limit.ts'
+import { extendResponses } from './http/responses.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
 
@@ -32,11 +31,12 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   // One handler instead of three, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admit = () => {
-      requestsInFlight.shedByAddress(request)
+      requestsInFlight.countForAddress(request)
       check(request, response, next)
     }
-    requestsInFlight.begin(request, response)
-    receiveRequest(request, response)
+    requestsInFlight.add(request, response)
+    identifyRequest(request, response)
+    rejectMalformed(request)
     if (allow) allow(request, response, admit)
     else admit()
   })
@@ -49,7 +49,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     globalMiddleware: [
       async (request, response, next) => {
         await authenticate(request, response)
-        requestsInFlight.shedByAccount(request)
+        requestsInFlight.countForAccount(request)
         countRequest?.(request.identity.tokenId, response)
         await readBody(request, response)
         next()

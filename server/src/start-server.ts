@@ -3,10 +3,9 @@ import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/token-store.ts'
 import { type Dependencies, openDependencies } from './dependencies.ts'
-import { startAdminServer } from './http/listen/admin-server.ts'
-import { limitConnections } from './http/listen/connections.ts'
-import { createHttpServer, type HttpServer } from './http/listen/http-server.ts'
-import { checkPort, findBadPort, listen, stop } from './http/listen/ports.ts'
+import { limitConnections } from './http/connections.ts'
+import { createHttpServer, type HttpServer } from './http/http-server.ts'
+import { checkPort, findBadPort, listen, startPrivatePort, stop } from './http/ports.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -51,7 +50,7 @@ export async function startServer(
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
-  let admin: Awaited<ReturnType<typeof startAdminServer>> | undefined
+  let admin: Awaited<ReturnType<typeof startPrivatePort>> | undefined
   let dependencies: Dependencies | undefined
   let http: HttpServer | undefined
   let metrics: Metrics | undefined
@@ -80,7 +79,7 @@ export async function startServer(
 
   try {
     if (adminPort !== undefined) {
-      admin = await startAdminServer({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
+      admin = await startPrivatePort({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)

@@ -3,9 +3,9 @@ import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import { createRateLimit, type RateLimit } from '../http/request/rate-limit.ts'
+import { addressKey, clientAddress } from '../http/client-address.ts'
+import { createRateLimit, type RateLimit } from '../http/rate-limit.ts'
 import { HttpError } from '../http-error.ts'
-import { addressKey, clientAddress } from '../limits/client-address.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */

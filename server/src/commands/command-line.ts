@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { DEFAULT_DATABASE_URL, explainIgnored, SettingsFileError, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import { StartError } from '../http/listen/ports.ts'
+import { StartError } from '../http/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
 import { type Environment, readSettings, SettingsError } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'

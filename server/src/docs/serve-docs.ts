@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Request, RequestHandler, Response } from 'express'
-import type { Route } from '../http/request/known-paths.ts'
-import { JSON_CONTENT_TYPE } from '../http/response/send-json.ts'
+import type { Route } from '../http/paths-and-origins.ts'
+import { JSON_CONTENT_TYPE } from '../http/responses.ts'
 import { ownCommand } from '../installation.ts'
 
 /** The page loads from and calls only this server, and runs no inline script. */

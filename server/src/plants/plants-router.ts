@@ -1,6 +1,6 @@
 import { contract } from '@plant-store/contract'
 import { initServer } from '@ts-rest/express'
-import { serializedJson, waitForConnection } from '../http/response/send-json.ts'
+import { serializedJson, waitForConnection } from '../http/responses.ts'
 import type { Cursors } from './cursor.ts'
 import type { PlantStore } from './plant-store.ts'
 

@@ -1,7 +1,7 @@
 /** What the log says about requests: a line for each, and why some are rejected without being handled. */
 import type { Request } from 'express'
 import type { Logger } from 'pino'
-import { clientAddress } from '../limits/client-address.ts'
+import { clientAddress } from '../http/client-address.ts'
 import * as events from './events.ts'
 import { auditLogger, oncePer } from './log.ts'
 

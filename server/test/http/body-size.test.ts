@@ -1,7 +1,7 @@
 /** How large the body of POST /plants may be. */
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { MAX_BODY_BYTES } from '../../src/http/request/read-body.ts'
+import { MAX_BODY_BYTES } from '../../src/http/body.ts'
 import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
 import { post, postHead, withToken } from '../helpers/wire/requests.ts'
 import { rejects } from '../helpers/wire/wire.ts'

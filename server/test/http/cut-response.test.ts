@@ -6,9 +6,9 @@ import express, { type Response } from 'express'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
-import { errorHandler } from '../../src/http/response/error-responses.ts'
-import { extendResponses, type JsonPieces, serializedJson } from '../../src/http/response/send-json.ts'
-import { createRequestsInFlight } from '../../src/limits/requests-in-flight.ts'
+import { errorHandler } from '../../src/http/errors.ts'
+import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
+import { extendResponses, type JsonPieces, serializedJson } from '../../src/http/responses.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/wire/requests.ts'
 
@@ -24,8 +24,8 @@ async function serveList(list: (response: Response) => JsonPieces) {
   extendResponses(app)
   app.use((request, response) => {
     request.requestId = 'a-1'
-    requestsInFlight.begin(request, response)
-    requestsInFlight.shedByAddress(request)
+    requestsInFlight.add(request, response)
+    requestsInFlight.countForAddress(request)
     response.json(serializedJson(list(response)))
   })
   app.use(errorHandler(pino({ level: 'silent' })))

@@ -9,11 +9,10 @@ import pino from 'pino'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { afterFile } from '../../../test/helpers/after-file.ts'
-import { checkPath } from '../../src/http/request/known-paths.ts'
-import { readBody } from '../../src/http/request/read-body.ts'
-import { errorHandler } from '../../src/http/response/error-responses.ts'
-import { extendResponses } from '../../src/http/response/send-json.ts'
-import { toValidationError } from '../../src/http/response/validation-errors.ts'
+import { readBody } from '../../src/http/body.ts'
+import { errorHandler, toValidationError } from '../../src/http/errors.ts'
+import { checkPath } from '../../src/http/paths-and-origins.ts'
+import { extendResponses } from '../../src/http/responses.ts'
 
 const c = initContract()
 const pathParams = z.object({ id: z.string().regex(/^-?\d+$/, { error: 'must be an integer' }) })

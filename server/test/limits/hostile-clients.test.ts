@@ -12,7 +12,7 @@ import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { createRequestsInFlight } from '../../src/limits/requests-in-flight.ts'
+import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { createKey, signToken, startTokenIssuer } from '../helpers/accounts/token-issuer.ts'
 import { addLongList } from '../helpers/storage/long-list.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
@@ -63,7 +63,7 @@ test('clients that read a static file, a list or one of many pieces a few bytes 
 test('a client that reads steadily gets a response however long it takes', async () => {
   const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 10, trustProxy: undefined })
   const app = express().use((request, response) => {
-    requestsInFlight.begin(request, response)
+    requestsInFlight.add(request, response)
     // One write, of which the operating system takes a part at a time.
     response.end(Buffer.alloc(64 * MEBIBYTE))
   })

@@ -7,7 +7,7 @@ import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { findBadPort } from '../../src/http/listen/ports.ts'
+import { findBadPort } from '../../src/http/ports.ts'
 import { type RunningServer, startServer } from '../../src/index.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 

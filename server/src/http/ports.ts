@@ -1,7 +1,8 @@
-/** Where the server listens, and how it stops. */
+/** Where the server listens, how it stops, and the private port. */
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import net from 'node:net'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 /** The server cannot start. The message says in one sentence what to do. */
 export class StartError extends Error {
@@ -24,6 +25,8 @@ const BAD_PORTS = new Set([
 ])
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
+/** How many connections the private port accepts: a part of the files that clients leave. */
+const MAX_PRIVATE_CONNECTIONS = 64
 
 /**
  * Checks that a port can be listened on. A connection that arrives in this moment is closed.
@@ -83,6 +86,54 @@ export function stop(server: Server, timeout: number): Promise<void> {
       resolve()
     })
   })
+}
+
+/**
+ * Starts the private port of probes and metrics:
+ *
+ * - `/livez` 200 while the process responds at all; ignores the database, whose failure a restart does not fix.
+ * - `/readyz` 200 while requests would succeed, writes too, otherwise 503 with the reason.
+ * - `/metrics` in Prometheus text format.
+ *
+ * @param whyNotReady returns why requests would fail, in a sentence; undefined: they would not
+ * @param metrics undefined until the database is open
+ * @throws StartError if the port cannot be listened on
+ */
+export async function startPrivatePort(
+  port: Port,
+  whyNotReady: () => Promise<string | undefined>,
+  metrics: () => Metrics | undefined,
+) {
+  const pages: Record<string, (response: ServerResponse) => unknown> = {
+    '/livez': (response) => sendText(response, 200, 'live'),
+    '/readyz': async (response) => {
+      const reason = await whyNotReady()
+      sendText(response, reason === undefined ? 200 : 503, reason ?? 'ready')
+    },
+    '/metrics': async (response) => {
+      const current = metrics()
+      if (!current) return sendText(response, 503, 'The server is starting.')
+      try {
+        response.setHeader('Content-Type', current.contentType)
+        response.end(await current.text())
+      } catch (error) {
+        response.destroy(error as Error)
+      }
+    },
+  }
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ method, url }, response) => {
+    const page = method === 'GET' || method === 'HEAD' ? pages[url ?? ''] : undefined
+    if (page) page(response)
+    else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
+  })
+  respondToHalfClosed(server)
+  server.maxConnections = MAX_PRIVATE_CONNECTIONS
+  return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })
+  response.end(`${text}\n`)
 }
 
 function portError(cause: unknown, prefix: string, host: string, port: number): StartError {

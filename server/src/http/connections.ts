@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { addressKey } from '../../limits/client-address.ts'
-import { createFairShare } from '../../limits/fair-share.ts'
-import { requestRejected } from '../../telemetry/events.ts'
+import { requestRejected } from '../telemetry/events.ts'
+import { addressKey } from './client-address.ts'
+import { createFairShare } from './fair-share.ts'
 
 /** How many files and sockets are kept for the private port, the database and the log. */
 const RESERVED = 256

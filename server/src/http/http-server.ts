@@ -1,10 +1,9 @@
 import { createServer, IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express, Request, Response } from 'express'
-import type { Settings } from '../../settings.ts'
-import { rejectTarget } from '../request/receive-request.ts'
+import type { Settings } from '../settings.ts'
 import { readInTurns, shareConnections } from './connections.ts'
+import { rejectTarget, rejectTunnel, rejectUnparsed } from './malformed-requests.ts'
 import { respondToHalfClosed } from './ports.ts'
-import { rejectTunnel, rejectUnparsed } from './reject-unparsed.ts'
 
 /** An HTTP server. */
 export type HttpServer = ReturnType<typeof createHttpServer>

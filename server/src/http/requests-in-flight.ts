@@ -133,8 +133,8 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
   }
 
   return {
-    /** Notes that a request has begun, so that its client is disconnected if it leaves the response unread. */
-    begin(request: Request, response: Response): void {
+    /** Adds a request that has begun, so that its client is disconnected if it leaves the response unread. */
+    add(request: Request, response: Response): void {
       const slot = { request, response, index: slots.length, client: undefined, waitsSince: undefined, taken: 0 }
       request.slot = slot
       slots.push(slot)
@@ -150,7 +150,7 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
      *
      * @throws HttpError `unavailable` if the address has its share of requests in flight
      */
-    shedByAddress(request: Request): void {
+    countForAddress(request: Request): void {
       const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
       // No account begins with a space.
       hold(request.slot, ` ${addressKey(address)}`)
@@ -161,7 +161,7 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
      *
      * @throws HttpError `unavailable` if the account has its share of requests in flight
      */
-    shedByAccount({ slot, identity }: Pick<Request, 'slot' | 'identity'>): void {
+    countForAccount({ slot, identity }: Pick<Request, 'slot' | 'identity'>): void {
       release(slot)
       hold(slot, identity.account)
     },

@@ -1,13 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { StorageError } from '@plant-store/prisma'
+import type { RequestValidationError } from '@ts-rest/express'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { HttpError } from '../../http-error.ts'
-import { CLIENT_CLOSED_REQUEST } from '../../telemetry/events.ts'
-import { oncePer } from '../../telemetry/log.ts'
-import { sendJson } from './send-json.ts'
+import { HttpError } from '../http-error.ts'
+import { CLIENT_CLOSED_REQUEST } from '../telemetry/events.ts'
+import { oncePer } from '../telemetry/log.ts'
+import { sendJson } from './responses.ts'
 
+type ValidationError = NonNullable<RequestValidationError['body']>
+
+/** How many invalid fields a message names. */
+const MAX_ISSUES = 3
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
 const SMALL_BODY = 64 * 1024
 /** How long the failures of the database that follow one are not logged, in milliseconds. */
@@ -54,6 +59,24 @@ function toHttpError(error: unknown): HttpError {
   const state = error.fault === 'locked' ? 'busy' : 'currently unavailable'
   const headers = { 'Retry-After': String(error.retryAfter) }
   return new HttpError('unavailable', `The database is ${state}. Retry the request.`, { headers, cause: error })
+}
+
+/** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
+export function toValidationError({ pathParams, headers, query, body }: RequestValidationError): HttpError {
+  if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
+  if (headers) return new HttpError('badRequest', describeIssues(headers, 'The headers'))
+  if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query'))
+  if (body) return new HttpError('invalidBody', describeIssues(body, 'The body'))
+  return new HttpError('badRequest')
+}
+
+/** Writes the path and the message of the schema for each issue: `name: is required; tag: must be a string`. */
+function describeIssues({ issues }: ValidationError, whole: string): string {
+  const sentences = issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => {
+    return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : `${whole} ${message}`
+  })
+  const more = issues.length - sentences.length
+  return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
 /** Responds with an `Error` body, also before Express has seen the request. */

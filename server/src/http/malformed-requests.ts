@@ -1,0 +1,146 @@
+/** Gives each request its id, and rejects what is malformed, arrives too late, or is meant for a proxy. */
+import { randomUUID } from 'node:crypto'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { ErrorName } from '@plant-store/contract'
+import type { Request, Response } from 'express'
+import { HttpError } from '../http-error.ts'
+import { requestEnded, requestUnparsed } from '../telemetry/events.ts'
+import { closeLater, finalStatus, sendError } from './errors.ts'
+import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** Names the request in the log; it is also the header `X-Request-Id` of the response. */
+      requestId: string
+    }
+  }
+}
+
+/** A token that is sent as an id, or within one, must not appear in the log. */
+const VALID_ID = /^(?!.*pst_)[\w.-]{1,64}$/
+/** Node.js would silently use only the first of these. */
+const SINGLE_HEADERS = new Set(['authorization', 'host'])
+const MAX_HEADERS = 1000
+
+/** Without a listener for `clientError`, Node.js also decides by the response that has the connection. */
+type HttpSocket = Duplex & { _httpMessage?: ServerResponse | null }
+
+/** After its first failure the parser fails with everything that follows, which needs no second response. */
+const rejectedSockets = new WeakSet<Duplex>()
+
+/** Gives a request its id and reports its end. */
+export function identifyRequest(request: Request, response: Response): void {
+  const { headers, socket } = request
+  const id = headers['x-request-id']
+  request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
+  if (!requestEnded.hasSubscribers) return
+  const begin = performance.now()
+  const sentBefore = socket.bytesWritten
+  response.once('close', () => {
+    requestEnded.publish({
+      request,
+      status: finalStatus(response),
+      seconds: (performance.now() - begin) / 1000,
+      bytesSent: socket.bytesWritten - sentBefore,
+    })
+  })
+}
+
+/**
+ * Rejects what the parser of Node.js accepts: a duplicate or missing header (RFC 9112 section 3.2, RFC 6750
+ * section 3.1), a transfer coding other than chunked or in HTTP/1.0 (RFC 9112 section 6.1), an expectation that cannot be
+ * met, too many headers, and HTTP versions other than 1: with a 400, since a 505 would count as a failure of the server.
+ */
+export function rejectMalformed({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
+  if (httpVersionMajor !== 1) throw malformed('badRequest', 'The HTTP version is not supported. Use HTTP/1.1.')
+  if (rawHeaders.length > 2 * MAX_HEADERS) throw malformed('headersTooLarge')
+  if (headers.host === undefined && httpVersion !== '1.0') {
+    throw malformed('badRequest', 'The header Host is missing. Send it.')
+  }
+  const duplicate = findDuplicate(rawHeaders)
+  if (duplicate) throw malformed('badRequest', `The header ${duplicate} was sent twice. Send it once.`)
+  const coding = headers['transfer-encoding']?.toLowerCase()
+  if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
+    throw malformed('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
+  }
+  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new HttpError('expectationFailed')
+}
+
+/** The end of a malformed request is uncertain, so nothing after it is read. */
+function malformed(reason: ErrorName, message?: string): HttpError {
+  return new HttpError(reason, message, { headers: { Connection: 'close' } })
+}
+
+/** Rejects a request whose target Express cannot read: it would not call any middleware. */
+export function rejectTarget(request: Request, response: Response): void {
+  identifyRequest(request, response)
+  const message = 'The request target is invalid. Use a path, or an http or https URL.'
+  sendError(response, malformed('badRequest', message))
+}
+
+function findDuplicate(rawHeaders: readonly string[]): string | undefined {
+  const seen = new Set<string>()
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? ''
+    if (seen.has(name)) return name
+    if (SINGLE_HEADERS.has(name)) seen.add(name)
+  }
+  return undefined
+}
+
+/** Responds with an `Error` body to what is not an HTTP request, or arrives too late, and closes the connection. */
+export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET') socket.destroy()
+  if (socket.destroyed || rejectedSockets.has(socket)) return
+  rejectedSockets.add(socket)
+  reject(socket, toHttpError(error.code))
+}
+
+/** Responds to CONNECT, for which Node.js would otherwise just close the connection. */
+export function rejectTunnel(socket: Duplex): void {
+  // Node.js has removed its listeners from the connection, so a response that is being sent would never end.
+  if ((socket as HttpSocket)._httpMessage) {
+    socket.destroy()
+    return
+  }
+  socket.on('error', () => socket.destroy()).resume()
+  sendRaw(socket, new HttpError('badRequest', 'CONNECT is not supported: this is not a proxy. Use another method.'))
+}
+
+/** Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2). */
+function reject(socket: Duplex, failure: HttpError): void {
+  const response = (socket as HttpSocket)._httpMessage
+  if (!response) sendRaw(socket, failure)
+  else if (response.req.complete) response.once('finish', () => reject(socket, failure))
+  else if (response.headersSent) socket.destroy()
+  // The rest of the request will not arrive.
+  else sendError(response.setHeader('Connection', 'close'), failure)
+}
+
+/** Responds without a response of Node.js, since there is no request. */
+function sendRaw(socket: Duplex, { status, body }: HttpError): void {
+  // After a response with `Connection: close`, the socket is closing already.
+  if (!socket.writable) return
+  const requestId = randomUUID()
+  requestUnparsed.publish({ requestId, status, address: (socket as Socket).remoteAddress })
+  const text = JSON.stringify(body)
+  const head = [
+    ['Date', new Date().toUTCString()],
+    ['X-Request-Id', requestId],
+    ...COMMON_HEADERS,
+    ['Content-Type', JSON_CONTENT_TYPE],
+    ['Content-Length', Buffer.byteLength(text)],
+    ['Connection', 'close'],
+  ]
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head.map((header) => header.join(': '))]
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`, () => closeLater(socket))
+}
+
+function toHttpError(code: string | undefined): HttpError {
+  if (code === 'HPE_HEADER_OVERFLOW') return new HttpError('headersTooLarge')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new HttpError('requestTimeout')
+  return new HttpError('badRequest', 'The request is not well-formed HTTP/1.1.')
+}
