@@ -4,8 +4,8 @@ import type { TsRestRequest } from '@ts-rest/express'
 import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import { addressKey, clientAddress } from '../http/client-address.ts'
+import { HttpError } from '../http/errors.ts'
 import { createRateLimit, type RateLimit } from '../http/rate-limit.ts'
-import { HttpError } from '../http-error.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */

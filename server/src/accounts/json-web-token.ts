@@ -1,7 +1,7 @@
 import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
 import type { Logger } from 'pino'
-import { shed } from '../http-error.ts'
+import { shed } from '../http/errors.ts'
 import { oncePer } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './token-store.ts'

@@ -4,7 +4,7 @@ import type { contract } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
-import { HttpError } from '../http-error.ts'
+import { HttpError } from './errors.ts'
 
 /** The largest body, in bytes: Express' own default. */
 export const MAX_BODY_BYTES = 100 * 1024

@@ -1,11 +1,12 @@
+/** What the client gets when a request fails, and how its connection ends. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { type ErrorBody, type ErrorName, errorCatalogue } from '@plant-store/contract'
 import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { HttpError } from '../http-error.ts'
-import { CLIENT_CLOSED_REQUEST } from '../telemetry/events.ts'
+import { CLIENT_CLOSED_REQUEST, type Rejection, requestRejected } from '../telemetry/events.ts'
 import { oncePer } from '../telemetry/log.ts'
 import { sendJson } from './responses.ts'
 
@@ -19,6 +20,48 @@ const SMALL_BODY = 64 * 1024
 const REPEATED = 1_000
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
 const LINGERING = 1_000
+
+/** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+  readonly reason: ErrorName
+  readonly headers: Record<string, string>
+
+  /**
+   * @param reason the entry of the error catalogue; it decides the status and the number
+   * @param message what to fix, in one sentence that names the field; never a token, nor a value of the body
+   * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`, which is
+   *   logged and never sent
+   */
+  constructor(
+    reason: ErrorName,
+    message: string = errorCatalogue[reason].reason,
+    { headers = {}, cause }: { headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(message, { cause })
+    this.reason = reason
+    this.headers = headers
+  }
+
+  get status(): number {
+    return Math.floor(errorCatalogue[this.reason].code / 100)
+  }
+
+  get body(): ErrorBody {
+    return { error: errorCatalogue[this.reason].code, message: this.message }
+  }
+}
+
+/**
+ * Counts a request that is shed under its reason, and returns its error.
+ *
+ * @param retryAfter when its client should retry it, in seconds
+ * @param cause what is logged; undefined: nothing
+ */
+export function shed(reason: Rejection, message: string, retryAfter: number, cause?: unknown): HttpError {
+  requestRejected.publish(reason)
+  return new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
+}
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
 export function errorHandler(logger: Logger) {

@@ -5,9 +5,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
-import { HttpError } from '../http-error.ts'
 import { requestEnded, requestUnparsed } from '../telemetry/events.ts'
-import { closeLater, finalStatus, sendError } from './errors.ts'
+import { closeLater, finalStatus, HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
 
 declare global {

@@ -1,7 +1,7 @@
 import { contract } from '@plant-store/contract'
 import cors from 'cors'
 import type { RequestHandler } from 'express'
-import { HttpError } from '../http-error.ts'
+import { HttpError } from './errors.ts'
 
 /** What a path serves. */
 export interface Route {

@@ -1,8 +1,8 @@
 import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import { HttpError } from '../http-error.ts'
 import type { Settings } from '../settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
+import { HttpError } from './errors.ts'
 
 /** How many requests in how many seconds. */
 export type RateLimit = NonNullable<Settings['rateLimit']>

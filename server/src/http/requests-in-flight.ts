@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { Request, Response } from 'express'
-import { shed } from '../http-error.ts'
 import type { Settings } from '../settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey, clientAddress } from './client-address.ts'
+import { shed } from './errors.ts'
 import { createFairShare } from './fair-share.ts'
 
 declare global {

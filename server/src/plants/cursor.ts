@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { errorMessages } from '@plant-store/contract'
-import { HttpError } from '../http-error.ts'
+import { HttpError } from '../http/errors.ts'
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12

@@ -1,6 +1,6 @@
 import { type ListPart, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
-import type { JsonPieces } from '../http/response/send-json.ts'
+import type { JsonPieces } from '../http/responses.ts'
 import { createReadTurns } from './turns.ts'
 
 const MEBIBYTE = 2 ** 20

@@ -1,6 +1,6 @@
 import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
 import type { PlantRow, Plants } from '@plant-store/prisma'
-import { HttpError } from '../http-error.ts'
+import { HttpError } from '../http/errors.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createLists } from './lists.ts'
 
