@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { StorageError } from '@plant-store/prisma'
 import { batchCommitted, writesRejected } from '../telemetry/events.ts'
 import { createQueue } from './turns.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
-  /** Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch only. */
+  /**
+   * Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch; a `StorageError`
+   * also the items that have waited as long.
+   */
   commit(items: Item[]): Promise<Result[]>
   /** Returns the size of an item, in bytes. */
   weigh(item: Item): number
@@ -24,6 +28,7 @@ interface Waiter<Item, Result> {
   account: string
   item: Item
   bytes: number
+  since: number
   resolve(result: Result): void
   reject(error: unknown): void
 }
@@ -50,7 +55,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
       // Every request that has arrived by now joins the batch. A timer waits at least a millisecond.
       await (pause < 1 ? nextTurn() : clock.sleep(pause))
       const begin = clock.now()
-      await commitBatch(takeBatch())
+      await commitBatch(takeBatch(), begin)
       pause = Math.min((clock.now() - begin) * PAUSE, MAX_PAUSE)
     }
     running = false
@@ -68,7 +73,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     return batch
   }
 
-  async function commitBatch(batch: Waiter<Item, Result>[]): Promise<void> {
+  async function commitBatch(batch: Waiter<Item, Result>[], begin: number): Promise<void> {
     try {
       const results = await options.commit(batch.map(({ item }) => item))
       batchCommitted.publish(batch.length)
@@ -76,8 +81,10 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
         resolve(results[index] as Result)
       })
     } catch (error) {
-      writesRejected.publish({ count: batch.length, error })
-      for (const { reject } of batch) reject(error)
+      // What has waited for an unavailable database as long as this batch would go on waiting, one batch after the other.
+      const others = error instanceof StorageError ? waiting.remove(({ since }) => since <= begin) : []
+      writesRejected.publish({ count: batch.length + others.length, error })
+      for (const { reject } of [...batch, ...others]) reject(error)
     }
   }
 
@@ -85,7 +92,8 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     /** Adds an item to the next commit and resolves with its result once it is on disk. */
     add: (item: Item): Promise<Result> =>
       new Promise((resolve, reject) => {
-        waiting.add({ account: item.account, item, bytes: options.weigh(item), resolve, reject })
+        const { account } = item
+        waiting.add({ account, item, bytes: options.weigh(item), since: clock.now(), resolve, reject })
         if (running) return
         running = true
         void run()

@@ -85,15 +85,20 @@ export function createLists(plants: Plants) {
   }
 
   /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
-  async function readPiece(account: string, range: PieceRange, version?: string): Promise<Piece> {
+  async function readPiece(
+    account: string,
+    range: PieceRange,
+    version?: string,
+    hasBegun = !range.isFirst,
+  ): Promise<Piece> {
     const { isFirst, ...stored } = range
-    await takeTurn(account)
+    await takeTurn(account, hasBegun)
     // Another request may have read it meanwhile.
     const known = find(account, version, range.after)
     if (known) return known
     const part = await readOnce(JSON.stringify([account, stored]))
     const { json, last, more } = part
-    if (json === undefined) return readPiece(account, shrink(range), version)
+    if (json === undefined) return readPiece(account, shrink(range), version, true)
     const comma = json === '' ? '' : ','
     const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
     const piece = { json: toBuffer(text), last, more, nextLimit: Math.min(2 * range.limit, MAX_PIECE_PLANTS) }

@@ -9,11 +9,13 @@ export function createQueue<Item extends { readonly account: string }>() {
   const queues: Item[][] = []
   let size = 0
   return {
-    add(item: Item): void {
+    /** Adds an item: as the last one of its account, or as its next one. */
+    add(item: Item, isNext = false): void {
       size++
       const own = queues.find(([first]) => first?.account === item.account)
-      if (own) own.push(item)
-      else queues.push([item])
+      if (!own) queues.push([item])
+      else if (isNext) own.unshift(item)
+      else own.push(item)
     },
 
     /** Returns the next item, which stays in the queue. */
@@ -28,6 +30,15 @@ export function createQueue<Item extends { readonly account: string }>() {
       return item
     },
 
+    /** Removes all items that match, and returns them. */
+    remove(matches: (item: Item) => boolean): Item[] {
+      const removed = queues.flat().filter(matches)
+      const left = queues.map((own) => own.filter((item) => !matches(item))).filter((own) => own.length > 0)
+      queues.splice(0, queues.length, ...left)
+      size -= removed.length
+      return removed
+    },
+
     size: () => size,
   }
 }
@@ -36,9 +47,11 @@ export function createQueue<Item extends { readonly account: string }>() {
  * Creates what makes reads of lists wait for their turn, so that however many lists are requested at the same time, other
  * requests are handled meanwhile.
  *
- * @returns a function that resolves once an account may read a piece
+ * An account reads one list after the other: the sooner a list waits for its client, the sooner it can give way to others.
+ *
+ * @returns a function that resolves once an account may read a piece, the first or a later one of a list
  */
-export function createReadTurns(): (account: string) => Promise<void> {
+export function createReadTurns(): (account: string, isLater?: boolean) => Promise<void> {
   const waiting = createQueue<{ account: string; resolve(): void }>()
   let running = false
 
@@ -50,9 +63,9 @@ export function createReadTurns(): (account: string) => Promise<void> {
     running = false
   }
 
-  return (account) =>
+  return (account, isLater) =>
     new Promise((resolve) => {
-      waiting.add({ account, resolve })
+      waiting.add({ account, resolve }, isLater)
       if (running) return
       running = true
       void run()

@@ -205,7 +205,7 @@ test('a request that waits for the database keeps its plant in memory, and neith
   }
   // All wait for the commit of another program.
   await until(async () => (await readMetric(server, IN_FLIGHT)) === COUNT)
-  await until(() => memoryInUse() - before > COUNT * 180_000)
+  await until(() => memoryInUse() - before > COUNT * 150_000)
   await until(() => memoryInUse() - before < COUNT * 240_000)
   other.close()
 })

@@ -192,6 +192,26 @@ test('requests of one turn share a statement for their versions, and what they r
   expect(database.counts.reads).toBe(3)
 })
 
+test('an account reads one list after the other, and others take turns with it', async () => {
+  const database = createDatabase(100)
+  const { read } = database.plants
+  const open = new Set<unknown>()
+  let most = 0
+  database.plants.read = (account, range) => {
+    if (account === 'alice' && Number(range.after) < 0) open.add(range.after)
+    most = Math.max(most, open.size)
+    return read(account, range)
+  }
+  const { list } = createServer(database)
+  for (const account of ['alice', 'bob']) database.insert(account, ...Array(3).fill('x'.repeat(60)))
+  // Each begins after a `seq` that no plant has, so that its first piece is its own.
+  const readAlone = (after: number) => list('alice', { after }).then(() => open.delete(after))
+  const lists = Array.from({ length: 400 }, (_, index) => readAlone(-1 - index))
+  expect(await Promise.race([list('bob'), lists.at(-1)])).toHaveLength(3)
+  await Promise.all(lists)
+  expect(most).toBeLessThan(100)
+})
+
 test('versions that cannot be read fail the requests of their turn only', async () => {
   const database = createDatabase()
   const { states } = database.plants

@@ -1,4 +1,4 @@
-import type { PlantRow, Plants } from '@plant-store/prisma'
+import { type PlantRow, type Plants, StorageError } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
@@ -163,7 +163,7 @@ test('plants that are long as JSON are committed in small batches', async () => 
 
 test('a commit that fails rejects its own items and no others', async () => {
   const [sizes, failed] = [collect(batchCommitted), collect(writesRejected)]
-  const error = new Error('the disk is full')
+  const error = new Error('a mistake')
   const { add } = create({
     maxBatchItems: 2,
     commit: async (items) => {
@@ -175,4 +175,23 @@ test('a commit that fails rejects its own items and no others', async () => {
   const results = await Promise.all(['a', 'bad', 'b', 'c'].map((item) => add(item).catch((reason) => reason)))
   expect(results).toEqual([error, error, 'b', 'c'])
   expect([sizes, failed]).toEqual([[2], [{ count: 2, error }]])
+})
+
+test('where the database is unavailable, what has waited as long as a batch fails with it, and what came later does not', async () => {
+  const failed = collect(writesRejected)
+  const error = new StorageError('locked')
+  const later: Promise<string>[] = []
+  let commits = 0
+  const { add } = create({
+    maxBatchItems: 2,
+    commit: async (items) => {
+      if (++commits > 1) return items.map(({ text }) => text)
+      later.push(add('later', 'bob'))
+      throw error
+    },
+  })
+  const results = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((item) => add(item).catch((reason) => reason)))
+  expect(results).toEqual(Array(5).fill(error))
+  expect(await Promise.all(later)).toEqual(['later'])
+  expect([failed, commits]).toEqual([[{ count: 5, error }], 2])
 })
