@@ -104,7 +104,7 @@ test.runIf(isLong)(
   },
 )
 
-const SOAK = isLong ? 180_000 : 2_000
+const SOAK = isLong ? 90_000 : 2_000
 const CLIENTS = 20
 /** The time between two requests of a well-behaved client, in milliseconds. */
 const PAUSE = 50
