@@ -33,6 +33,8 @@ interface Piece {
   readonly more: boolean
   /** How many plants to read next: twice as many as have just fitted. */
   readonly nextLimit: number
+  /** When it began to be read, by the clock of the lists. */
+  readonly begin: number
 }
 
 /** The cached pieces of a list. */
@@ -50,15 +52,26 @@ interface PieceRange extends ListRange {
   readonly isFirst: boolean
 }
 
+/** Which cached pieces a request may use. */
+interface Request {
+  /** The version of the list; undefined: it is not known. */
+  readonly version: string | undefined
+  /** When it has arrived, by the clock of the lists. */
+  readonly since: number
+  /** The `seq` of the last plant then: what is added later may be left out, so that a list ends. */
+  readonly end: number
+}
+
 const EMPTY = Buffer.from('[]')
+const CLOSING = Buffer.from(']')
 
 /**
  * Creates the lists of all accounts, as JSON text.
  *
  * The version of every requested list is read after its request has arrived, once for all lists of a turn of the event loop. A
- * piece that was cached with the same version is sent as it is; any other is read, and cached with the version that the database
- * had at the same moment. Equal versions are equal lists, so a list is never older than its request, on any number of servers and
- * whoever else changes plants.
+ * piece that was cached with the same version, or has been read since then, is sent as it is; any other is read, and cached with
+ * the version that the database had at the same moment. Equal versions are equal lists, so a list is never older than its request,
+ * on any number of servers and whoever else changes plants.
  */
 export function createLists(plants: Plants) {
   const takeTurn = createReadTurns()
@@ -69,9 +82,13 @@ export function createLists(plants: Plants) {
     keys.map((key) => plants.read(...(JSON.parse(key) as Parameters<Plants['read']>))),
   )
 
-  function find(account: string, version: string | undefined, after: number): Piece | undefined {
+  /** Counts what happens: of two requests or reads, the later one has the larger number. */
+  let clock = 0
+
+  function find(account: string, { version, since }: Request, after: number): Piece | undefined {
     const list = cache.get(account)
-    return list?.version === version ? list?.pieces.get(after) : undefined
+    const piece = list?.pieces.get(after)
+    return piece && (list?.version === version || piece.begin > since) ? piece : undefined
   }
 
   function store(account: string, version: string, after: number, piece: Piece): void {
@@ -88,39 +105,50 @@ export function createLists(plants: Plants) {
   async function readPiece(
     account: string,
     range: PieceRange,
-    version?: string,
+    request?: Request,
     hasBegun = !range.isFirst,
   ): Promise<Piece> {
     const { isFirst, ...stored } = range
     await takeTurn(account, hasBegun)
     // Another request may have read it meanwhile.
-    const known = find(account, version, range.after)
+    const known = request && find(account, request, range.after)
     if (known) return known
-    const part = await readOnce(JSON.stringify([account, stored]))
-    const { json, last, more } = part
-    if (json === undefined) return readPiece(account, shrink(range), version, true)
+    const begin = ++clock
+    const { json, last, more, version } = await readOnce(JSON.stringify([account, stored]))
+    if (json === undefined) return readPiece(account, shrink(range), request, true)
     const comma = json === '' ? '' : ','
     const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
-    const piece = { json: toBuffer(text), last, more, nextLimit: Math.min(2 * range.limit, MAX_PIECE_PLANTS) }
+    const piece = { json: toBuffer(text), last, more, nextLimit: Math.min(2 * range.limit, MAX_PIECE_PLANTS), begin }
     // Its own version: plants may have changed since that of the list was read.
-    if (version !== undefined && part.version === version) store(account, version, range.after, piece)
+    if (request && version !== undefined) store(account, version, range.after, piece)
     return piece
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
-  function readPieces(account: string, range: PieceRange, version?: string, first?: Piece): JsonPieces {
+  function readPieces(account: string, range: PieceRange, request?: Request, first?: Piece): JsonPieces {
     let known = first
     let next: PieceRange | undefined = range
+    let isClosed = false
+
+    async function readNext(range: PieceRange): Promise<Buffer> {
+      const found = known ?? (request && find(account, request, range.after))
+      const { json, more, last, nextLimit } = found ?? (await readPiece(account, range, request))
+      known = undefined
+      isClosed = !more
+      const hasNext = more && last < (request?.end ?? Number.POSITIVE_INFINITY)
+      next = hasNext ? { ...range, isFirst: false, after: last, limit: nextLimit } : undefined
+      return json
+    }
+
     return {
       [Symbol.asyncIterator]() {
         return this
       },
       async next() {
-        if (!next) return { value: undefined, done: true }
-        const piece = known ?? find(account, version, next.after) ?? (await readPiece(account, next, version))
-        known = undefined
-        next = piece.more ? { ...next, isFirst: false, after: piece.last, limit: piece.nextLimit } : undefined
-        return { value: piece.json, done: false }
+        if (next) return { value: await readNext(next), done: false }
+        if (isClosed) return { value: undefined, done: true }
+        isClosed = true
+        return { value: CLOSING, done: false }
       },
     }
   }
@@ -138,13 +166,15 @@ export function createLists(plants: Plants) {
     /** Returns a part of the list of an account: the whole list where it has no bounds, which is cached. */
     async read(account: string, { limit, ...bounds }: Bounds = {}): Promise<PlantList> {
       if (limit !== undefined) return readPage(account, { limit, ...bounds })
-      const { version, last } = await readState(account)
-      if (last === 0) return { json: EMPTY, next: undefined }
+      const since = ++clock
+      const { version, last: end } = await readState(account)
+      if (end === 0) return { json: EMPTY, next: undefined }
       const isWhole = Object.values(bounds).every((bound) => bound === undefined)
-      const range = { ...bounds, after: bounds.after ?? 0, until: last, limit: FIRST_PIECE_PLANTS, isFirst: true }
-      if (!isWhole) return { json: readPieces(account, range), next: undefined }
-      const first = find(account, version, 0) ?? (await readPiece(account, range, version))
-      return { json: first.more ? readPieces(account, range, version, first) : first.json, next: undefined }
+      const range = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
+      if (!isWhole) return { json: readPieces(account, { ...range, until: end }), next: undefined }
+      const request = { version, since, end }
+      const first = find(account, request, 0) ?? (await readPiece(account, range, request))
+      return { json: first.more ? readPieces(account, range, request, first) : first.json, next: undefined }
     },
   }
 }

@@ -192,6 +192,15 @@ test('requests of one turn share a statement for their versions, and what they r
   expect(database.counts.reads).toBe(3)
 })
 
+test('while plants are added all the time, requests use what was read since they arrived', async () => {
+  const database = createDatabase(undefined, async () => database.insert('alice', 'new'))
+  const { list } = createServer(database)
+  database.insert('alice', 'first')
+  const lists = await Promise.all(Array.from({ length: 200 }, () => list('alice')))
+  for (const names of lists) expect(names[0]).toBe('first')
+  expect(database.counts.reads).toBeLessThan(10)
+})
+
 test('an account reads one list after the other, and others take turns with it', async () => {
   const database = createDatabase(100)
   const { read } = database.plants
