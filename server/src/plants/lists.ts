@@ -82,6 +82,8 @@ export function createLists(plants: Plants) {
     keys.map((key) => plants.read(...(JSON.parse(key) as Parameters<Plants['read']>))),
   )
 
+  /** The pieces that are being read. */
+  const running = new Map<string, { begin: number; loading: Promise<Piece> }>()
   /** Counts what happens: of two requests or reads, the later one has the larger number. */
   let clock = 0
 
@@ -101,27 +103,43 @@ export function createLists(plants: Plants) {
     cache.set(account, { version, pieces, bytes: size }, { size })
   }
 
-  /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
-  async function readPiece(
-    account: string,
-    range: PieceRange,
-    request?: Request,
-    hasBegun = !range.isFirst,
-  ): Promise<Piece> {
+  /** Reads a piece from the database. Where as many plants are too long for one, an eighth of them is tried. */
+  async function load(account: string, range: PieceRange, begin: number): Promise<Piece & { version?: string }> {
     const { isFirst, ...stored } = range
-    await takeTurn(account, hasBegun)
-    // Another request may have read it meanwhile.
-    const known = request && find(account, request, range.after)
-    if (known) return known
-    const begin = ++clock
     const { json, last, more, version } = await readOnce(JSON.stringify([account, stored]))
-    if (json === undefined) return readPiece(account, shrink(range), request, true)
+    if (json === undefined) {
+      await takeTurn(account, true)
+      return load(account, shrink(range), begin)
+    }
     const comma = json === '' ? '' : ','
     const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
-    const piece = { json: toBuffer(text), last, more, nextLimit: Math.min(2 * range.limit, MAX_PIECE_PLANTS), begin }
-    // Its own version: plants may have changed since that of the list was read.
-    if (request && version !== undefined) store(account, version, range.after, piece)
-    return piece
+    const nextLimit = Math.min(2 * range.limit, MAX_PIECE_PLANTS)
+    return { json: toBuffer(text), last, more, nextLimit, begin, ...(version !== undefined && { version }) }
+  }
+
+  /** Reads a piece, which other requests that wait for it then use too. */
+  async function loadShared(account: string, range: PieceRange, begin: number): Promise<Piece> {
+    const key = JSON.stringify([account, range.after])
+    const loading = load(account, range, begin)
+    running.set(key, { begin, loading })
+    try {
+      const { version, ...piece } = await loading
+      // Its own version: plants may have changed since that of the list was read.
+      if (version !== undefined) store(account, version, range.after, piece)
+      return piece
+    } finally {
+      if (running.get(key)?.loading === loading) running.delete(key)
+    }
+  }
+
+  async function readPiece(account: string, range: PieceRange, request?: Request): Promise<Piece> {
+    await takeTurn(account, !range.isFirst)
+    if (!request) return load(account, range, ++clock)
+    // Another request may have read it meanwhile, or be about to.
+    const known = find(account, request, range.after)
+    if (known) return known
+    const other = running.get(JSON.stringify([account, range.after]))
+    return other && other.begin > request.since ? other.loading : loadShared(account, range, ++clock)
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */

@@ -201,6 +201,16 @@ test('while plants are added all the time, requests use what was read since they
   expect(database.counts.reads).toBeLessThan(10)
 })
 
+test('requests use what is being read since they arrived, however long it takes', async () => {
+  const database = createDatabase(undefined, async () => {
+    for (let turn = 0; turn < 50; turn++) await nextTurn()
+  })
+  const { list } = createServer(database)
+  database.insert('alice', 'a')
+  const lists = await Promise.all(Array.from({ length: 100 }, () => list('alice')))
+  expect([lists.flat(), database.counts.reads]).toEqual([Array(100).fill('a'), 1])
+})
+
 test('an account reads one list after the other, and others take turns with it', async () => {
   const database = createDatabase(100)
   const { read } = database.plants
