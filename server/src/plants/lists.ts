@@ -35,6 +35,8 @@ interface Piece {
   readonly nextLimit: number
   /** When it began to be read, by the clock of the lists. */
   readonly begin: number
+  /** The version that the whole list had then; undefined: it is not known. */
+  readonly version: string | undefined
 }
 
 /** The cached pieces of a list. */
@@ -77,8 +79,8 @@ export function createLists(plants: Plants) {
   const takeTurn = createReadTurns()
   const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
   const readState = oncePerTurn<ListState>(plants.states)
-  /** Reads once what several requests of a turn ask for. */
-  const readOnce = oncePerTurn<ListPart>(async (keys) =>
+  /** Reads a page once for all requests of a turn that ask for the same. */
+  const readPart = oncePerTurn<ListPart>(async (keys) =>
     keys.map((key) => plants.read(...(JSON.parse(key) as Parameters<Plants['read']>))),
   )
 
@@ -93,7 +95,10 @@ export function createLists(plants: Plants) {
     return piece && (list?.version === version || piece.begin > since) ? piece : undefined
   }
 
-  function store(account: string, version: string, after: number, piece: Piece): void {
+  function store(account: string, after: number, piece: Piece): void {
+    // Its own version: plants may have changed since that of the list was read.
+    const { version } = piece
+    if (version === undefined) return
     const known = cache.get(account)
     const { pieces, bytes } = known?.version === version ? known : { pieces: new Map<number, Piece>(), bytes: 0 }
     const size = bytes + PIECE_BYTES + piece.json.length
@@ -104,28 +109,26 @@ export function createLists(plants: Plants) {
   }
 
   /** Reads a piece from the database. Where as many plants are too long for one, an eighth of them is tried. */
-  async function load(account: string, range: PieceRange, begin: number): Promise<Piece & { version?: string }> {
-    const { isFirst, ...stored } = range
-    const { json, last, more, version } = await readOnce(JSON.stringify([account, stored]))
+  async function load(account: string, { isFirst, ...range }: PieceRange, begin: number): Promise<Piece> {
+    const { json, last, more, version } = await plants.read(account, range)
     if (json === undefined) {
       await takeTurn(account, true)
-      return load(account, shrink(range), begin)
+      return load(account, shrink({ ...range, isFirst }), begin)
     }
     const comma = json === '' ? '' : ','
     const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
     const nextLimit = Math.min(2 * range.limit, MAX_PIECE_PLANTS)
-    return { json: toBuffer(text), last, more, nextLimit, begin, ...(version !== undefined && { version }) }
+    return { json: toBuffer(text), last, more, nextLimit, begin, version }
   }
 
   /** Reads a piece, which other requests that wait for it then use too. */
-  async function loadShared(account: string, range: PieceRange, begin: number): Promise<Piece> {
-    const key = JSON.stringify([account, range.after])
+  async function loadShared(account: string, range: PieceRange, key: string): Promise<Piece> {
+    const begin = ++clock
     const loading = load(account, range, begin)
     running.set(key, { begin, loading })
     try {
-      const { version, ...piece } = await loading
-      // Its own version: plants may have changed since that of the list was read.
-      if (version !== undefined) store(account, version, range.after, piece)
+      const piece = await loading
+      store(account, range.after, piece)
       return piece
     } finally {
       if (running.get(key)?.loading === loading) running.delete(key)
@@ -138,8 +141,9 @@ export function createLists(plants: Plants) {
     // Another request may have read it meanwhile, or be about to.
     const known = find(account, request, range.after)
     if (known) return known
-    const other = running.get(JSON.stringify([account, range.after]))
-    return other && other.begin > request.since ? other.loading : loadShared(account, range, ++clock)
+    const key = JSON.stringify([account, range.after])
+    const other = running.get(key)
+    return other && other.begin > request.since ? other.loading : loadShared(account, range, key)
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
@@ -174,7 +178,7 @@ export function createLists(plants: Plants) {
   /** Reads the plants of a page, whose end has to be known before its text. */
   async function readPage(account: string, { limit, after = 0, ...filter }: ListRange): Promise<PlantList> {
     await takeTurn(account)
-    const { json, last, more } = await readOnce(JSON.stringify([account, { limit, after, ...filter }]))
+    const { json, last, more } = await readPart(JSON.stringify([account, { limit, after, ...filter }]))
     const next = more ? last : undefined
     if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }
     return { json: readPieces(account, shrink({ limit, after, until: last, isFirst: true, ...filter })), next }
