@@ -152,10 +152,7 @@ export const SettingsSchema = z.object({
   logLevel: z
     .enum(logLevels, `must be one of ${logLevels.join(', ')}`)
     .prefault('info')
-    .describe(
-      'Log level: fatal, error, warn, info, debug, trace or silent. Only silent turns audit events and ACCESS_LOG off.',
-    ),
-  accessLog: onOff.prefault('off').describe('Whether the log has a line for each request: on or off.'),
+    .describe('Log level: fatal, error, warn, info, debug, trace or silent. Only silent turns audit events off.'),
   nodeEnv: optional(mode, 'production').describe(
     'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
   ),

@@ -1,11 +1,10 @@
 /** Gives each request its id, and rejects what is malformed, arrives too late, or is meant for a proxy. */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
-import { requestEnded, requestUnparsed } from '../telemetry/events.ts'
+import { requestEnded } from '../telemetry/events.ts'
 import { closeLater, finalStatus, HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
 
@@ -32,19 +31,13 @@ const rejectedSockets = new WeakSet<Duplex>()
 
 /** Gives a request its id and reports its end. */
 export function identifyRequest(request: Request, response: Response): void {
-  const { headers, socket } = request
-  const id = headers['x-request-id']
+  const id = request.headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
   if (!requestEnded.hasSubscribers) return
   const begin = performance.now()
-  const sentBefore = socket.bytesWritten
   response.once('close', () => {
-    requestEnded.publish({
-      request,
-      status: finalStatus(response),
-      seconds: (performance.now() - begin) / 1000,
-      bytesSent: socket.bytesWritten - sentBefore,
-    })
+    const seconds = (performance.now() - begin) / 1000
+    requestEnded.publish({ request, status: finalStatus(response), seconds })
   })
 }
 
@@ -123,12 +116,10 @@ function reject(socket: Duplex, failure: HttpError): void {
 function sendRaw(socket: Duplex, { status, body }: HttpError): void {
   // After a response with `Connection: close`, the socket is closing already.
   if (!socket.writable) return
-  const requestId = randomUUID()
-  requestUnparsed.publish({ requestId, status, address: (socket as Socket).remoteAddress })
   const text = JSON.stringify(body)
   const head = [
     ['Date', new Date().toUTCString()],
-    ['X-Request-Id', requestId],
+    ['X-Request-Id', randomUUID()],
     ...COMMON_HEADERS,
     ['Content-Type', JSON_CONTENT_TYPE],
     ['Content-Length', Buffer.byteLength(text)],

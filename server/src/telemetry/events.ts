@@ -18,17 +18,6 @@ export interface RequestEnded {
   request: Request
   status: number
   seconds: number
-  /** The response on the wire, with its headers. */
-  bytesSent: number
-}
-
-/** A request that the parser rejected, so that the app has never seen it. */
-export interface RequestUnparsed {
-  /** The `X-Request-Id` of the response. */
-  requestId: string
-  status: number
-  /** The other end of the connection. */
-  address: string | undefined
 }
 
 /** Why a request or connection was rejected without being handled. */
@@ -45,7 +34,6 @@ export const rejections = [
 export type Rejection = (typeof rejections)[number]
 
 export const requestEnded = event<RequestEnded>('plant-store.request-ended')
-export const requestUnparsed = event<RequestUnparsed>('plant-store.request-unparsed')
 export const requestRejected = event<Rejection>('plant-store.request-rejected')
 /** A request has no valid token; the message is the number of the `Error` body of a 401. */
 export const authenticationFailed = event<number>('plant-store.authentication-failed')

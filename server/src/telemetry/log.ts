@@ -2,6 +2,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
+import { rejections, requestRejected, subscribe } from './events.ts'
 
 /** Where a log goes: standard output or standard error, which have a file descriptor, or any stream. */
 export type LogStream = Writable & { fd?: number; isTTY?: boolean }
@@ -10,6 +11,8 @@ export type LogStream = Writable & { fd?: number; isTTY?: boolean }
 const MAX_WAITING = 1_000_000
 /** How long a shutdown waits for the reader, in milliseconds. */
 const MAX_FLUSH = 500
+/** How often a reason of rejections is logged, at most, in milliseconds. */
+const REJECTION_INTERVAL = 1_000
 
 /**
  * Creates a logger that writes lines of JSON, with the level as a word and the time in ISO 8601, or readable lines to a
@@ -66,6 +69,20 @@ export function oncePer(interval: number): () => boolean {
     silentUntil = now + interval
     return true
   }
+}
+
+/**
+ * Logs why requests and connections are rejected, each reason at most once per second: a line for each would cost more than
+ * rejecting it, under overload.
+ *
+ * @returns a function that unsubscribes
+ */
+export function logRejections(logger: Logger): () => void {
+  const mayLog = new Map(rejections.map((reason) => [reason, oncePer(REJECTION_INTERVAL)]))
+  return subscribe(requestRejected, (reason) => {
+    if (!mayLog.get(reason)?.()) return
+    logger.info({ event: 'requests rejected', reason }, `requests are rejected: ${reason}`)
+  })
 }
 
 /** Writes to a file. The stream of Node.js would end with the first error, such as that of a disk that is full for a while. */

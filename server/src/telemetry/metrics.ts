@@ -1,5 +1,5 @@
 import { contract, errorCatalogue } from '@plant-store/contract'
-import { type Database, type DatabaseState, StorageError, storageFaults } from '@plant-store/prisma'
+import { type Database, StorageError, storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { readVersion } from '../installation.ts'
 import * as events from './events.ts'
@@ -9,7 +9,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 /** What the metrics read. */
 interface MetricSources {
-  database: Pick<Database, 'engine' | 'state'>
+  engine: Database['engine']
   isReady(): Promise<boolean>
   openConnections(): number
   requestsInFlight(): number
@@ -30,7 +30,7 @@ const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method 
  * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
  * can see. No label has a value that a client chooses.
  */
-export function createMetrics({ database, isReady, ...sources }: MetricSources) {
+export function createMetrics({ engine, isReady, ...sources }: MetricSources) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -42,14 +42,10 @@ export function createMetrics({ database, isReady, ...sources }: MetricSources) 
     return counter
   }
 
-  /** Adds what is read at each scrape. A value that cannot be read is left out: a scrape never fails. */
-  function addGauge(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
+  /** Adds what is read at each scrape. */
+  function addGauge(name: string, help: string, read: () => number | Promise<number>): void {
     async function collect(this: Gauge): Promise<void> {
-      const value = await Promise.resolve()
-        .then(read)
-        .catch(() => undefined)
-      if (value === undefined) this.remove()
-      else this.set(value)
+      this.set(await read())
     }
     new Gauge({ name, help, registers, collect })
   }
@@ -87,22 +83,12 @@ export function createMetrics({ database, isReady, ...sources }: MetricSources) 
     }),
   ]
 
-  const build = { version: readVersion(), node_version: process.versions.node, engine: database.engine }
+  const build = { version: readVersion(), node_version: process.versions.node, engine }
   const labelNames = Object.keys(build)
   new Gauge({ name: 'plant_store_build_info', help: 'What runs: always 1.', labelNames, registers }).set(build, 1)
-  const stateOf = (key: keyof DatabaseState) => async () => (await database.state())[key]
   addGauge('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () => Number(await isReady()))
   addGauge('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
   addGauge('plant_store_requests_in_flight', 'Requests that the process works on.', sources.requestsInFlight)
-  addGauge(
-    'plant_store_last_backup_timestamp_seconds',
-    'When the last backup that succeeded ended; 0: none.',
-    stateOf('lastBackup'),
-  )
-  if (database.engine === 'sqlite') {
-    addGauge('plant_store_wal_bytes', 'Size of the write-ahead log of SQLite.', stateOf('logSize'))
-    addGauge('plant_store_disk_free_bytes', "Free space on the database's disk.", stateOf('freeSpace'))
-  }
 
   return {
     contentType: registry.contentType,

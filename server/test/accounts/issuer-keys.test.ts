@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { logRejections } from '../../src/telemetry/request-log.ts'
+import { logRejections } from '../../src/telemetry/log.ts'
 import {
   advanceClock,
   COOL_DOWN,

@@ -86,7 +86,7 @@ const FORMATS: Format[] = [
     ['mysql://localhost/plants'],
   ],
   [['logLevel'], itself('fatal', 'silent'), 'must be one of fatal, error, warn, info, debug, trace, silent', ['INFO']],
-  [['docs', 'accessLog'], { on: true, off: false }, 'must be on or off', ['true']],
+  [['docs'], { on: true, off: false }, 'must be on or off', ['true']],
   [
     ['nodeEnv'],
     itself('staging', 'development'),

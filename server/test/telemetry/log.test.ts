@@ -3,12 +3,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Request } from 'express'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { requestEnded, requestUnparsed } from '../../src/telemetry/events.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
-import { logRequests } from '../../src/telemetry/request-log.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
 const module = fileURLToPath(new URL('../../dist/telemetry/log.js', import.meta.url))
@@ -70,30 +67,4 @@ test.skipIf(process.platform !== 'linux')('a terminal shows lines for people', a
   onTestFinished(() => void script.kill('SIGKILL'))
   const output = (await script.stdout.toArray()).join('')
   expect(output).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
-})
-
-let now: number
-beforeEach(() => {
-  now = 1_000_000
-  vi.spyOn(performance, 'now').mockImplementation(() => now)
-  return () => void vi.restoreAllMocks()
-})
-
-const publishEnded = (status: number, identity?: object) => {
-  const request = { requestId: 'many', socket: {}, identity } as unknown as Request
-  requestEnded.publish({ request, status, seconds: 0, bytesSent: 0 })
-}
-test.each([
-  ['malformed', () => requestUnparsed.publish({ requestId: 'many', status: 400, address: undefined })],
-  ['beyond a rate limit', () => publishEnded(429, { account: 'alice' })],
-])('of requests that cost their client next to nothing, ten have a line each second: %s', async (_what, publish) => {
-  const log = await createMemoryLog()
-  onTestFinished(logRequests(log.logger))
-  for (const seconds of [1, 2, 3]) {
-    for (let count = 0; count < 300; count++) publish()
-    expect(log.eventLines('request')).toHaveLength(10 * seconds)
-    now += 1_000
-  }
-  for (let count = 0; count < 20; count++) publishEnded(200, { account: 'alice' })
-  expect(log.eventLines('request')).toHaveLength(50)
 })

@@ -1,12 +1,7 @@
-import { statfsSync } from 'node:fs'
 import { METHODS } from 'node:http'
-import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { postHead, withToken } from '../helpers/wire/requests.ts'
@@ -32,12 +27,7 @@ test('the metrics show the build and what is in use; a client that disconnects h
   const [build = ''] = [...metrics.keys()].filter((name) => name.startsWith('plant_store_build_info{'))
   expect(build).toMatch(/version="\d+\.\d+\.\d+",node_version="\d+\.\d+\.\d+",engine="sqlite"/)
   expect(metrics.get('plant_store_ready')).toBe(1)
-  for (const name of ['plant_store_open_connections', 'plant_store_wal_bytes']) {
-    expect(metrics.get(name), name).toBeGreaterThanOrEqual(1)
-  }
-  // Other tests write to the same disk.
-  const { bavail, bsize } = statfsSync(fileURLToPath(server.databaseUrl))
-  expect((metrics.get('plant_store_disk_free_bytes') ?? 0) / (bavail * bsize)).toBeCloseTo(1, 1)
+  expect(metrics.get('plant_store_open_connections')).toBeGreaterThanOrEqual(1)
 
   socket.destroy()
   await until(async () => (await readMetric(server, 'plant_store_requests_in_flight')) === 0)
@@ -92,17 +82,4 @@ test('odd methods, paths, tokens and addresses add no series beyond the first of
   const before = await names()
   await flood(methods.slice(5))
   expect(await names()).toEqual(before)
-})
-
-test('a backup by another process is in the metrics, also of a server that starts later', async () => {
-  const name = 'plant_store_last_backup_timestamp_seconds'
-  const before = Date.now() / 1_000
-  expect(await readMetric(server, name)).toBe(0)
-  const { databaseUrl } = server
-  const copy = path.join(temporaryFolder(), 'copy.db')
-  const { exitCode, stderr } = await runInProcess(['backup', copy], { DATABASE_URL: databaseUrl })
-  expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('metrics')])
-  await expect.poll(() => readMetric(server, name)).toBeGreaterThan(before - 1)
-  await using again = await startTestServer({ adminPort: 0, databaseUrl })
-  expect(await readMetric(again, name)).toBeGreaterThan(before - 1)
 })

@@ -32,7 +32,7 @@ async function startUnread() {
   execFileSync('mkfifo', [pipe])
   const readable = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK)
   const child = spawn(process.execPath, commandLine(['serve']).slice(1), {
-    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', ACCESS_LOG: 'on' },
+    env: { DATABASE_URL, PORT: String(port), SHUTDOWN_DELAY: '0', LOG_LEVEL: 'debug' },
     stdio: ['ignore', openSync(pipe, 'w'), 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
