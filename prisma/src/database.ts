@@ -7,8 +7,6 @@ export interface Database {
   secret(name: string): Promise<Buffer>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
   whyUnavailable(): Promise<string | undefined>
-  /** Reads what an operator watches of the database. */
-  state(): Promise<DatabaseState>
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
 }
@@ -47,49 +45,19 @@ export class StorageError extends Error implements StorageFailure {
   }
 }
 
-/** What an operator watches of a database. What cannot be read now, or does not exist for its engine, is undefined. */
-export interface DatabaseState {
-  /** The size of SQLite's write-ahead log, in bytes. */
-  readonly logSize?: number | undefined
-  /** What is free on the disk of a SQLite file for this user, in bytes. */
-  readonly freeSpace?: number | undefined
-  /** When the last backup that succeeded ended, in seconds since 1970; 0: there was none. */
-  readonly lastBackup?: number | undefined
-}
-
 /** How to open a database. */
 export interface OpenOptions {
   /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
   /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
   editsPlants?: boolean
-  /** Aborts waiting for a database that is locked or not reachable. */
-  signal?: AbortSignal | undefined
 }
 
 /** How to migrate. */
 export interface MigrateOptions {
   /** Called with the names of the pending migrations. */
   onPending?: (names: string[]) => void
-  /** Aborts the migration: nothing has changed then. */
-  signal?: AbortSignal | undefined
 }
-
-/** How to back up. */
-export interface BackupOptions {
-  /** Called when a phase begins, and ten times a second. */
-  onProgress?: (progress: BackupProgress) => void
-  /** Aborts the copy, and removes the part that has been written. */
-  signal?: AbortSignal | undefined
-}
-
-/**
- * How far a backup is: the size of the copy in bytes, and about which fraction of it is written, from 0 to 1. Of the check,
- * which takes longer, both are unknown.
- */
-export type BackupProgress =
-  | { readonly phase: 'copying'; readonly bytes: number; readonly fraction: number }
-  | { readonly phase: 'checking' }
 
 /** The plants of all accounts. */
 export interface Plants {

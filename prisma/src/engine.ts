@@ -1,4 +1,4 @@
-import type { BackupOptions, Database, OpenOptions } from './database.ts'
+import type { Database, OpenOptions } from './database.ts'
 import type { Connection, GeneratedClient } from './prisma-client.ts'
 import type { Dialect } from './statements.ts'
 
@@ -19,15 +19,15 @@ export interface Engine {
   /** Creates the database if it does not exist, and the engine can do that. */
   create(): Promise<void>
   /** Copies the database to a new file; absent where the engine's own tools do that. */
-  backup?: (copy: string, options: BackupOptions) => Promise<{ recorded: boolean }>
+  backup?: (copy: string) => Promise<void>
   /** Opens a connection of its own to read, which sees what was acknowledged. */
-  beginReading(signal?: AbortSignal): Promise<Transaction>
+  beginReading(): Promise<Transaction>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */
-  beginWriting(signal?: AbortSignal): Promise<Transaction>
+  beginWriting(): Promise<Transaction>
 }
 
 /** A database that an engine has opened. */
-export interface OpenedDatabase extends Pick<Database, 'state' | 'close'> {
+export interface OpenedDatabase extends Pick<Database, 'close'> {
   /**
    * What Prisma Client, and the statements past it, run on. The one place where the engine's promises are kept: a statement
    * sees what was acknowledged, is stored durably or fails, waits no longer than the patience, and is repeated only where it

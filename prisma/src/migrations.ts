@@ -60,29 +60,24 @@ const INSERT_APPLIED = `
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are; default: those of the plant store
  * @returns the names of the migrations that were applied
- * @throws {StorageError} if the database was written by a newer version, is another program's, or cannot be used; the
- *   signal's reason
+ * @throws {StorageError} if the database was written by a newer version, is another program's, or cannot be used
  */
 export async function migrateDatabase(
   url: string,
   folder?: string,
-  { onPending, signal }: MigrateOptions = {},
+  { onPending }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const engine = await loadEngine(url)
   const migrations = await readMigrations(folder ?? engine.migrationsFolder)
   await engine.create()
-  const pending = await findPending(engine, migrations, signal)
+  const pending = await findPending(engine, migrations)
   if (pending.length === 0) return { applied: [] }
   onPending?.(pending.map(({ name }) => name))
-  const { connection, commit, close } = await engine.beginWriting(signal)
+  const { connection, commit, close } = await engine.beginWriting()
   try {
     const applied = await applyMigrations(connection, engine.database, migrations)
-    signal?.throwIfAborted()
     await commit()
     return { applied }
-  } catch (error) {
-    signal?.throwIfAborted()
-    throw error
   } finally {
     await close()
   }
@@ -103,16 +98,12 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
   throw new StorageError(`${engine.database} needs the migrations ${names}: run "plant-store migrate"`)
 }
 
-async function findPending(
-  engine: Engine,
-  migrations: readonly Migration[],
-  signal?: AbortSignal,
-): Promise<Migration[]> {
+async function findPending(engine: Engine, migrations: readonly Migration[]): Promise<Migration[]> {
   const find = async () => {
-    const { connection, close } = await engine.beginReading(signal)
+    const { connection, close } = await engine.beginReading()
     return pendingMigrations(connection, engine.database, migrations).finally(close)
   }
-  return retry(find, { patience: engine.startupPatience, maxPause: STARTUP_PAUSE, signal })
+  return retry(find, { patience: engine.startupPatience, maxPause: STARTUP_PAUSE })
 }
 
 /**

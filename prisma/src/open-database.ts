@@ -1,9 +1,9 @@
 import path from 'node:path'
 import { baseFolder } from './base-folder.ts'
-import { type BackupOptions, type Database, type OpenOptions, StorageError } from './database.ts'
+import { type Database, type OpenOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
 import { createPlants } from './plants.ts'
-import { describeDatabase, ignoredParameters, isPostgresqlUrl, readAddress } from './postgresql/address.ts'
+import { describeDatabase, isPostgresqlUrl, readAddress } from './postgresql/address.ts'
 import { createPrisma } from './prisma-client.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './retry.ts'
 import { DEFAULT_DATABASE_URL, databaseFile } from './sqlite/address.ts'
@@ -30,12 +30,6 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
   return file.startsWith('/') ? `file://${file}` : `file:///${file}`
 }
 
-/** Explains which parameters of a DATABASE_URL that `databaseUrl` has checked change nothing; undefined: all do. */
-export function explainIgnored(url: string): string | undefined {
-  const names = ignoredParameters(url).join(', ')
-  return names === '' ? undefined : `DATABASE_URL has parameters that change nothing here: remove ${names}`
-}
-
 /** Names the engine and the database of a DATABASE_URL that `databaseUrl` has checked, without user and password. */
 export function nameDatabase(url: string): string {
   if (!isPostgresqlUrl(url)) return `sqlite ${databaseFile(url)}`
@@ -52,13 +46,12 @@ export async function loadEngine(url: string): Promise<Engine> {
  * Opens a database that `migrateDatabase` has created.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
- * @throws {StorageError} if it does not exist, cannot be used, or does not keep what the plant store promises; the
- *   signal's reason
+ * @throws {StorageError} if it does not exist, cannot be used, or does not keep what the plant store promises
  */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const engine = await loadEngine(url)
   const { dialect, name } = engine
-  const { adapter, probe, state, close } = await engine.open(options)
+  const { adapter, probe, close } = await engine.open(options)
   try {
     const prisma = createPrisma(await engine.loadClient(), adapter)
     return {
@@ -68,7 +61,6 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       secret: (secret) => readSecret(prisma, secret),
 
       whyUnavailable: createReadiness(probe, engine.database),
-      state,
       close,
     }
   } catch (error) {
@@ -79,22 +71,16 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
 /**
  * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on
- * disk before it gets its name, and only its owner may read it. The event loop stays free. The time of the last backup is
- * part of the database's state.
+ * disk before it gets its name, and only its owner may read it. The event loop stays free.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
- * @returns whether the time could be recorded, for which this user must be allowed to write to the database's folder
  * @throws {StorageError} if `copy` exists, its folder does not, or the database needs that file, one of the two files
- *   cannot be used, or the engine is another; the signal's reason
+ *   cannot be used, or the engine is another
  */
-export async function backupDatabase(
-  url: string,
-  copy: string,
-  options: BackupOptions = {},
-): Promise<{ recorded: boolean }> {
+export async function backupDatabase(url: string, copy: string): Promise<void> {
   const { database, backup } = await loadEngine(url)
-  if (backup) return backup(copy, options)
+  if (backup) return backup(copy)
   const guide = 'docs/production/several-machines/README.md'
   throw new StorageError(`${database} is backed up by PostgreSQL's own tools: see ${guide}`)
 }

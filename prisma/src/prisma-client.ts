@@ -47,9 +47,13 @@ export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
   return { sql, args: values, argTypes }
 }
 
-/** Returns the rows of a query without parameters, as objects by column name. */
-export async function select(connection: SqlQueryable, sql: string): Promise<Record<string, unknown>[]> {
-  const { columnNames, rows } = await connection.queryRaw(toQuery(sql))
+/** Returns the rows of a query, as objects by column name. */
+export async function select(
+  connection: SqlQueryable,
+  sql: string,
+  ...values: SqlValue[]
+): Promise<Record<string, unknown>[]> {
+  const { columnNames, rows } = await connection.queryRaw(toQuery(sql, ...values))
   return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])))
 }
 

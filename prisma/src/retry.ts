@@ -14,22 +14,19 @@ export interface RetryOptions {
   maxPause?: number
   /** Whether what failed may run again, which its error alone does not tell. Default: it may. */
   mayRepeat?: (error: unknown) => boolean
-  /** Aborts the retries. */
-  signal?: AbortSignal | undefined
 }
 
 /**
  * Runs an operation, again while its error says that it may succeed within a moment. The pauses leave the event loop free.
  *
- * @throws the operation's last error, or the signal's reason
+ * @throws the operation's last error
  */
 export async function retry<Result>(
   run: () => Promise<Result>,
-  { patience, maxPause = 50, mayRepeat = () => true, signal }: RetryOptions,
+  { patience, maxPause = 50, mayRepeat = () => true }: RetryOptions,
 ): Promise<Result> {
   const end = performance.now() + patience
   for (let pause = 1; ; pause = Math.min(pause * 2, maxPause)) {
-    signal?.throwIfAborted()
     try {
       return await run()
     } catch (error) {

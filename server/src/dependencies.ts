@@ -11,25 +11,18 @@ import type { Settings } from './settings.ts'
 /** What the app and the metrics work with. */
 export type Dependencies = Awaited<ReturnType<typeof openDependencies>>
 
-/** How long the state of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
-const DATABASE_STATE_TTL = 1_000
+/** How long the readiness of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
+const READINESS_TTL = 1_000
 
 /**
  * Opens the database and puts together what works with it.
  *
- * @throws StorageError if the database cannot be used; the reason of the signal
+ * @throws StorageError if the database cannot be used
  */
-export async function openDependencies(settings: Settings, logger: Logger, signal: AbortSignal | undefined) {
+export async function openDependencies(settings: Settings, logger: Logger) {
   const verify = await loadVerifier(settings, logger)
-  const opened = await openDatabase(settings.databaseUrl, {
-    signal,
-    editsPlants,
-  })
-  const database = {
-    ...opened,
-    whyUnavailable: cacheFor(DATABASE_STATE_TTL, opened.whyUnavailable),
-    state: cacheFor(DATABASE_STATE_TTL, opened.state),
-  }
+  const opened = await openDatabase(settings.databaseUrl, { editsPlants })
+  const database = { ...opened, whyUnavailable: cacheFor(READINESS_TTL, opened.whyUnavailable) }
   const tokens = createTokenStore(database.tokens)
   const findOwn = findOwnToken(tokens)
   // Own tokens have no dots, JSON Web Tokens have two.

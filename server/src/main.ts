@@ -6,7 +6,7 @@ import path from 'node:path'
 import './commands/signals.ts'
 
 /** How long what is still open may keep the process running after its command has ended, in milliseconds. */
-const GRACE = 1_000
+const GRACE = 100
 
 checkNodeVersion()
 // What V8 has compiled is kept in the installation, if that can be written to: the next start takes an eighth less.

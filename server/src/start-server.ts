@@ -26,8 +26,6 @@ export interface RunningServer {
 export interface StartOptions {
   /** Default: silent. */
   logger?: Logger
-  /** Aborts the startup, which then leaves nothing behind. */
-  signal?: AbortSignal | undefined
   /** Where the migrations are; default: those of the plant store. */
   migrationsFolder?: string | undefined
 }
@@ -40,11 +38,11 @@ const SECRET_PATIENCE = 1_000
  * which a balancer retries on another server.
  *
  * @param changes what differs from the default settings
- * @throws StartError if a port cannot be listened on; StorageError if the database cannot be used; the reason of the signal
+ * @throws StartError if a port cannot be listened on; StorageError if the database cannot be used
  */
 export async function startServer(
   changes: Partial<Settings> = {},
-  { logger = pino({ level: 'silent' }), signal, migrationsFolder }: StartOptions = {},
+  { logger = pino({ level: 'silent' }), migrationsFolder }: StartOptions = {},
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...changes }
   const { databaseUrl, adminHost, adminPort } = settings
@@ -83,12 +81,12 @@ export async function startServer(
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
-    await migrate(databaseUrl, { logger, migrationsFolder, signal }, () => {
+    await migrate(databaseUrl, { logger, migrationsFolder }, () => {
       notReady = 'The server is migrating the database.'
     })
     // Loaded while the database opens.
     const loadingApp = import('./app.ts')
-    dependencies = await openDependencies(settings, logger, signal)
+    dependencies = await openDependencies(settings, logger)
     // The pages of this server then need no write, which fails while the disk does not respond.
     await Promise.race([dependencies.cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
     const { createApp } = await loadingApp
@@ -100,13 +98,12 @@ export async function startServer(
       const isReady = async () => (await whyNotReady()) === undefined
       const { database, requestsInFlight } = dependencies
       metrics = createMetrics({
-        database,
+        engine: database.engine,
         isReady,
         openConnections: http.openConnections,
         requestsInFlight: requestsInFlight.count,
       })
     }
-    signal?.throwIfAborted()
     const url = await listen(http.server, publicPort)
     const badPort = findBadPort(Number(new URL(url).port))
     if (badPort) logger.warn(badPort)
@@ -123,7 +120,7 @@ export async function startServer(
 /** Applies the pending migrations and logs them, before and after; `begin` is called if there are any. */
 async function migrate(
   databaseUrl: string,
-  { logger, migrationsFolder, signal }: StartOptions & { logger: Logger },
+  { logger, migrationsFolder }: StartOptions & { logger: Logger },
   begin: () => void,
 ): Promise<void> {
   const startedAt = performance.now()
@@ -131,7 +128,7 @@ async function migrate(
     logger.info({ migrations }, 'migrating the database; this can take minutes')
     begin()
   }
-  const { applied } = await migrateDatabase(databaseUrl, migrationsFolder, { onPending, signal })
+  const { applied } = await migrateDatabase(databaseUrl, migrationsFolder, { onPending })
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - startedAt) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')

@@ -88,23 +88,14 @@ export function readAddress(value: string): Address {
   }
 }
 
-/** Returns the names of a URL's parameters that change nothing. */
-export function ignoredParameters(value: string): string[] {
-  return isPostgresqlUrl(value) ? parametersOf(value).flatMap(([name]) => (IGNORED.test(name) ? [name] : [])) : []
-}
-
 /** Names a database in messages, without the user and the password. */
 export function describeDatabase({ host, port, database }: Pick<Address, 'host' | 'port' | 'database'>): string {
   const place = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
   return `the database ${JSON.stringify(database)} at ${place}`
 }
 
-function parametersOf(value: string): [name: string, value: string][] {
-  return [...new URLSearchParams(value.split('?').slice(1).join('?'))]
-}
-
 function checkParameters(value: string): void {
-  for (const [name, text] of parametersOf(value)) {
+  for (const [name, text] of new URLSearchParams(value.split('?').slice(1).join('?'))) {
     if (IGNORED.test(name)) continue
     const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
     if (!allowed) {

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { type DatabaseState, type OpenOptions, StorageError } from '../database.ts'
+import { type OpenOptions, StorageError } from '../database.ts'
 import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
 import { type Connection, select, toQuery } from '../prisma-client.ts'
 import { limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../retry.ts'
@@ -8,7 +8,7 @@ import { type Address, describeDatabase, readAddress } from './address.ts'
 import { createAdapter } from './driver-adapter.ts'
 import { isLocked, lateError } from './errors.ts'
 import { checkSettings, ON_PRIMARY, proveGuarantees } from './guarantees.ts'
-import { openPool, openSharedPool, type Pool } from './pool.ts'
+import { openPool, openSharedPool } from './pool.ts'
 import { dialect } from './statements.ts'
 
 /** How long an operation waits for the database in all, beyond its patience for retries, in milliseconds. */
@@ -22,16 +22,6 @@ const STARTUP_PATIENCE = 10_000
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
-/**
- * The setting of the database in which docs/production/several-machines records a backup: PostgreSQL's own tools make it.
- * Unlike a table, it needs no migration, and a restored database has none.
- */
-const LAST_BACKUP = 'plant_store.last_backup='
-const SELECT_LAST_BACKUP = `
-  SELECT extract(epoch FROM substr(setting, length('${LAST_BACKUP}') + 1)::timestamptz)::float8 AS time
-  FROM pg_db_role_setting, unnest(setconfig) AS setting
-  WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()) AND setrole = 0
-    AND setting ~ '^${LAST_BACKUP}\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$'`
 
 /** Creates the engine of a PostgreSQL database. */
 export function createEngine(url: string): Engine {
@@ -45,15 +35,15 @@ export function createEngine(url: string): Engine {
     loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
     open: (options) => open(address, options),
     create: async () => {},
-    beginReading: (signal) => beginReading(address, signal),
-    beginWriting: (signal) => beginWriting(address, signal),
+    beginReading: () => beginReading(address),
+    beginWriting: () => beginWriting(address),
   }
 }
 
 /** Opens a database. */
 async function open(
   address: Address,
-  { patience = REQUEST_PATIENCE, editsPlants = false, signal }: OpenOptions,
+  { patience = REQUEST_PATIENCE, editsPlants = false }: OpenOptions,
 ): Promise<OpenedDatabase> {
   const database = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
@@ -65,11 +55,10 @@ async function open(
   try {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
-    await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal })
+    await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
     schemaName = await readSchemaName(connection)
   } catch (error) {
     await close()
-    signal?.throwIfAborted()
     throw asStorageError(error, database)
   }
   const giveUp = () => lateError(database)
@@ -82,35 +71,25 @@ async function open(
       schemaName,
     }),
     probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, database))),
-    state: () => readState(connection),
     close,
   }
 }
 
-/** Opens one connection, of which a signal breaks everything. */
-async function connect(address: Address, timeout: number | undefined, signal: AbortSignal | undefined): Promise<Pool> {
-  signal?.throwIfAborted()
-  const pool = await openPool(address, { max: 1, ...(timeout !== undefined && { query_timeout: timeout }) })
-  signal?.addEventListener('abort', pool.disconnect)
-  return { ...pool, close: () => pool.close().finally(() => signal?.removeEventListener('abort', pool.disconnect)) }
-}
-
 /** Opens a connection that only reads, on a server that has all that was acknowledged. */
-async function beginReading(address: Address, signal: AbortSignal | undefined): Promise<Transaction> {
-  const { connection, close } = await connect(address, QUERY_TIMEOUT, signal)
+async function beginReading(address: Address): Promise<Transaction> {
+  const { connection, close } = await openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
   try {
     await connection.queryRaw(toQuery(`SELECT 1 WHERE ${ON_PRIMARY}`))
     return { connection, commit: async () => {}, close }
   } catch (error) {
     await close()
-    signal?.throwIfAborted()
     throw asStorageError(error, describeDatabase(address))
   }
 }
 
 /** Begins a transaction that may take long, one process after the other. */
-async function beginWriting(address: Address, signal: AbortSignal | undefined): Promise<Transaction> {
-  const pool = await connect(address, undefined, signal)
+async function beginWriting(address: Address): Promise<Transaction> {
+  const pool = await openPool(address, { max: 1 })
   let transaction: Transaction | undefined
   const close = async () => {
     await transaction?.close()
@@ -125,7 +104,6 @@ async function beginWriting(address: Address, signal: AbortSignal | undefined): 
     return { connection: { ...connection, schemaName: await readSchemaName(connection) }, commit, close }
   } catch (error) {
     await close()
-    signal?.throwIfAborted()
     throw asStorageError(error, describeDatabase(address))
   }
 }
@@ -142,10 +120,4 @@ function asStorageError(error: unknown, database: string): StorageError {
   return new StorageError(`${database} cannot be used: ${originalMessage ?? (error as Error).message}`, {
     cause: error,
   })
-}
-
-/** Reads what an operator watches of a PostgreSQL database. */
-async function readState(connection: Connection): Promise<DatabaseState> {
-  const [row] = await select(connection, SELECT_LAST_BACKUP)
-  return { lastBackup: Number(row?.['time'] ?? 0) }
 }

@@ -10,8 +10,6 @@ export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
 const PARAMETERS = /(\?\w+)=[^\\/]*$/
 /** What SQLite appends to the name of a database for its files, that of the database itself included. */
 const SUFFIXES = ['', '-wal', '-shm', '-journal']
-/** What is appended for the record of the last backup. */
-export const RECORD_SUFFIX = '-last-backup'
 
 /**
  * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
@@ -62,7 +60,7 @@ export function existingFile(url: string): string {
  * @param file the database, without symbolic links
  */
 export function belongsTo(file: string, name: string): boolean {
-  const owned = [...SUFFIXES, RECORD_SUFFIX].map((suffix) => path.basename(file) + suffix)
+  const owned = SUFFIXES.map((suffix) => path.basename(file) + suffix)
   return owned.includes(path.basename(name)) && isSameFolder(path.dirname(file), path.dirname(name))
 }
 

@@ -1,22 +1,19 @@
-import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { type BackupOptions, StorageError } from '../database.ts'
+import { StorageError } from '../database.ts'
 import { retry } from '../retry.ts'
 import { belongsTo } from './address.ts'
 import { translate } from './errors.ts'
-import { recordBackup } from './state.ts'
 import { startThread } from './writer.ts'
 
-/** How often progress is reported, in milliseconds. */
-const REPORT_INTERVAL = 100
 /** How long a copy waits for another process's lock, in milliseconds. */
 const COPY_PATIENCE = 5_000
 /** What is appended to the name of a copy until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
 
-/** Copies a SQLite file, in a thread of its own, and records when. */
-export async function backup(file: string, copy: string, options: BackupOptions): Promise<{ recorded: boolean }> {
+/** Copies a SQLite file, in a thread of its own. */
+export async function backup(file: string, copy: string): Promise<void> {
   const draft = copy + DRAFT_SUFFIX
   const folder = path.dirname(copy)
   // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
@@ -25,17 +22,21 @@ export async function backup(file: string, copy: string, options: BackupOptions)
   if (owned) throw new StorageError(`${owned} is a file of the database itself: choose another name for the copy`)
   if (existsSync(copy)) throw taken(copy)
   createDraft(draft)
+  const removeDraft = () => {
+    for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
+  }
+  // A signal may end the process, before the listener that ends its threads.
+  process.prependListener('exit', removeDraft)
   try {
-    await writeCopy(file, draft, copy, options)
+    await writeCopy(file, draft, copy)
     name(draft, copy)
     await syncFolder(folder)
   } catch (error) {
-    options.signal?.throwIfAborted()
     throw translate(error, copy)
   } finally {
-    for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
+    removeDraft()
+    process.off('exit', removeDraft)
   }
-  return { recorded: recordBackup(file) }
 }
 
 function taken(copy: string): StorageError {
@@ -72,36 +73,13 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-/** Writes and checks a copy. SQLite does not say how far a statement is, so the size of the draft is compared. */
-async function writeCopy(file: string, draft: string, copy: string, options: BackupOptions): Promise<void> {
-  const { onProgress = () => {}, signal } = options
+/** Writes and checks a copy. */
+async function writeCopy(file: string, draft: string, copy: string): Promise<void> {
   const thread = startThread(file)
-  const { size } = statSync(file)
   try {
-    const copying = retry(() => thread.run('copyFile', file, draft, copy), { patience: COPY_PATIENCE, signal })
-    await reportWhile(copying, signal, () => {
-      const bytes = statSync(draft).size
-      onProgress({ phase: 'copying', bytes, fraction: Math.min(1, bytes / size) })
-    })
-    await reportWhile(thread.run('checkCopy', draft), signal, () => onProgress({ phase: 'checking' }))
+    await retry(() => thread.run('copyFile', file, draft, copy), { patience: COPY_PATIENCE })
+    await thread.run('checkCopy', draft)
   } finally {
     await thread.stop()
   }
-}
-
-/** Reports while a task runs. Rejects with what fails first: the task, a report, or the signal. */
-function reportWhile(running: Promise<unknown>, signal: AbortSignal | undefined, report: () => void) {
-  return new Promise<unknown>((resolve, reject) => {
-    const tick = () => {
-      try {
-        signal?.throwIfAborted()
-        report()
-      } catch (error) {
-        reject(error)
-      }
-    }
-    tick()
-    const timer = setInterval(tick, REPORT_INTERVAL)
-    running.then(resolve, reject).finally(() => clearInterval(timer))
-  })
 }

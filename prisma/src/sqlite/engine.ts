@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { type OpenOptions, StorageError } from '../database.ts'
@@ -11,12 +11,12 @@ import { backup } from './backup.ts'
 import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
-import { readFreeSpace, readState } from './state.ts'
 import { dialect } from './statements.ts'
 import { createWriter, startThread } from './writer.ts'
 
-/** A migration of another process may take so long. */
+/** Another process may be migrating, opening or recovering the file. */
 const STARTUP_PATIENCE = 30_000
+const OPENING = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE }
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
@@ -36,9 +36,9 @@ export function createEngine(url: string): Engine {
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(url), options),
     create: async () => createFile(file),
-    backup: async (copy, options) => backup(existingFile(url), copy, options),
+    backup: async (copy) => backup(existingFile(url), copy),
     beginReading: async () => beginReading(existingFile(url)),
-    beginWriting: async (signal) => beginWriting(existingFile(url), signal),
+    beginWriting: async () => beginWriting(existingFile(url)),
   }
 }
 
@@ -48,12 +48,10 @@ export function createEngine(url: string): Engine {
  *
  * @param file its path, without symbolic links
  */
-async function open(file: string, { patience = REQUEST_PATIENCE, signal }: OpenOptions): Promise<OpenedDatabase> {
+async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
   const writer = createWriter(file, Math.max(patience, REQUEST_PATIENCE))
-  // Another process may be migrating, opening or recovering the file.
-  const opening = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal }
-  const files = await retry(writer.open, opening)
-  const begin = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), opening)
+  const files = await retry(writer.open, OPENING)
+  const begin = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), OPENING)
   const reader = await connectGuarded(file, { readonly: true }, begin, files).catch((error) =>
     writer.close().then(() => Promise.reject(error)),
   )
@@ -97,8 +95,6 @@ async function open(file: string, { patience = REQUEST_PATIENCE, signal }: OpenO
       await watch(() => writer.run('executeScript', script))
     },
 
-    state: () => readState(file),
-
     async close() {
       // SQLite would write to files of others. Nothing does at the end of the process: threads end first, and the reader cannot.
       if (!guard.mayClose()) return
@@ -112,7 +108,8 @@ async function open(file: string, { patience = REQUEST_PATIENCE, signal }: OpenO
 async function looksUnwritable(file: string): Promise<boolean> {
   try {
     await Promise.all([file, `${file}-wal`].map((name) => access(name, constants.W_OK)))
-    return (await readFreeSpace(file)) < LITTLE_SPACE
+    const { bavail, bsize } = await statfs(file)
+    return bavail * bsize < LITTLE_SPACE
   } catch {
     return true
   }
@@ -152,34 +149,23 @@ async function beginReading(file: string): Promise<Transaction> {
   return { connection, commit: async () => {}, close: connection.dispose }
 }
 
-/** Opens a transaction in a thread of its own: a migration takes long, and a signal must not wait for it. */
-async function beginWriting(file: string, signal: AbortSignal | undefined): Promise<Transaction> {
+/** Opens a transaction in a thread of its own: a migration takes long, and the event loop must not wait for it. */
+async function beginWriting(file: string): Promise<Transaction> {
   const thread = startThread(file)
-  const aborted = new Promise<never>((_resolve, reject) => {
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-  aborted.catch(() => {})
-  const untilAborted = <Result>(running: Promise<Result>) => Promise.race([running, aborted])
-  const executeScript = (script: string) => untilAborted(thread.run('executeScript', script))
-
-  async function close(): Promise<void> {
-    await (signal?.aborted ? thread.stop() : thread.close())
-  }
-
+  const executeScript = (script: string) => thread.run('executeScript', script)
   try {
-    const waiting = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE, signal }
-    await retry(() => untilAborted(thread.run('open', file, undefined, true)), waiting)
-    await retry(() => executeScript('BEGIN IMMEDIATE'), waiting)
+    await retry(() => thread.run('open', file, undefined, true), OPENING)
+    await retry(() => executeScript('BEGIN IMMEDIATE'), OPENING)
     const connection: Transaction['connection'] = {
       provider: 'sqlite',
       adapterName: '@plant-store/prisma',
-      queryRaw: (query) => untilAborted(thread.run('queryRaw', query)),
-      executeRaw: (query) => untilAborted(thread.run('executeRaw', query)),
+      queryRaw: (query) => thread.run('queryRaw', query),
+      executeRaw: (query) => thread.run('executeRaw', query),
       executeScript,
     }
-    return { connection, commit: () => executeScript('COMMIT'), close }
+    return { connection, commit: () => executeScript('COMMIT'), close: thread.close }
   } catch (error) {
-    await close()
+    await thread.close()
     throw error
   }
 }

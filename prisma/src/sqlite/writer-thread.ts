@@ -1,7 +1,7 @@
 // A thread that uses SQLite for the thread that started it, see `startThread`.
 
 import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import { StorageError } from '../database.ts'
 import { select, toQuery } from '../prisma-client.ts'
@@ -145,12 +145,17 @@ async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Resu
   return run(connection).finally(check)
 }
 
+const activity = workerData as Int32Array
+
 async function respond({ id, name, args }: Request): Promise<void> {
   const run = operations[name] as (...args: unknown[]) => Promise<unknown>
+  Atomics.store(activity, 0, 1)
   const outcome: Outcome = await run(...args).then(
     (result) => ({ id, result }),
     (error) => ({ id, error: toPlainError(error) }),
   )
+  Atomics.store(activity, 0, 0)
+  Atomics.notify(activity, 0)
   parentPort?.postMessage(outcome)
 }
 

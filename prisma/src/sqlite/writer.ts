@@ -19,16 +19,19 @@ interface Pending {
 
 /** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
 const CLOSE_PATIENCE = 10_000
-/** How long the statement that runs may take to end once it is not wanted any more, in milliseconds. */
-const STOP_PATIENCE = 1_000
 
 // This file is TypeScript in development and in tests, JavaScript once it is built.
 const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
-/** The threads that the end of the process would wait for, or would let write to files of others. */
-const unstoppable = new Set<Worker>()
-// Nothing ends a statement of SQLite: the end of the process waited 9 s for one.
+/** How long the end of the process waits for a statement, in milliseconds: nothing ends one, and one took 9 s. */
+const EXIT_PATIENCE = 1_000
+/** What each thread that has not ended does: 0 nothing, 1 it runs an operation, 2 it must not close its files. */
+const activities = new Set<Int32Array>()
 process.on('exit', () => {
-  if (unstoppable.size > 0) process.kill(process.pid, 'SIGKILL')
+  for (const activity of activities) {
+    if (Atomics.wait(activity, 0, 1, EXIT_PATIENCE) === 'timed-out' || activity[0] === 2) {
+      process.kill(process.pid, 'SIGKILL')
+    }
+  }
 })
 
 /**
@@ -38,13 +41,17 @@ process.on('exit', () => {
  * @throws {StorageError} if the system starts no thread
  */
 export function startThread(file: string) {
-  const worker = startWorker(file)
+  const activity = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const worker = startWorker(file, activity)
+  activities.add(activity)
   const pending = new Map<number, Pending>()
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   let lastId = 0
+  let hasEnded = false
 
   function end(cause?: unknown): void {
-    unstoppable.delete(worker)
+    hasEnded = true
+    activities.delete(activity)
     for (const { reject } of pending.values()) reject(stateError(file, WRITER_ENDED, cause))
     pending.clear()
   }
@@ -53,10 +60,7 @@ export function startThread(file: string) {
   worker.on('message', (outcome: Outcome) => {
     const operation = pending.get(outcome.id)
     pending.delete(outcome.id)
-    if (pending.size === 0) {
-      unstoppable.delete(worker)
-      worker.unref()
-    }
+    if (pending.size === 0) worker.unref()
     if ('error' in outcome) operation?.reject(toError(outcome.error))
     else operation?.resolve(outcome.result)
   })
@@ -67,9 +71,9 @@ export function startThread(file: string) {
     ...args: Parameters<Operations[Name]>
   ): Promise<Result<Name>> {
     return new Promise<unknown>((resolve, reject) => {
+      if (hasEnded) throw stateError(file, WRITER_ENDED)
       const id = ++lastId
       pending.set(id, { resolve, reject })
-      unstoppable.add(worker)
       worker.ref()
       worker.postMessage({ id, name, args } satisfies Request)
     }) as Promise<Result<Name>>
@@ -82,23 +86,23 @@ export function startThread(file: string) {
     /** Resolves once it has ended. */
     ended,
 
-    /** Ends it after the statement that it runs, for which it does not wait long, and undoes what is not committed. */
+    /** Ends it after its last operation. */
     async stop(): Promise<void> {
-      await limitTime(worker.terminate(), STOP_PATIENCE, () => stateError(file, WRITER_LATE)).catch(() => {})
+      await worker.terminate()
     },
 
     /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
     async close(): Promise<void> {
       if (await run('close')) await worker.terminate()
-      else unstoppable.add(worker)
+      else activity[0] = 2
     },
   }
 }
 
-function startWorker(file: string): Worker {
+function startWorker(file: string, activity: Int32Array): Worker {
   try {
     // No module that was preloaded for the server, such as one that measures its requests.
-    return new Worker(program, { execArgv: [] })
+    return new Worker(program, { execArgv: [], workerData: activity })
   } catch (error) {
     throw stateError(file, WRITER_ENDED, error)
   }

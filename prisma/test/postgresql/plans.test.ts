@@ -125,6 +125,5 @@ async function useAll(database: Database, name: string): Promise<void> {
   await runSql(server.url('plants'), 'DELETE FROM "Token"')
   await database.secret('cursor')
   expect([await plants.isEmpty(), await tokens.isEmpty()]).toEqual([false, true])
-  await database.state()
   expect(await database.whyUnavailable()).toBe(undefined)
 }

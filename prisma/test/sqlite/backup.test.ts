@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { type BackupProgress, backupDatabase, StorageError } from '../../src/index.ts'
+import { backupDatabase, StorageError } from '../../src/index.ts'
 import { contentsOf } from '../helpers/engines.ts'
 import { newMigrated } from '../helpers/open-client.ts'
 
@@ -14,22 +15,12 @@ async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   return database
 }
 
-test('a backup reports how much of the copy is written, then that it is checked', async () => {
-  const { file, url } = await databaseWithOnePlant()
-  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
-  const copy = path.join(temporaryFolder(), 'plants.db-last-backup')
-  const progress: BackupProgress[] = []
-  await backupDatabase(url, copy, { onProgress: (each) => progress.push(each) })
-  const phases = progress.map(({ phase }) => phase)
-  expect([...new Set(phases)]).toEqual(['copying', 'checking'])
-  expect(phases).toEqual(phases.toSorted().reverse())
-  expect(progress[0]).toEqual({ phase: 'copying', bytes: 0, fraction: 0 })
-  const { size } = statSync(copy)
-  for (const each of progress) {
-    if (each.phase === 'copying') expect(each.fraction * size).toBeCloseTo(each.bytes, -5)
-  }
-  // The last backup of the database is not one of the copy. The name is that of a file of ours in another folder.
-  expect(readdirSync(path.dirname(copy))).toEqual(['plants.db-last-backup'])
+test('only the owner of a backup may read it', async () => {
+  const { url } = await databaseWithOnePlant()
+  // A name that a file of the database has in another folder.
+  const copy = path.join(temporaryFolder(), 'plants.db-wal')
+  await backupDatabase(url, copy)
+  expect(readdirSync(path.dirname(copy))).toEqual(['plants.db-wal'])
   if (process.platform !== 'win32') expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
 })
 
@@ -39,7 +30,7 @@ test('a backup to a file that the database needs is rejected, however its path i
   const link = path.join(temporaryFolder(), 'link')
   symlinkSync(folder, link, 'junction')
   const before = readdirSync(folder)
-  for (const suffix of ['', '-last-backup', '-wal', '-shm', '-journal']) {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
     for (const copy of [`${folder}/../${path.basename(folder)}/plants.db`, `${link}/plants.db`]) {
       await expect(backupDatabase(url, copy + suffix)).rejects.toThrow(
         new StorageError(`${copy + suffix} is a file of the database itself: choose another name for the copy`),
@@ -47,16 +38,6 @@ test('a backup to a file that the database needs is rejected, however its path i
     }
   }
   expect(readdirSync(folder)).toEqual(before)
-})
-
-test('where the time of a backup cannot be recorded, the copy is complete, and nothing is replaced', async () => {
-  const { file, url } = await databaseWithOnePlant()
-  writeFileSync(`${file}-last-backup`, 'content')
-  const before = contentsOf(path.dirname(file))
-  const copy = path.join(temporaryFolder(), 'copy.db')
-  expect(await backupDatabase(url, copy)).toEqual({ recorded: false })
-  expect(existsSync(copy)).toBe(true)
-  expect(contentsOf(path.dirname(file))).toEqual(before)
 })
 
 test('a file that is not a database leaves nothing in place of its backup', async () => {
@@ -80,10 +61,10 @@ test('what a killed backup has left is named', async () => {
 test('where the name of a backup is taken while it is checked, it stays what it is, and nothing is left of the backup', async () => {
   const { url } = await databaseWithOnePlant()
   const copy = path.join(temporaryFolder(), 'copy.db')
-  const onProgress = ({ phase }: BackupProgress) => {
-    if (phase === 'checking') writeFileSync(copy, 'other')
-  }
-  await expect(backupDatabase(url, copy, { onProgress })).rejects.toThrow('already exists')
+  const running = expect(backupDatabase(url, copy)).rejects.toThrow('already exists')
+  while (!existsSync(`${copy}.incomplete`)) await nextTurn()
+  writeFileSync(copy, 'other')
+  await running
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
   expect(readFileSync(copy, 'utf8')).toBe('other')
 })

@@ -35,7 +35,7 @@ test('a database whose disk does not support these settings is rejected', async 
 
 test('the write-ahead log shrinks after a reader that has held it open', async () => {
   const { url, file } = await newMigrated()
-  const { plants, state, close } = await openDatabase(url, { patience: 60_000 })
+  const { plants, close } = await openDatabase(url, { patience: 60_000 })
   onTestFinished(close)
   const insert = (id: number, name: string) => plants.insert([{ account: 'alice', id: String(id), name, tag: null }])
 
@@ -43,11 +43,12 @@ test('the write-ahead log shrinks after a reader that has held it open', async (
   reader.exec('BEGIN; SELECT 1 FROM "Plant"')
   const large = 'x'.repeat(16_000_000)
   for (let id = 1; id <= 5; id++) await insert(id, large)
-  expect((await state()).logSize).toBeGreaterThan(80e6)
+  const logSize = () => statSync(`${file}-wal`).size
+  expect(logSize()).toBeGreaterThan(80e6)
   reader.exec('COMMIT')
   // The first write moves the log back into the file, the second starts it again.
   for (let id = 6; id <= 7; id++) await insert(id, 'Monstera')
-  expect((await state()).logSize).toBeLessThanOrEqual(64e6)
+  expect(logSize()).toBeLessThanOrEqual(64e6)
 })
 
 test('what is migrated while it is open stays usable, and the last to close it leaves no log next to it', async () => {

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { DEFAULT_DATABASE_URL, explainIgnored, SettingsFileError, StorageError } from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, SettingsFileError, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/ports.ts'
 import { loadSettings, readVersion } from '../installation.ts'
@@ -7,7 +7,6 @@ import { type Environment, readSettings, SettingsError } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { CommandError, type Context, UsageError, writeLine } from './console.ts'
 import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
-import { endProcess, untilSignal } from './signals.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
@@ -69,35 +68,19 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
     const print = (text: string) => writeLine(stdout, text)
-    const report = (text: string) => void stderr.write(`plant-store: ${text}\n`)
-    const warning = explainIgnored(settings.databaseUrl)
-    if (warning !== undefined && log === stdout) logger.warn(warning)
-    else if (warning !== undefined) report(warning)
     try {
-      await run({ settings, logger, print, report })
+      await run({ settings, logger, print })
     } finally {
       await flush()
     }
   }
 
-  /** Runs a command that a signal aborts: after it has cleaned up, the process ends as if by the signal. */
-  function untilAborted(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    return untilSignal((signal) =>
-      run(signal).catch((error) => {
-        if (signal.aborted) endProcess(signal.reason)
-        throw error
-      }),
-    )
-  }
-
   addCommand(program, 'serve', 'serve the API until SIGTERM or SIGINT', [
     'plant-store serve',
-    'PORT=8080 ACCESS_LOG=on plant-store serve',
+    'PORT=8080 LOG_LEVEL=debug plant-store serve',
   ]).action(() =>
-    // Exit code 0: stopping a server, also during startup, is not a failure. The other commands do not load it.
-    untilSignal((ending) =>
-      withSettings(async (context) => (await import('./serve.ts')).serve(context, ending), { log: stdout }),
-    ),
+    // The other commands do not load it.
+    withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }),
   )
 
   const token = addCommand(program, 'token', 'create, list and revoke the tokens of accounts', [
@@ -130,13 +113,13 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
 
   addCommand(program, 'migrate', 'create the database, or apply the migrations that it lacks', [
     'plant-store migrate',
-  ]).action(() => untilAborted((signal) => withSettings((context) => migrate(context, signal))))
+  ]).action(() => withSettings(migrate))
 
   addCommand(program, 'backup', 'copy the database consistently, even while the server writes to it', [
     'plant-store backup "plants-$(date +%F).db"',
   ])
     .argument('<file>', 'where to write the copy; the file must not exist')
-    .action((file) => untilAborted((signal) => withSettings((context) => backup(context, file, signal))))
+    .action((file) => withSettings((context) => backup(context, file)))
 
   addCommand(program, 'copy', 'copy tokens and plants from SQLite to PostgreSQL', [
     'plant-store copy --to postgresql://localhost/plants',
@@ -147,7 +130,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     .action((options: CopyOptions) => {
       // Where both are given, DATABASE_URL is not used, and may be missing in production too.
       const variables = { ...environment, ...(options.from && options.to && { DATABASE_URL: DEFAULT_DATABASE_URL }) }
-      return untilAborted((signal) => withSettings((context) => copy(context, options, signal), { variables }))
+      return withSettings((context) => copy(context, options), { variables })
     })
   return program
 }

@@ -9,8 +9,6 @@ export interface Context {
   logger: Logger
   /** Prints the result of the command to standard output. */
   print(text: string): Promise<void>
-  /** Prints to standard error how far the command is. */
-  report(text: string): void
 }
 
 /** A command was called with invalid arguments. The message says which are valid. */

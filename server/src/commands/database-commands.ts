@@ -1,4 +1,4 @@
-/** The commands that migrate, back up and copy a database, and say every five seconds how far they are. */
+/** The commands that migrate, back up and copy a database. */
 import path from 'node:path'
 import {
   backupDatabase,
@@ -11,8 +11,6 @@ import {
 import type { Settings } from '../settings.ts'
 import { type Context, UsageError } from './console.ts'
 
-const REPORT_INTERVAL = 5_000
-
 /** The options of `copy`, as typed in. */
 export interface CopyOptions {
   from?: string
@@ -20,48 +18,27 @@ export interface CopyOptions {
 }
 
 /** Migrates the database and prints what was applied. */
-export async function migrate({ settings, print, report }: Context, signal: AbortSignal): Promise<void> {
-  const { applied } = await withProgress(report, (show) => {
-    // With `onPending`, the event loop stays free, so that the process receives the signal.
-    const onPending = (names: string[]) => show(`applying ${names.join(', ')}`)
-    return migrateDatabase(settings.databaseUrl, undefined, { onPending, signal })
-  })
+export async function migrate({ settings, print }: Context): Promise<void> {
+  const { applied } = await migrateDatabase(settings.databaseUrl)
   await print(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`)
 }
 
 /** Copies the database to a file, relative to the current folder. */
-export async function backup({ settings, print, report }: Context, file: string, signal: AbortSignal): Promise<void> {
+export async function backup({ settings, print }: Context, file: string): Promise<void> {
   const target = path.resolve(file)
-  const { recorded } = await withProgress(report, (show) =>
-    backupDatabase(settings.databaseUrl, target, {
-      onProgress: (progress) => show(progress.phase === 'copying' ? percent('copying', progress) : 'checking the copy'),
-      signal,
-    }),
-  )
+  await backupDatabase(settings.databaseUrl, target)
   await print(`The database is copied to ${target}.`)
-  if (recorded) return
-  report(
-    'the metrics do not show this backup: let this user write to the folder of the database, move a file away from ' +
-      'there that ends with -last-backup and is not empty, then repeat it',
-  )
 }
 
 /** Copies a database to another one and prints the result. */
-export async function copy(
-  { settings, print, report }: Context,
-  { from, to }: CopyOptions,
-  signal: AbortSignal,
-): Promise<void> {
+export async function copy({ settings, print }: Context, { from, to }: CopyOptions): Promise<void> {
   if (from === undefined && to === undefined) {
     throw new UsageError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
   const addresses = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)] as const
-  const { source, target, plants, tokens, sha256 } = await withProgress(report, (show) =>
-    copyDatabase(...addresses, { onProgress: (progress) => show(percent(progress.phase, progress)), signal }),
-  )
+  const { source, target, plants, tokens } = await copyDatabase(...addresses)
   const name = target.charAt(0).toUpperCase() + target.slice(1)
-  const rows = `${count(plants, 'plant')} and ${count(tokens, 'token')}`
-  await print(`${name} is now a copy of ${source}: ${rows}, SHA-256 ${sha256}`)
+  await print(`${name} is now a copy of ${source}: ${count(plants, 'plant')} and ${count(tokens, 'token')}.`)
 }
 
 function readAddress(url: string | undefined, option: string, settings: Settings): CopyAddress {
@@ -76,26 +53,4 @@ function readAddress(url: string | undefined, option: string, settings: Settings
 
 function count(rows: number, name: string): string {
   return `${rows.toLocaleString('en-US')} ${name}${rows === 1 ? '' : 's'}`
-}
-
-function percent(phase: string, { fraction }: { fraction: number }): string {
-  return `${phase} ${Math.floor(fraction * 100)}%`
-}
-
-/** Runs what takes long, and reports how far it is. */
-export async function withProgress<Result>(
-  report: (text: string) => void,
-  run: (show: (progress: string) => void) => Promise<Result>,
-): Promise<Result> {
-  let progress: string | undefined
-  const timer = setInterval(() => {
-    if (progress !== undefined) report(progress)
-  }, REPORT_INTERVAL)
-  try {
-    return await run((latest) => {
-      progress = latest
-    })
-  } finally {
-    clearInterval(timer)
-  }
 }

@@ -4,8 +4,9 @@ import { nameDatabase } from '@plant-store/prisma'
 import { logTokenEvent } from '../accounts/token-store.ts'
 import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
-import { logRejections, logRequests } from '../telemetry/request-log.ts'
+import { logRejections } from '../telemetry/log.ts'
 import type { Context } from './console.ts'
+import { firstSignal } from './signals.ts'
 
 /**
  * By default V8 lets the heap grow to several times what is in use before it collects garbage. With this, the process stays
@@ -17,30 +18,24 @@ const DAY = 86_400_000
 const DEMO_DAYS = 7
 
 /**
- * Serves until a signal aborts it, and then shuts down. On an empty database it prints how to begin.
+ * Serves until a signal, and then shuts down. On an empty database it prints how to begin.
  *
  * @throws StartError, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
  */
-export async function serve(context: Context, ending: AbortSignal): Promise<void> {
+export async function serve(context: Context): Promise<void> {
   const { settings, logger } = context
   setFlagsFromString(HEAP_GROWTH)
   const uncaught = once(process, 'uncaughtException').then(([error]) => ({ error }))
-  const ended = once(ending, 'abort').then(() => logger.info({ signal: ending.reason }, 'closing'))
+  const ended = firstSignal().then((signal) => logger.info({ signal }, 'closing'))
   logRejections(logger)
-  if (settings.accessLog) logRequests(logger)
 
-  let server: RunningServer
-  try {
-    server = await startServer(settings, { logger, signal: ending })
-  } catch (error) {
-    if (ending.aborted) return
-    throw error
-  }
+  const starting = startServer(settings, { logger })
+  const server = await Promise.race([starting, ended])
+  // A startup has nothing to finish: it ends with the process.
+  if (!server) return void starting.catch(() => {})
   await greetIfEmpty(server, context)
-  if (!ending.aborted) {
-    const { url, adminUrl } = server
-    logger.info({ url, ...(adminUrl && { adminUrl }), database: nameDatabase(settings.databaseUrl) }, 'ready')
-  }
+  const { url, adminUrl } = server
+  logger.info({ url, ...(adminUrl && { adminUrl }), database: nameDatabase(settings.databaseUrl) }, 'ready')
   const fault = await Promise.race([uncaught, ended])
   if (fault) logger.fatal({ err: fault.error }, 'uncaught exception, shutting down')
   await server.close()

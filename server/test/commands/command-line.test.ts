@@ -4,13 +4,12 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { withProgress } from '../../src/commands/database-commands.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 let folder: string
@@ -24,7 +23,6 @@ const { version } = JSON.parse(await readFile(new URL('../../package.json', impo
 
 test('commands print results and the log apart, and have an exit code', async () => {
   for (const [command, exitCode, stdout, stderr] of [
-    // A busy machine takes long enough to show progress.
     ['migrate', 0, /^Applied: \d+_initial/, /^/],
     ['migrate', 0, /^The database is up to date\.\n$/, /^$/],
     ['token revoke none', 1, /^$/, /^plant-store: token "none" does not/],
@@ -47,27 +45,12 @@ test('backup copies the database while the server runs, but never over a file', 
   await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
   expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
   const stdout = `The database is copied to ${copy}.\n`
-  // A busy machine takes long enough to show progress.
   expect(await runInProcess(['backup', copy], environment)).toMatchObject({ exitCode: 0, stdout })
   const again = await runInProcess(['backup', copy], environment)
   expect(again).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^plant-store: .*copy\.db.*\n$/) })
 
   await using restored = await startTestServer({ databaseUrl: `file:${copy}` })
   expect(await (await restored.call('/plants', { token: server.token })).json()).toEqual([{ name: 'Ficus' }])
-})
-
-test('long work reports every five seconds how far it is', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const reported: string[] = []
-  const report = (text: string) => void reported.push(text)
-  await withProgress(report, async (show) => {
-    for (const progress of ['copying 0%', 'copying 20%', 'copying 40%', 'checking the copy']) {
-      show(progress)
-      await vi.advanceTimersByTimeAsync(4_000)
-    }
-  })
-  expect(reported).toEqual(['copying 20%', 'copying 40%', 'checking the copy'])
 })
 
 test.skipIf(!existsSync('/dev/full'))('an output that cannot be written is an error in one line', async () => {

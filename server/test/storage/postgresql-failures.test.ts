@@ -170,21 +170,13 @@ test('an open transaction that inserts blocks new plants: 503, as /readyz says a
   await expectRecovery(1)
 })
 
-test('the metrics have the engine, no log and no disk of this machine, and are there while PostgreSQL is unavailable', async () => {
-  const BACKUP = 'plant_store_last_backup_timestamp_seconds'
+test('the metrics have the engine, and are there while PostgreSQL is unavailable', async () => {
   const poll = (name: string) => expect.poll(() => readMetric(server, name))
-  const metrics = await readMetrics(server)
-  expect([...metrics.keys()].join('\n')).toContain('engine="postgresql"')
-  for (const name of ['wal_bytes', 'disk_free_bytes']) expect(metrics.has(`plant_store_${name}`), name).toBe(false)
-  expect(metrics.get(BACKUP)).toBe(0)
-  // What the guide sets.
-  await administrate(`ALTER DATABASE plants SET plant_store.last_backup = '2026-11-21T03:00:00Z'`)
-  await poll(BACKUP).toBe(Date.UTC(2026, 10, 21, 3) / 1_000)
+  expect([...(await readMetrics(server)).keys()].join('\n')).toContain('engine="postgresql"')
 
   network.lead(await freePort())
   network.cutAll()
   await poll('plant_store_ready').toBe(0)
-  await poll(BACKUP).toBeNaN()
   expect((await createPlant(2)).status).toBe(503)
   network.lead(postgresql.port)
   await poll('plant_store_ready').toBe(1)
