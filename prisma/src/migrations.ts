@@ -138,7 +138,11 @@ async function pendingMigrations(
         `${database} is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\` in the repository`,
       )
     }
-    if (!migration) throw new StorageError(explainUnknown(database, String(name), migrations))
+    if (!migration) {
+      throw new StorageError(
+        `${database} was written by a newer version, or one that was never released, with the migration ${name}: start that version, or restore a backup`,
+      )
+    }
     if (checksumOf(migration) !== checksum) {
       throw new StorageError(
         `${database} was migrated with another text of ${name}, which a released version never has: restore the original migration.sql, or point DATABASE_URL at a new database`,
@@ -147,13 +151,6 @@ async function pendingMigrations(
     missing.delete(migration.name)
   }
   return [...missing.values()]
-}
-
-function explainUnknown(database: string, name: string, migrations: readonly Migration[]): string {
-  const isNewer = name > (migrations.at(-1)?.name ?? '')
-  return isNewer
-    ? `${database} was written by a newer version, which added the migration ${name}: start that version, or restore a backup`
-    : `${database} was written by an older version that was never released, with the migration ${name}, and cannot be migrated: start that version, or point DATABASE_URL at a new database`
 }
 
 /**

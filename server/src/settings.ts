@@ -54,17 +54,12 @@ function parseRate(text: string): { requests: number; seconds: number } | undefi
   return { requests: Number(count), seconds: duration / 1_000 }
 }
 
-function findOriginMistake(text: string): string | undefined {
-  if (!/^[a-z][a-z\d+.-]*:\/\/[^*]*$/i.test(text) || !URL.canParse(text)) {
-    return 'must be origins separated by commas, such as https://app.example.com,capacitor://localhost; "*" and "null", which any site can send, are not supported'
-  }
-  const url = new URL(text)
+/** Accepts an origin of any scheme, as browsers send it in the header `Origin`. */
+function isOrigin(text: string): boolean {
+  if (!/^[a-z][a-z\d+.-]*:\/\/[^*]*$/.test(text) || !URL.canParse(text)) return false
+  const { origin, protocol, host } = new URL(text)
   // `URL` has the origin "null" for schemes that it does not know.
-  const origin = url.origin === 'null' ? `${url.protocol}//${url.host}`.toLowerCase() : url.origin
-  if (text === origin) return undefined
-  if (!text.startsWith(origin)) return `must have an origin as browsers send it: "${origin}"`
-  const rest = text.slice(origin.length)
-  return `must have "${origin}" without "${rest}", since browsers send no path, query or default port: cut it`
+  return text === (origin === 'null' ? `${protocol}//${host}` : origin)
 }
 
 /** Accepts a URL whose responses cannot be changed on their way. */
@@ -100,13 +95,10 @@ const keysUrl = text.refine(
   isSafeUrl,
   'must be an https URL without a user name, such as https://login.example.com/jwks.json; http only on this machine',
 )
-/** Reads origins of any scheme, each as browsers send it in the header `Origin`. */
-const origins = text.transform((text, context): string[] => {
-  const origins = text.split(',').map((part) => part.trim())
-  const mistakes = new Set(origins.flatMap((origin) => findOriginMistake(origin) ?? []))
-  for (const message of mistakes) context.addIssue({ code: 'custom', message })
-  return origins
-})
+const origins = format(
+  (text) => parseList(text, isOrigin),
+  'must be origins as browsers send them, separated by commas, such as https://app.example.com,capacitor://localhost: in lower case, without a path or a default port, and neither "*" nor "null"',
+)
 const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
 const proxies = format(
   (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, (part) => subnet.safeParse(part).success)),
@@ -117,6 +109,7 @@ const mode = text.refine(
   'must be production, in lower case and without quotes, or a word that does not look like it',
 )
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const logLevel = z.enum(logLevels, `must be one of ${logLevels.join(', ')}`)
 
 /** Makes a setting without a default, with a value for `.env.example`. */
 function optional<Schema extends z.ZodType>(schema: Schema, example: string) {
@@ -149,61 +142,44 @@ export const SettingsSchema = z.object({
   publicUrl: optional(publicUrl, 'https://plants.example.com').describe(
     'Base URL that clients use, for links and the OpenAPI document. Default: as requested.',
   ),
-  logLevel: z
-    .enum(logLevels, `must be one of ${logLevels.join(', ')}`)
-    .prefault('info')
-    .describe('Log level: fatal, error, warn, info, debug, trace or silent. Only silent turns audit events off.'),
+  logLevel: logLevel.prefault('info').describe(`${logLevels.join(', ')}. Only silent turns audit events off.`),
   nodeEnv: optional(mode, 'production').describe(
     'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
   ),
   docs: onOff.prefault('on').describe('Whether /docs and /openapi.json are served: on or off.'),
-  requestTimeout: timeout
-    .prefault('30s')
-    .describe('How long a whole request may take to arrive, headers included; then 408.'),
+  requestTimeout: timeout.prefault('30s').describe('How long a whole request may take to arrive; then 408.'),
   keepAliveTimeout: timeout
     .prefault('5s')
-    .describe(
-      'How long a connection may be idle between two requests. Behind a proxy, longer than the idle timeout of the proxy (nginx: 60s).',
-    ),
+    .describe('How long a connection may be idle. Behind a proxy, longer than its own idle timeout (nginx: 60s).'),
   rateLimit: optional(rate, '100/1s').describe(
-    'Requests per token and time; above it, 429. All JSON Web Tokens of one subject count as one token. Each process counts for itself. Default: unlimited.',
+    'Requests per token and time, in each process; above it, 429. All JSON Web Tokens of one subject count as one. Default: unlimited.',
   ),
   authFailureLimit: optional(rate, '20/1m').describe(
-    'How often an address may fail to authenticate in each process (401, or 503 while the keys of JWT_ISSUER are unavailable); then 429. Valid tokens are still accepted. Default: unlimited.',
+    'How often an address may fail to authenticate, in each process; then 429. Valid tokens are still accepted. Default: unlimited.',
   ),
   trustProxy: optional(proxies, '1').describe(
     'Proxies trusted to report client addresses (X-Forwarded-For) and the origin of the OpenAPI document (X-Forwarded-Proto, X-Forwarded-Host): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
   ),
   corsOrigins: optional(origins, 'https://app.example.com,http://localhost:5173').describe(
-    'Origins whose pages may call the service from a browser, as it sends them: scheme, host and port, such as capacitor://localhost.',
+    'Origins whose pages may call the service from a browser.',
   ),
   jwtIssuer: optional(text, 'https://login.example.com/').describe(
     'OpenID provider whose JSON Web Tokens are also accepted (claim iss). Set JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together.',
   ),
-  jwtAudience: optional(text, 'https://plants.example.com').describe(
-    'Audience that its tokens must be for (claim aud).',
-  ),
+  jwtAudience: optional(text, 'https://plants.example.com').describe('Audience of its tokens (claim aud).'),
   jwtJwksUrl: optional(keysUrl, 'https://login.example.com/.well-known/jwks.json').describe(
     'Where it publishes its keys: an https URL, or http on this machine.',
   ),
   maxConnections: count
     .prefault('20000')
-    .describe(
-      'Open connections, or what the limit of open files (nofile) leaves; more are closed immediately. An idle one takes about 10 kB.',
-    ),
+    .describe('Open connections, of about 10 kB each; at most what the limit of open files (nofile) leaves.'),
   maxRequestsInFlight: count
     .prefault('500')
-    .describe(
-      'Requests in flight, until the client has taken the response; more get 503 with Retry-After. 100 take at most 60 MB.',
-    ),
-  shutdownTimeout: timeout
-    .prefault('10s')
-    .describe('How long a shutdown (SIGTERM) may take; then requests in flight are aborted.'),
+    .describe('Requests until their responses are taken; more get 503. 100 take at most 60 MB.'),
+  shutdownTimeout: timeout.prefault('10s').describe('How long a shutdown may take; then requests are aborted.'),
   shutdownDelay: timeoutOrNone
     .prefault('1s')
-    .describe(
-      'How much of SHUTDOWN_TIMEOUT the server keeps serving, with /readyz at 503, so that a load balancer notices.',
-    ),
+    .describe('The part of it in which the server still serves, with /readyz at 503 for the load balancer.'),
   adminPort: optional(port, '3001').describe('Private port with /livez, /readyz and /metrics.'),
   adminHost: text.prefault('127.0.0.1').describe('Address that the private port listens on.'),
 })

@@ -144,7 +144,9 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await unlock(
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', CURRENT_TIMESTAMP)`,
     )
-    await expect(migrating).rejects.toThrow('written by a newer version, which added the migration 9_newer')
+    await expect(migrating).rejects.toThrow(
+      'written by a newer version, or one that was never released, with the migration 9_newer',
+    )
     await expect(query(url, 'SELECT * FROM "Pot"')).rejects.toThrow()
   })
 
@@ -169,7 +171,7 @@ describe('a SQLite file', () => {
   const INTERRUPT = update('finished_at = NULL')
   const EDIT = update(`checksum = 'other'`)
   test.each<[what: string, change: string, message: RegExp, columns?: string]>([
-    ['of a newer version', '', /written by a newer version, which added the migration 90000101000000_pots: start/],
+    ['of a newer version', '', /written by a newer version, .* with the migration 90000101000000_pots: start/],
     ['with another text', '', /migrated with another text of 90000101000000_pots, .*: restore/, 'height TEXT'],
     ['of an earlier text', EDIT, /migrated with another text of \d+_initial, .*, or point .* at a new database/, POTS],
     ['that is half migrated', INTERRUPT, /incomplete because the migration \d+_initial was interrupted: restore/, POTS],
