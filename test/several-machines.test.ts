@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { type Contract, contract, editsPlants } from '@plant-store/contract'
+import { type Contract, contract, modifiesPlants } from '@plant-store/contract'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from './helpers/database/databases.ts'
@@ -25,7 +25,7 @@ const guide = readGuide('several-machines/README.md')
 const rights = readGuide('several-machines/rights.sql')
 const editRights = readGuide('several-machines/edit-rights.sql')
 /** What the guide says to run. */
-const neededRights = editsPlants ? `${rights} ${editRights}` : rights
+const neededRights = modifiesPlants ? `${rights} ${editRights}` : rights
 
 let postgresql: PostgresqlServer
 beforeAll(async () => {
@@ -140,7 +140,7 @@ describe('the role of the servers', () => {
     expect(grants).toHaveLength(11)
     const start = async () => {
       await migrateDatabase(server)
-      const { plants, tokens, secret, close } = await openDatabase(server, { editsPlants: true })
+      const { plants, tokens, secret, close } = await openDatabase(server, { modifiesPlants: true })
       const id = randomUUID()
       try {
         await plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])

@@ -106,6 +106,6 @@ export const contract = c.router(
 export type Contract = typeof contract
 
 /** Whether operations change or delete plants: every operation that writes may, except the one that creates them. */
-export const editsPlants: boolean = Object.entries(contract).some(
+export const modifiesPlants: boolean = Object.entries(contract).some(
   ([name, { metadata }]) => metadata.scope === 'write' && name !== 'createPlant',
 )

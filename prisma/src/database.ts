@@ -50,7 +50,7 @@ export interface OpenOptions {
   /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
   /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
-  editsPlants?: boolean
+  modifiesPlants?: boolean
 }
 
 /** How to migrate. */

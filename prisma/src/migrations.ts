@@ -5,8 +5,8 @@ import { isDriverAdapterError, type SqlQueryable } from '@prisma/driver-adapter-
 import { type MigrateOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
 import { loadEngine } from './open-database.ts'
+import { retry, STARTUP_PAUSE } from './patience.ts'
 import { type Connection, select, toQuery, writeTime } from './prisma-client.ts'
-import { retry, STARTUP_PAUSE } from './retry.ts'
 
 /** One folder of `migrations/`. */
 interface Migration {

@@ -1,11 +1,11 @@
 import path from 'node:path'
-import { baseFolder } from './base-folder.ts'
 import { type Database, type OpenOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
+import { baseFolder } from './environment.ts'
+import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
 import { createPlants } from './plants.ts'
 import { describeDatabase, isPostgresqlUrl, readAddress } from './postgresql/address.ts'
 import { createPrisma } from './prisma-client.ts'
-import { limitTime, REQUEST_PATIENCE, retry } from './retry.ts'
 import { DEFAULT_DATABASE_URL, databaseFile } from './sqlite/address.ts'
 import { createTokens, readSecret } from './tokens.ts'
 

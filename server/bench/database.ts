@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
-import { createTokenStore } from '../src/accounts/token-store.ts'
+import { createTokenStore } from '../src/accounts/tokens.ts'
 import { canPin, PIN } from './contender.ts'
 import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
 

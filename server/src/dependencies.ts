@@ -1,8 +1,8 @@
-import { editsPlants } from '@plant-store/contract'
+import { modifiesPlants } from '@plant-store/contract'
 import { openDatabase } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
-import { createTokenStore, findOwnToken } from './accounts/token-store.ts'
+import { createTokenStore, findOwnToken } from './accounts/tokens.ts'
 import { createRequestsInFlight } from './http/requests-in-flight.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
@@ -21,7 +21,7 @@ const READINESS_TTL = 1_000
  */
 export async function openDependencies(settings: Settings, logger: Logger) {
   const verify = await loadVerifier(settings, logger)
-  const opened = await openDatabase(settings.databaseUrl, { editsPlants })
+  const opened = await openDatabase(settings.databaseUrl, { modifiesPlants })
   const database = { ...opened, whyUnavailable: cacheFor(READINESS_TTL, opened.whyUnavailable) }
   const tokens = createTokenStore(database.tokens)
   const findOwn = findOwnToken(tokens)

@@ -180,8 +180,8 @@ export const SettingsSchema = z.object({
   shutdownDelay: timeoutOrNone
     .prefault('1s')
     .describe('The part of it in which the server still serves, with /readyz at 503 for the load balancer.'),
-  adminPort: optional(port, '3001').describe('Private port with /livez, /readyz and /metrics.'),
-  adminHost: text.prefault('127.0.0.1').describe('Address that the private port listens on.'),
+  adminPort: optional(port, '3001').describe('Admin port with /livez, /readyz and /metrics.'),
+  adminHost: text.prefault('127.0.0.1').describe('Address that the admin port listens on.'),
 })
 
 /** The settings, checked. */

@@ -1,11 +1,10 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
-import type { TokenStore } from './accounts/token-store.ts'
+import type { TokenStore } from './accounts/tokens.ts'
 import { type Dependencies, openDependencies } from './dependencies.ts'
-import { limitConnections } from './http/connections.ts'
-import { createHttpServer, type HttpServer } from './http/http-server.ts'
-import { checkPort, findBadPort, listen, startPrivatePort, stop } from './http/ports.ts'
+import { createHttpServer, type HttpServer, limitConnections } from './http/http-server.ts'
+import { checkPort, findBadPort, listen, startAdminPort, stop } from './http/ports.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -13,7 +12,7 @@ import type { Metrics } from './telemetry/metrics.ts'
 export interface RunningServer {
   /** Its URL, such as `http://127.0.0.1:3000`. */
   url: string
-  /** The URL of the private port; undefined if there is none. */
+  /** The URL of the admin port; undefined if there is none. */
   adminUrl: string | undefined
   tokens: TokenStore
   /** Whether there is neither a token nor a plant yet. */
@@ -34,21 +33,21 @@ export interface StartOptions {
 const SECRET_PATIENCE = 1_000
 
 /**
- * Starts the server: private port, migrations, database, app, and the public port last: until then, connections fail,
+ * Starts the server: admin port, migrations, database, app, and the public port last: until then, connections fail,
  * which a balancer retries on another server.
  *
- * @param changes what differs from the default settings
+ * @param overrides the settings that are not the default
  * @throws StartError if a port cannot be listened on; StorageError if the database cannot be used
  */
 export async function startServer(
-  changes: Partial<Settings> = {},
+  overrides: Partial<Settings> = {},
   { logger = pino({ level: 'silent' }), migrationsFolder }: StartOptions = {},
 ): Promise<RunningServer> {
-  const settings = { ...readSettings({}), ...changes }
+  const settings = { ...readSettings({}), ...overrides }
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
-  let admin: Awaited<ReturnType<typeof startPrivatePort>> | undefined
+  let admin: Awaited<ReturnType<typeof startAdminPort>> | undefined
   let dependencies: Dependencies | undefined
   let http: HttpServer | undefined
   let metrics: Metrics | undefined
@@ -65,7 +64,7 @@ export async function startServer(
     await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
   }
 
-  /** Closes what has been opened: the private port last, so that probes see the shutdown. */
+  /** Closes what has been opened: the admin port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
     if (http) await stop(http.server, timeout)
     // Aborted requests end a moment after the server has closed.
@@ -77,7 +76,7 @@ export async function startServer(
 
   try {
     if (adminPort !== undefined) {
-      admin = await startPrivatePort({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
+      admin = await startAdminPort({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
@@ -93,7 +92,7 @@ export async function startServer(
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
     http = createHttpServer(createApp(dependencies, settings, logger), limited)
     if (admin) {
-      // The metrics are loaded only if there is a private port to read them from.
+      // The metrics are loaded only if there is a admin port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
       const { database, requestsInFlight } = dependencies

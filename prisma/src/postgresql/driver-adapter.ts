@@ -1,6 +1,6 @@
 import type { SqlQuery } from '@prisma/driver-adapter-utils'
+import type { RetryOptions } from '../patience.ts'
 import { type Connection, isRead, rejectTransaction } from '../prisma-client.ts'
-import type { RetryOptions } from '../retry.ts'
 import { mayHaveHappened } from './errors.ts'
 import { DURABLY, ON_PRIMARY } from './guarantees.ts'
 import type { Pool } from './pool.ts'

@@ -1,9 +1,8 @@
 import path from 'node:path'
 import { type OpenOptions, StorageError } from '../database.ts'
 import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { type Connection, select, toQuery } from '../prisma-client.ts'
-import { limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../retry.ts'
-import { createWriteGate } from '../write-gate.ts'
 import { type Address, describeDatabase, readAddress } from './address.ts'
 import { createAdapter } from './driver-adapter.ts'
 import { isLocked, lateError } from './errors.ts'
@@ -43,14 +42,14 @@ export function createEngine(url: string): Engine {
 /** Opens a database. */
 async function open(
   address: Address,
-  { patience = REQUEST_PATIENCE, editsPlants = false }: OpenOptions,
+  { patience = REQUEST_PATIENCE, modifiesPlants = false }: OpenOptions,
 ): Promise<OpenedDatabase> {
   const database = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
   const pool = await openSharedPool(address, timeout + SILENCE)
   const { connection, close } = pool
-  const prove = (writes: boolean) => proveGuarantees(connection, database, { editsPlants, writes })
+  const prove = (writes: boolean) => proveGuarantees(connection, database, { modifiesPlants, writes })
   let schemaName: string
   try {
     // Another transaction may have the lock on the order of plants: the database is busy.

@@ -42,7 +42,7 @@ const IN_ORDER = `
 /** How to prove what a database guarantees. */
 export interface Proof {
   /** Whether requests change or delete plants. */
-  readonly editsPlants: boolean
+  readonly modifiesPlants: boolean
   /** Whether a plant is written and undone, which needs room; otherwise nothing is. */
   readonly writes: boolean
 }
@@ -51,14 +51,14 @@ export interface Proof {
  * Reads the tokens, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or
  * room is missing, where commits are lost, and where another transaction has the lock. A plant of an account that has no name.
  */
-const writeAndUndo = ({ editsPlants, writes }: Proof) => `
+const writeAndUndo = ({ modifiesPlants, writes }: Proof) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = '2s';
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
   SELECT FROM "Token" WHERE false;
   INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
   SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
-  ${editsPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}
+  ${modifiesPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}
   ${IN_ORDER};
   ROLLBACK`
 

@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { baseFolder } from '../base-folder.ts'
 import { StorageError } from '../database.ts'
+import { baseFolder } from '../environment.ts'
 import { translate } from './errors.ts'
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */

@@ -2,7 +2,7 @@ import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'n
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { StorageError } from '../database.ts'
-import { retry } from '../retry.ts'
+import { retry } from '../patience.ts'
 import { belongsTo } from './address.ts'
 import { translate } from './errors.ts'
 import { startThread } from './writer.ts'

@@ -1,7 +1,6 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { limitTime } from '../retry.ts'
-import { createWriteGate } from '../write-gate.ts'
+import { createWriteGate, limitTime } from '../patience.ts'
 import { stateError, toError, WRITER_ENDED, WRITER_LATE } from './errors.ts'
 import type { OpenedFile } from './file-guard.ts'
 import type { Operations, Outcome, Request } from './writer-thread.ts'

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { shed } from '../http/errors.ts'
 import { oncePer } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
-import { isAccountName, knownScopes } from './token-store.ts'
+import { isAccountName, knownScopes } from './tokens.ts'
 
 /** An issuer whose JSON Web Tokens are accepted. */
 export interface TokenIssuer {

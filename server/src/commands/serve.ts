@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { nameDatabase } from '@plant-store/prisma'
-import { logTokenEvent } from '../accounts/token-store.ts'
+import { logTokenEvent } from '../accounts/tokens.ts'
 import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
 import { logRejections } from '../telemetry/log.ts'

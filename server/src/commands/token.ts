@@ -8,7 +8,7 @@ import {
   type Token,
   type TokenStore,
   tokenState,
-} from '../accounts/token-store.ts'
+} from '../accounts/tokens.ts'
 import { parseDuration } from '../settings.ts'
 import { CommandError, type Context, UsageError } from './console.ts'
 

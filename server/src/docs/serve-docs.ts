@@ -50,7 +50,6 @@ export function createDocs(publicUrl: string | undefined): (Route & { handle: Re
     route('/docs', 'text/html; charset=utf-8', createPage, PAGE_POLICY),
     routeFile(PAGE_FOLDER, 'page.css', 'text/css'),
     routeFile(PAGE_FOLDER, 'page.js', 'text/javascript'),
-    routeFile(PAGE_FOLDER, 'color-scheme.js', 'text/javascript'),
     routeFile(PAGE_FOLDER, 'icon.svg', 'image/svg+xml'),
     routeFile(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css'),
     routeFile(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript'),

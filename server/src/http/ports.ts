@@ -1,4 +1,4 @@
-/** Where the server listens, how it stops, and the private port. */
+/** Where the server listens, how it stops, and the admin port. */
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import net from 'node:net'
@@ -25,8 +25,8 @@ const BAD_PORTS = new Set([
 ])
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
-/** How many connections the private port accepts: a part of the files that clients leave. */
-const MAX_PRIVATE_CONNECTIONS = 64
+/** How many connections the admin port accepts: a part of the files that clients leave. */
+const MAX_ADMIN_CONNECTIONS = 64
 
 /**
  * Checks that a port can be listened on. A connection that arrives in this moment is closed.
@@ -89,7 +89,7 @@ export function stop(server: Server, timeout: number): Promise<void> {
 }
 
 /**
- * Starts the private port of probes and metrics:
+ * Starts the admin port of probes and metrics:
  *
  * - `/livez` 200 while the process responds at all; ignores the database, whose failure a restart does not fix.
  * - `/readyz` 200 while requests would succeed, writes too, otherwise 503 with the reason.
@@ -99,7 +99,7 @@ export function stop(server: Server, timeout: number): Promise<void> {
  * @param metrics undefined until the database is open
  * @throws StartError if the port cannot be listened on
  */
-export async function startPrivatePort(
+export async function startAdminPort(
   port: Port,
   whyNotReady: () => Promise<string | undefined>,
   metrics: () => Metrics | undefined,
@@ -127,7 +127,7 @@ export async function startPrivatePort(
     else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
   })
   respondToHalfClosed(server)
-  server.maxConnections = MAX_PRIVATE_CONNECTIONS
+  server.maxConnections = MAX_ADMIN_CONNECTIONS
   return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
 }
 

@@ -13,20 +13,20 @@ const COMMON = COMMON_HEADERS.flat()
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
-/** JSON text in pieces, each of which is read when it is requested. */
-export type JsonPieces = AsyncIterableIterator<Buffer | string, undefined>
+/** JSON text in chunks, each of which is read when it is requested. */
+export type JsonChunks = AsyncIterableIterator<Buffer | string, undefined>
 
 /** A response body that is JSON text already. */
 class SerializedJson {
-  readonly json: Buffer | JsonPieces
+  readonly json: Buffer | JsonChunks
 
-  constructor(json: Buffer | JsonPieces) {
+  constructor(json: Buffer | JsonChunks) {
     this.json = json
   }
 }
 
-/** Wraps JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
-export function serializedJson<T>(json: Buffer | JsonPieces): T {
+/** Wraps JSON text, whole or in chunks that are read while they are sent, as the response body `T` that it represents. */
+export function serializedJson<T>(json: Buffer | JsonChunks): T {
   const body: unknown = new SerializedJson(json)
   return body as T
 }
@@ -46,7 +46,7 @@ export function extendResponses(app: Express): void {
   app.response.json = function json(body) {
     if (!(body instanceof SerializedJson)) sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
     else if (Buffer.isBuffer(body.json)) sendJson(this, body.json)
-    else void sendPieces(this, body.json)
+    else void sendChunks(this, body.json)
     return this
   }
 }
@@ -65,11 +65,11 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
 }
 
 /**
- * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure gets
+ * Sends one chunk after the other, each once the client has read the one before. Until the first one is read, a failure gets
  * its own response; midway it breaks the connection rather than ending in a valid shorter list. A client that disconnects
  * ends it.
  */
-async function sendPieces(response: Response, pieces: JsonPieces): Promise<void> {
+async function sendChunks(response: Response, chunks: JsonChunks): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   // A response to HEAD has no body, so nothing more is read.
   if (response.req.method === 'HEAD') {
@@ -77,8 +77,8 @@ async function sendPieces(response: Response, pieces: JsonPieces): Promise<void>
     return
   }
   try {
-    await sendFirst(response, pieces)
-    if (!response.closed) await pipeline(flushEach(pieces), response)
+    await sendFirst(response, chunks)
+    if (!response.closed) await pipeline(flushEach(chunks), response)
   } catch (error) {
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') response.req.next?.(error)
@@ -93,22 +93,22 @@ export async function waitForConnection(response: Response): Promise<void> {
   await new Promise<unknown>((resolve) => response.once('socket', resolve).once('close', resolve))
 }
 
-/** Sends the first piece. It is not read in the pipeline, which closes the connection of a response that has not begun. */
-async function sendFirst(response: Response, pieces: JsonPieces): Promise<void> {
+/** Sends the first chunk. It is not read in the pipeline, which closes the connection of a response that has not begun. */
+async function sendFirst(response: Response, chunks: JsonChunks): Promise<void> {
   if (response.closed) return
-  const { value } = await pieces.next()
+  const { value } = await chunks.next()
   if (response.closed) return
   response.write(value)
   await nextTurn()
 }
 
 /**
- * Lets Node.js send each piece before the next one is read: if that fails, what is not sent yet is discarded. Other requests
+ * Lets Node.js send each chunk before the next one is read: if that fails, what is not sent yet is discarded. Other requests
  * get their turn too, however fast a list is read.
  */
-async function* flushEach(pieces: JsonPieces): AsyncGenerator<Buffer | string, undefined> {
-  for await (const piece of pieces) {
-    yield piece
+async function* flushEach(chunks: JsonChunks): AsyncGenerator<Buffer | string, undefined> {
+  for await (const chunk of chunks) {
+    yield chunk
     await nextTurn()
   }
   return undefined

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { StorageError } from '@plant-store/prisma'
 import { batchCommitted, writesRejected } from '../telemetry/events.ts'
-import { createQueue } from './turns.ts'
+import { createAccountQueue } from './account-queue.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
@@ -46,7 +46,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
   options: GroupCommitOptions<Item, Result>,
 ) {
   const { clock = { now: () => performance.now(), sleep } } = options
-  const waiting = createQueue<Waiter<Item, Result>>()
+  const waiting = createAccountQueue<Waiter<Item, Result>>()
   let running = false
 
   async function run(): Promise<void> {

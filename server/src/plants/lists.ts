@@ -1,7 +1,7 @@
 import { type ListPart, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
-import type { JsonPieces } from '../http/responses.ts'
-import { createReadTurns } from './turns.ts'
+import type { JsonChunks } from '../http/responses.ts'
+import { createReadQueue } from './account-queue.ts'
 
 const MEBIBYTE = 2 ** 20
 /** The size of all cached pieces, each with {@link PIECE_BYTES}, and of those of one list, in bytes. */
@@ -19,7 +19,7 @@ type Bounds = Omit<ListRange, 'limit'> & { limit?: number | undefined }
 /** A part of an account's list. */
 export interface PlantList {
   /** The plants as the text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
-  json: Buffer | JsonPieces
+  json: Buffer | JsonChunks
   /** The `seq` of the last plant where more follow. */
   next: number | undefined
 }
@@ -55,7 +55,7 @@ interface PieceRange extends ListRange {
 }
 
 /** Which cached pieces a request may use. */
-interface Request {
+interface ListRequest {
   /** The version of the list; undefined: it is not known. */
   readonly version: string | undefined
   /** When it has arrived, by the clock of the lists. */
@@ -76,7 +76,7 @@ const CLOSING = Buffer.from(']')
  * on any number of servers and whoever else changes plants.
  */
 export function createLists(plants: Plants) {
-  const takeTurn = createReadTurns()
+  const waitForRead = createReadQueue()
   const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
   const readState = oncePerTurn<ListState>(plants.states)
   /** Reads a page once for all requests of a turn that ask for the same. */
@@ -89,7 +89,7 @@ export function createLists(plants: Plants) {
   /** Counts what happens: of two requests or reads, the later one has the larger number. */
   let clock = 0
 
-  function find(account: string, { version, since }: Request, after: number): Piece | undefined {
+  function find(account: string, { version, since }: ListRequest, after: number): Piece | undefined {
     const list = cache.get(account)
     const piece = list?.pieces.get(after)
     return piece && (list?.version === version || piece.begin > since) ? piece : undefined
@@ -112,7 +112,7 @@ export function createLists(plants: Plants) {
   async function load(account: string, { isFirst, ...range }: PieceRange, begin: number): Promise<Piece> {
     const { json, last, more, version } = await plants.read(account, range)
     if (json === undefined) {
-      await takeTurn(account, true)
+      await waitForRead(account, true)
       return load(account, shrink({ ...range, isFirst }), begin)
     }
     const comma = json === '' ? '' : ','
@@ -135,8 +135,8 @@ export function createLists(plants: Plants) {
     }
   }
 
-  async function readPiece(account: string, range: PieceRange, request?: Request): Promise<Piece> {
-    await takeTurn(account, !range.isFirst)
+  async function readPiece(account: string, range: PieceRange, request?: ListRequest): Promise<Piece> {
+    await waitForRead(account, !range.isFirst)
     if (!request) return load(account, range, ++clock)
     // Another request may have read it meanwhile, or be about to.
     const known = find(account, request, range.after)
@@ -147,7 +147,7 @@ export function createLists(plants: Plants) {
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
-  function readPieces(account: string, range: PieceRange, request?: Request, first?: Piece): JsonPieces {
+  function readPieces(account: string, range: PieceRange, request?: ListRequest, first?: Piece): JsonChunks {
     let known = first
     let next: PieceRange | undefined = range
     let isClosed = false
@@ -177,7 +177,7 @@ export function createLists(plants: Plants) {
 
   /** Reads the plants of a page, whose end has to be known before its text. */
   async function readPage(account: string, { limit, after = 0, ...filter }: ListRange): Promise<PlantList> {
-    await takeTurn(account)
+    await waitForRead(account)
     const { json, last, more } = await readPart(JSON.stringify([account, { limit, after, ...filter }]))
     const next = more ? last : undefined
     if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }

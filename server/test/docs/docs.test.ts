@@ -87,7 +87,7 @@ describe('GET /docs', () => {
   test('loads everything from this server, with the security headers of every response', async () => {
     const paths = await pathsOfPage()
     expect(paths).toContain('/docs/swagger-ui-bundle.js')
-    expect(paths).toContain('/docs/color-scheme.js')
+    expect(paths).toContain('/docs/page.js')
     for (const path of paths) {
       const response = await get(path)
       const { headers } = response

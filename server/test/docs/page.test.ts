@@ -3,7 +3,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { generateToken } from '../../src/accounts/token-format.ts'
+import { generateToken } from '../../src/accounts/tokens.ts'
 
 const PHONE = 360
 const DESKTOP = 1280

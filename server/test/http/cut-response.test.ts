@@ -8,17 +8,17 @@ import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import { errorHandler } from '../../src/http/errors.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
-import { extendResponses, type JsonPieces, serializedJson } from '../../src/http/responses.ts'
+import { extendResponses, type JsonChunks, serializedJson } from '../../src/http/responses.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/wire/requests.ts'
 
-async function* failAfter(...pieces: string[]): JsonPieces {
+async function* failAfter(...pieces: string[]): JsonChunks {
   yield* pieces
   throw new StorageError('The database is locked', { fault: 'locked', retryAfter: 1 })
 }
 
 /** Starts an app that responds with a list, and returns its URL and its requests in flight. */
-async function serveList(list: (response: Response) => JsonPieces) {
+async function serveList(list: (response: Response) => JsonChunks) {
   const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 10, trustProxy: undefined })
   const app = express()
   extendResponses(app)

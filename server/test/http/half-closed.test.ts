@@ -66,7 +66,7 @@ test('a list that is sent in pieces is whole', async () => {
   expect(JSON.parse(response?.body ?? '')).toHaveLength(4)
 })
 
-test('the private port responds', async () => {
+test('the admin port responds', async () => {
   const { adminUrl: url = '' } = server
   const wire = get('/readyz', { ...KEEP_ALIVE, Host: 'localhost' })
   expect(statuses(await send(wire, { ...server, url }))).toEqual([200])

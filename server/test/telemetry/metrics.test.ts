@@ -14,7 +14,7 @@ function requests(method: string, route: string, status: number | '') {
 
 const server = await startTestServer({ adminPort: 0, adminHost: 'localhost' })
 
-test('the private port has no other path', async () => {
+test('the admin port has no other path', async () => {
   expect((await fetch(`${server.adminUrl}/plants`)).status).toBe(404)
 })
 

@@ -73,7 +73,7 @@ export async function startServerProcess(environment: Record<string, string>, no
   })
   return {
     url: await ready,
-    /** The private port; undefined if there is none. */
+    /** The admin port; undefined if there is none. */
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     pid: child.pid as number,
     /** Returns everything printed so far. */

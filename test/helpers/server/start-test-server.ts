@@ -5,7 +5,7 @@ import { newDatabase } from '../database/databases.ts'
 /** A real server on a free port, with a real database of its own. */
 export interface TestServer extends AsyncDisposable {
   url: string
-  /** The private port; undefined if there is none. */
+  /** The admin port; undefined if there is none. */
   adminUrl: string | undefined
   databaseUrl: string
   /** A token of the account "alice" with both scopes. */

@@ -1,3 +1,12 @@
+// Neither a module nor deferred: it runs before the page is drawn, since a dark page would flash white.
+{
+  const dark = matchMedia('(prefers-color-scheme: dark)')
+  /** Sets the class by which Swagger UI's own styles, and those of the page, are dark. */
+  const applyColorScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+  applyColorScheme()
+  dark.addEventListener('change', applyColorScheme)
+}
+
 /**
  * Sends calls to the origin of the page, not to the base URL that the document names: the page may be opened at another, and its
  * Content-Security-Policy allows no other.
@@ -26,14 +35,17 @@ function sendToken(request) {
   return request
 }
 
-globalThis.SwaggerUIBundle({
-  url: 'openapi.json',
-  dom_id: '#swagger-ui',
-  plugins: [sameServer],
-  requestInterceptor: sendToken,
-  deepLinking: true,
-  displayOperationId: true,
-  tryItOutEnabled: true,
-  // Without this, the page would send the URL of the document to validator.swagger.io.
-  validatorUrl: null,
+// Swagger UI is loaded by then.
+addEventListener('DOMContentLoaded', () => {
+  globalThis.SwaggerUIBundle({
+    url: 'openapi.json',
+    dom_id: '#swagger-ui',
+    plugins: [sameServer],
+    requestInterceptor: sendToken,
+    deepLinking: true,
+    displayOperationId: true,
+    tryItOutEnabled: true,
+    // Without this, the page would send the URL of the document to validator.swagger.io.
+    validatorUrl: null,
+  })
 })

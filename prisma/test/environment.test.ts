@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { readSettingsFile, SettingsFileError } from '../src/settings-file.ts'
+import { readSettingsFile, SettingsFileError } from '../src/environment.ts'
 
 function write(content: string | Buffer): string {
   const file = path.join(temporaryFolder(), '.env')

@@ -1,7 +1,17 @@
-import { lstatSync, readFileSync } from 'node:fs'
+/** Where this runs from, and the settings that are in a file there. */
+
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
-import { baseFolder } from './base-folder.ts'
+
+// The same folder from `src/` and from the compiled `dist/`.
+const parent = path.join(import.meta.dirname, '../../')
+
+/** Whether this runs from a checkout of the repository, and not from an installed package. */
+export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.yaml'))
+
+/** What relative paths are relative to: the repository root, or the current folder of an installed package. */
+export const baseFolder = runsFromRepository ? parent : process.cwd()
 
 /** The file `.env` cannot be read as settings. The message names the file and the line. */
 export class SettingsFileError extends Error {

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 const READS_PER_TURN = 8
 
 /** Creates a queue in which accounts take turns, however many items one of them adds. */
-export function createQueue<Item extends { readonly account: string }>() {
+export function createAccountQueue<Item extends { readonly account: string }>() {
   /** The items of each account, in the order of the accounts. Few wait at a time, and a Map would be slower (fair-share.ts). */
   const queues: Item[][] = []
   let size = 0
@@ -51,8 +51,8 @@ export function createQueue<Item extends { readonly account: string }>() {
  *
  * @returns a function that resolves once an account may read a piece, the first or a later one of a list
  */
-export function createReadTurns(): (account: string, isLater?: boolean) => Promise<void> {
-  const waiting = createQueue<{ account: string; resolve(): void }>()
+export function createReadQueue(): (account: string, isLater?: boolean) => Promise<void> {
+  const waiting = createAccountQueue<{ account: string; resolve(): void }>()
   let running = false
 
   async function run(): Promise<void> {

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { expect, test } from 'vitest'
 import { StorageError } from '../src/database.ts'
-import { createWriteGate } from '../src/write-gate.ts'
+import { createWriteGate } from '../src/patience.ts'
 
 const late = new StorageError('late')
 const message = (running: Promise<unknown>) => running.catch((error: Error) => error.message)
