@@ -68,13 +68,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     return list.map(({ name }) => name)
   }
 
-  /** Returns when the last backup was made, in seconds, as the metrics have it. */
-  async function lastBackup(address: string): Promise<number> {
-    const metrics = await machine.run(`curl -sSf http://${address}:3001/metrics`)
-    const [, last] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
-    return Number(last)
-  }
-
   test('it is installed, starts, and serves behind nginx', async () => {
     await run('Install', 0)
     await run('Install', 1)
@@ -121,13 +114,13 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const owner = token
     token = (await machine.run('plant-store token create --account many')).trim()
     await machine.run(`cp /etc/plant-store/plant-store.env /root
-      printf 'ACCESS_LOG=on\nAUTH_FAILURE_LIMIT=1/1m\n' >>/etc/plant-store/plant-store.env
+      echo AUTH_FAILURE_LIMIT=1/1m >>/etc/plant-store/plant-store.env
       systemctl restart plant-store`)
     for (const id of [1, 2]) await create(id)
     const page = await curl('-D - -o /dev/null', '?limit=1')
     expect(page).toMatch(/^link: <\S*\?limit=1&cursor=/im)
-    const [, requestId] = /^x-request-id: ([0-9a-f]{32})\r$/im.exec(page) ?? []
-    await machine.run(`until journalctl --unit=plant-store --output=cat | grep ${requestId}; do sleep 0.1; done`)
+    // As nginx writes it; the server's own has hyphens.
+    expect(page).toMatch(/^x-request-id: [0-9a-f]{32}\r$/im)
     const large = `-H 'Content-Type: application/json' -d "$(printf %0102401d 1)"`
     expect(JSON.parse(await curl(large))).toMatchObject({ error: 41300 })
     token = 'unknown'
@@ -167,7 +160,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(list).toMatch(/^-rw-------\S* \d+ plant-store plant-store .* plants-\d{4}-\d\d-\d\d-\d{6}\.db$/m)
     expect(list).toContain('plants-recent.db')
     expect(list).not.toContain('plants-old.db')
-    expect(await lastBackup('127.0.0.1')).toBeGreaterThan(Date.now() / 1_000 - 60 * 60)
   })
 
   test('an upgrade changes the version, and no request fails that is retried', async () => {
@@ -320,10 +312,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     test('a restored dump has what was dumped, and takes new plants', async () => {
       const dumped = await plants()
-      const before = Math.floor(Date.now() / 1_000)
-      expect(await lastBackup('10.0.0.11')).toBe(0)
       await runAsPostgres('Back up', 0)
-      await expect.poll(() => lastBackup('10.0.0.11'), { timeout: MINUTES }).toBeGreaterThanOrEqual(before)
       // Twice: the second restore must not stop at the database that the first has put away, named by the second.
       for (const id of [10, 11]) {
         await create(id)
@@ -332,7 +321,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
         await runAsPostgres('Restore a dump', 1)
         await machine.run(START)
         await expect.poll(plants, { timeout: MINUTES }).toEqual(dumped)
-        expect(await lastBackup('10.0.0.11')).toBe(0)
       }
     })
 

@@ -126,7 +126,6 @@ const byDefault = numberIn('../../.env.example', /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)
 
 test.each([
   ['systemd', numberIn('plant-store.service', /^TimeoutStopSec=(\d+)s$/m), byDefault],
-  ['pm2', numberIn('README.md', /pm2 start .*--kill-timeout (\d+)/) / 1_000, byDefault],
   ['Docker', 10, Number.parseInt(image['SHUTDOWN_TIMEOUT'] ?? '', 10)],
   ['Kubernetes', terminationGracePeriodSeconds, Number.parseInt(pod['SHUTDOWN_TIMEOUT'] ?? '', 10)],
 ])('%s gives a shutdown more time than it may take', (_, time, shutdown) => {
