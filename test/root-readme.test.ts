@@ -28,7 +28,7 @@ function environment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { PATH, HOME, DATABASE_URL: server.databaseUrl, ...extra }
 }
 
-test('the curl calls with a new token respond as shown', async () => {
+test('the curl calls with a new token respond as shown, and so does an error', async () => {
   const [create = ''] = blocks('sh').filter((code) => code.includes('curl'))
   const [, list = ''] = /`(curl [^`]+)`/.exec(readme) ?? []
   const [plant = ''] = blocks('json')
@@ -36,6 +36,7 @@ test('the curl calls with a new token respond as shown', async () => {
   expect(script).toContain('token create')
   const { stdout } = await run('sh', ['-e', '-c', script], { cwd: root, env: environment() })
   expect(stdout).toBe(`${plant.trim()}[${plant.trim()}]`)
+  expect(readme).toContain(`\`${await (await server.post('{"id":1}')).text()}\``)
 })
 
 test.runIf(isLong)(
