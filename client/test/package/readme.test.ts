@@ -52,13 +52,12 @@ describe('the README of the client', () => {
   })
 
   test('has an example, which adds 302 plants twice and lists them unchanged', async () => {
-    const { token } = await server.createToken({ account: 'example' })
-    const settings = { PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
-    for (const _ of [1, 2]) {
-      const command = ['--conditions=@plant-store/source', 'src/main.ts']
-      const output = await run(process.execPath, command, path.join(client, 'example'), settings)
-      expect(output).toBe('302 plants added, 302 listed, identical\n')
-    }
+    const page = await readFile(path.join(client, 'example/README.md'), 'utf8')
+    const [, commands = '', start] = /^```sh\nnpm start .*\n([^`]*?(npm .*)\n)```$/m.exec(page) ?? []
+    const script = `${commands.replace('http://127.0.0.1:3000', server.url)}${start}`
+    const output = await run('sh', ['-ec', script], path.join(client, '..'), { DATABASE_URL: server.databaseUrl })
+    const [, line] = / prints `([^`]+)`/.exec(page) ?? []
+    expect(output).toBe(`${line}\n`.repeat(2))
   })
 
   test('names every option, error class and kind', async () => {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,10 +5,11 @@ import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
+import { startProgram } from '../../../test/helpers/start-program.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { openDatabase } from '../../src/index.ts'
 import { engines, migrated, newRole } from '../helpers/engines.ts'
-import { commandLines, packageFolder, prismaCommand, runPrisma } from '../helpers/run.ts'
+import { commandLines, packageFolder, runPrisma } from '../helpers/run.ts'
 
 const LOCAL = ['127.0.0.1', 'localhost']
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
@@ -76,7 +76,7 @@ interface Studio {
   browsers(): string[]
 }
 
-/** Starts Studio as `npm run studio` does, on a machine without a display. */
+/** Starts Studio, on a machine without a display. */
 async function startStudio(databaseUrl: string): Promise<Studio> {
   const port = await freePort()
   const folder = temporaryFolder()
@@ -86,21 +86,19 @@ async function startStudio(databaseUrl: string): Promise<Studio> {
     writeFileSync(path.join(folder, name), `#!/bin/sh\necho ${name} >> '${browsers}'\n`, { mode: 0o755 })
   }
   const { DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME, BROWSER, ...environment } = process.env
-  const studio = spawn(process.execPath, [prismaCommand, 'studio', '--port', String(port)], {
-    cwd: packageFolder,
+  const studio = await startProgram(['npm', 'run', 'studio', '--', '--port', String(port)], /running at/, {
+    cwd: path.join(packageFolder, '..'),
     env: {
       ...environment,
       PATH: `${folder}:${environment['PATH']}`,
       DATABASE_URL: databaseUrl,
       NODE_OPTIONS: `--require=${fileURLToPath(new URL('../helpers/report-connections.cjs', import.meta.url))}`,
       CONNECTIONS: connections,
+      // Which asks the registry for a newer npm.
+      npm_config_update_notifier: 'false',
     },
-    stdio: ['ignore', 'pipe', 'ignore'],
   })
-  onTestFinished(() => {
-    studio.kill('SIGKILL')
-  })
-  for await (const chunk of studio.stdout) if (String(chunk).includes('running at')) break
+  onTestFinished(() => void studio.stop('SIGKILL'))
   const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').filter(Boolean)
   return {
     url: `http://127.0.0.1:${port}/`,
