@@ -73,13 +73,43 @@ test('the operations are those of the contract', () => {
   expect(list.match(/[A-Z]+ [^`]+/g)).toEqual(operations)
 })
 
-test('every link of a page to a file leads to one', () => {
-  const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
-  expect(pages.length).toBeGreaterThan(10)
+const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+const read = (page: string) => readFileSync(root + page, 'utf8')
+
+test('every link of a page leads to a file and its heading', () => {
   for (const page of pages) {
-    const text = readFileSync(root + page, 'utf8').replace(/^```.*?^```/gms, '')
-    for (const [, link = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)) {
-      expect(existsSync(path.join(root, path.dirname(page), link)), `${page} points to ${link}`).toBe(true)
+    const text = read(page).replace(/^```.*?^```/gms, '')
+    for (const [, link = '', anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)\)/g)) {
+      const target = link === '' ? page : path.join(path.dirname(page), link)
+      expect(existsSync(root + target), `${page} points to ${link}`).toBe(true)
+      if (anchor) expect(anchorsOf(read(target)), `${page} points to ${link}#${anchor}`).toContain(anchor)
     }
   }
+})
+
+/** Returns the anchors of a page's headings, as GitHub names them. */
+function anchorsOf(text: string): string[] {
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase())
+  return headings.map((heading) => heading.replace(/[^\w -]/g, '').replaceAll(' ', '-'))
+}
+
+/** Where the commands and snippets of pages are run. */
+const RUN_BY: Record<string, string> = {
+  'README.md': 'test/root-readme.test.ts',
+  'RELEASING.md': 'test/release.test.ts',
+  'client/README.md': 'client/test/package/readme.test.ts',
+  'client/docs/recipes.md': 'client/test/recipes/recipes.test.ts',
+  'client/example/README.md': 'client/test/package/readme.test.ts',
+  'contract/README.md': 'contract/test/package.test.ts',
+  'docs/production/README.md': 'test/production-guide.test.ts',
+  'docs/production/container/README.md': 'test/container/image.test.ts',
+  'docs/production/monitoring/README.md': 'test/monitoring.test.ts',
+  'docs/production/several-machines/README.md': 'test/production-guide.test.ts',
+  'server/README.md': 'test/release.test.ts',
+}
+
+test('every page with commands or snippets has a test that runs them', () => {
+  const withBlocks = pages.filter((page) => /^ *```(?!mermaid)\w/m.test(read(page)))
+  expect(withBlocks).toEqual(Object.keys(RUN_BY))
+  expect(Object.values(RUN_BY).filter((file) => !existsSync(root + file))).toEqual([])
 })
