@@ -1,8 +1,6 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import type { Readable } from 'node:stream'
 import { type Contract, contract, modifiesPlants } from '@plant-store/contract'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -14,7 +12,7 @@ import { startProxy } from './helpers/network/proxy.ts'
 import { startSlowNetwork } from './helpers/network/slow-network.ts'
 import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
 import { exchanges, FICUS } from './helpers/server/exchanges.ts'
-import { runCommand, spawnCommand, startServerProcess } from './helpers/server/run-command.ts'
+import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { plantOf, startWriting } from './helpers/server/start-writing.ts'
 import { responds, startProgram } from './helpers/start-program.ts'
@@ -57,15 +55,6 @@ async function createMigrated(
   await runSql(urls.owner, grants)
   return urls
 }
-
-test('migrate exits once the migrations are applied, without the 10 s that its lock may take', async () => {
-  const { owner } = await createDatabase('prompt')
-  const migrating = spawnCommand(['migrate'], { DATABASE_URL: owner })
-  const [applied] = await once(migrating.stdout as Readable, 'data')
-  const begin = performance.now()
-  expect([String(applied), await once(migrating, 'close')]).toEqual([expect.stringMatching(/^Applied: /), [0, null]])
-  expect(performance.now() - begin).toBeLessThan(10_000)
-})
 
 describe('the role of the servers', () => {
   test.each([
