@@ -21,7 +21,7 @@ FROM base
 COPY --from=build /app /app
 # A new volume inherits the owner and the rights of the folder.
 RUN ln -s /app/dist/main.js /usr/local/bin/plant-store && install -d -o 1000 -g 1000 -m 700 /data
-# The private port is for the health check. SQLite writes its temporary files next to the database, since the root file
+# The admin port is for the health check. SQLite writes its temporary files next to the database, since the root file
 # system may be read-only. A shutdown ends within the ten seconds that Docker waits before it kills.
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \

@@ -8,7 +8,7 @@ import { cpuTime } from './cpu-time.ts'
 export interface Contender {
   name: string
   port: number
-  /** The private port; undefined if there is none. */
+  /** The admin port; undefined if there is none. */
   adminUrl: string | undefined
   /** A valid token; servers without authentication accept any. */
   token: string

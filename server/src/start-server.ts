@@ -92,7 +92,7 @@ export async function startServer(
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
     http = createHttpServer(createApp(dependencies, settings, logger), limited)
     if (admin) {
-      // The metrics are loaded only if there is a admin port to read them from.
+      // The metrics are loaded only if there is an admin port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
       const isReady = async () => (await whyNotReady()) === undefined
       const { database, requestsInFlight } = dependencies

@@ -45,7 +45,7 @@ const known = [...read('.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, na
 /** Names the settings in lines of an environment file. */
 const settingsIn = (text: string) => [...text.matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name)
 
-/** Runs the health check of a container for a admin port, and returns its exit code and output. */
+/** Runs the health check of a container for an admin port, and returns its exit code and output. */
 function checkHealth(adminUrl: string): Promise<[exitCode: number, output: string]> {
   const { hostname, port } = new URL(adminUrl)
   const [command = '', ...args] = healthCheck

@@ -18,8 +18,8 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 /**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
  * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000
- * costs a third of the plants a second. It then starts again and is shrunk to 64 MB, below what PlantStoreLogGrowing
- * (docs/production/monitoring) allows: by default it keeps the largest size that it ever had.
+ * costs a third of the plants a second. It then starts again and is shrunk to 64 MB: by default it keeps the largest size that it
+ * ever had.
  */
 const SETTINGS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
