@@ -1,5 +1,5 @@
-import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import { StorageError } from './database.ts'
+import type { Engine, Transaction } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
 import { loadEngine, openDatabase } from './open-database.ts'
 import { select, toQuery } from './prisma-client.ts'
@@ -22,10 +22,7 @@ export interface CopyResult {
 }
 
 /** A connection of a copy, and the name of its database in messages. */
-interface Side {
-  readonly database: string
-  readonly connection: SqlQueryable
-}
+type Side = Pick<Engine, 'database'> & Pick<Transaction, 'connection'>
 
 /**
  * The tables that are copied, in this order, each with the column that orders its rows and a value before all of them. The
@@ -74,11 +71,7 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress): Promise<
       return target.beginWriting()
     })
     try {
-      const [original, copy] = [
-        { database: source.database, connection: reading.connection },
-        { database: target.database, connection: writing.connection },
-      ]
-      const { Plant: plants, Token: tokens } = await copyAll(original, copy)
+      const { Plant: plants, Token: tokens } = await copyAll({ ...source, ...reading }, { ...target, ...writing })
       await naming(to.setting, writing.commit)
       return { source: source.database, target: target.database, plants, tokens }
     } finally {

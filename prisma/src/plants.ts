@@ -1,7 +1,7 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import type { PlantRow, Plants } from './database.ts'
+import type { Dialect } from './engine.ts'
 import { type Prisma, type SqlValue, toQuery } from './prisma-client.ts'
-import type { Dialect } from './statements.ts'
 
 /** A part of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
 const MAX_PART_BYTES = 2 ** 16

@@ -48,13 +48,13 @@ export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
 }
 
 /** Returns the rows of a query, as objects by column name. */
-export async function select(
+export async function select<Row = Record<string, unknown>>(
   connection: SqlQueryable,
   sql: string,
   ...values: SqlValue[]
-): Promise<Record<string, unknown>[]> {
+): Promise<Row[]> {
   const { columnNames, rows } = await connection.queryRaw(toQuery(sql, ...values))
-  return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])))
+  return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
 }
 
 /**

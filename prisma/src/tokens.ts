@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
 import type { TokenRow, Tokens } from './database.ts'
+import type { Dialect } from './engine.ts'
 import { oncePerTurn } from './once-per-turn.ts'
-import { type Prisma, toQuery } from './prisma-client.ts'
-import type { Dialect } from './statements.ts'
+import { type Prisma, select } from './prisma-client.ts'
 
 const SECRET_BYTES = 32
 /** Prisma's code of a unique key that is taken. */
@@ -11,16 +11,8 @@ const TAKEN = 'P2002'
 
 type StoredToken = Awaited<ReturnType<Prisma['token']['findMany']>>[number]
 /** A token as `selectTokens` reads it: its times in milliseconds since 1970. */
-type FoundToken = [
-  hash: string,
-  id: string,
-  account: string,
-  scopes: string,
-  label: string | null,
-  createdAt: number,
-  expiresAt: number | null,
-  revokedAt: number | null,
-]
+type FoundToken = Omit<StoredToken, Times> & Record<Times, number | null>
+type Times = 'createdAt' | 'expiresAt' | 'revokedAt'
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
 export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { selectTokens }: Dialect): Tokens {
@@ -43,8 +35,8 @@ export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { 
 
     // Once it is stale in the cache, all requests with a busy token look it up.
     find: oncePerTurn(async (hashes) => {
-      const { rows } = await adapter.queryRaw(toQuery(selectTokens, JSON.stringify(hashes)))
-      const found = new Map((rows as FoundToken[]).map((row) => [row[0], toFoundRow(row)]))
+      const rows = await select<FoundToken>(adapter, selectTokens, JSON.stringify(hashes))
+      const found = new Map(rows.map((row) => [row.hash, toFoundRow(row)]))
       return hashes.map((hash) => found.get(hash))
     }),
   }
@@ -66,9 +58,9 @@ function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedA
   return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
 }
 
-function toFoundRow([hash, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundToken): TokenRow {
-  const times = { createdAt: new Date(createdAt), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
-  return toTokenRow({ hash, id, account, scopes, label, ...times })
+function toFoundRow({ createdAt, expiresAt, revokedAt, ...token }: FoundToken): TokenRow {
+  const times = { createdAt: new Date(createdAt ?? 0), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
+  return toTokenRow({ ...token, ...times })
 }
 
 function toDate(time: number | null): Date | null {

@@ -1,4 +1,4 @@
-import { type Dialect, writeStatements } from '../statements.ts'
+import { type Dialect, writeStatements } from '../engine.ts'
 import { DURABLY } from './guarantees.ts'
 
 const readTime = (column: string) => `round(date_part('epoch', ${column}) * 1000)`

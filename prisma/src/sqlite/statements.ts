@@ -1,4 +1,4 @@
-import { type Dialect, writeStatements } from '../statements.ts'
+import { type Dialect, writeStatements } from '../engine.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
