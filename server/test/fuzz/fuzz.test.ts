@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { MAX_DEPTH } from '../../src/http/body.ts'
+import { MAX_DEPTH } from '../../src/http/exact-json.ts'
 import {
   type Connection,
   exchange as exchangeBytes,
