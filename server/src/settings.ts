@@ -166,9 +166,9 @@ export const SettingsSchema = z.object({
   jwtIssuer: optional(text, 'https://login.example.com/').describe(
     'OpenID provider whose JSON Web Tokens are also accepted (claim iss). Set JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together.',
   ),
-  jwtAudience: optional(text, 'https://plants.example.com').describe('Audience of its tokens (claim aud).'),
+  jwtAudience: optional(text, 'https://plants.example.com').describe('Audience of these tokens (claim aud).'),
   jwtJwksUrl: optional(keysUrl, 'https://login.example.com/.well-known/jwks.json').describe(
-    'Where it publishes its keys: an https URL, or http on this machine.',
+    'Where this provider publishes its keys: an https URL, or http on this machine.',
   ),
   maxConnections: count
     .prefault('20000')
@@ -179,7 +179,7 @@ export const SettingsSchema = z.object({
   shutdownTimeout: timeout.prefault('10s').describe('How long a shutdown may take; then requests are aborted.'),
   shutdownDelay: timeoutOrNone
     .prefault('1s')
-    .describe('The part of it in which the server still serves, with /readyz at 503 for the load balancer.'),
+    .describe('The part of SHUTDOWN_TIMEOUT in which the server still serves, with /readyz at 503 for a balancer.'),
   adminPort: optional(port, '3001').describe('Admin port with /livez, /readyz and /metrics.'),
   adminHost: text.prefault('127.0.0.1').describe('Address that the admin port listens on.'),
 })
