@@ -25,8 +25,6 @@ export interface RunningServer {
 export interface StartOptions {
   /** Default: silent. */
   logger?: Logger
-  /** Where the migrations are; default: those of the plant store. */
-  migrationsFolder?: string | undefined
 }
 
 /** How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it. */
@@ -41,7 +39,7 @@ const SECRET_PATIENCE = 1_000
  */
 export async function startServer(
   overrides: Partial<Settings> = {},
-  { logger = pino({ level: 'silent' }), migrationsFolder }: StartOptions = {},
+  { logger = pino({ level: 'silent' }) }: StartOptions = {},
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
   const { databaseUrl, adminHost, adminPort } = settings
@@ -80,7 +78,7 @@ export async function startServer(
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
-    await migrate(databaseUrl, { logger, migrationsFolder }, () => {
+    await migrate(databaseUrl, logger, () => {
       notReady = 'The server is migrating the database.'
     })
     // Loaded while the database opens.
@@ -117,17 +115,13 @@ export async function startServer(
 }
 
 /** Applies the pending migrations and logs them, before and after; `begin` is called if there are any. */
-async function migrate(
-  databaseUrl: string,
-  { logger, migrationsFolder }: StartOptions & { logger: Logger },
-  begin: () => void,
-): Promise<void> {
+async function migrate(databaseUrl: string, logger: Logger, begin: () => void): Promise<void> {
   const startedAt = performance.now()
   const onPending = (migrations: string[]) => {
     logger.info({ migrations }, 'migrating the database; this can take minutes')
     begin()
   }
-  const { applied } = await migrateDatabase(databaseUrl, migrationsFolder, { onPending })
+  const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending })
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - startedAt) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')

@@ -98,8 +98,5 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
         running = true
         void run()
       }),
-
-    /** Returns how many items are waiting. */
-    waiting: waiting.size,
   }
 }

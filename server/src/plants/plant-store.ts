@@ -43,9 +43,6 @@ export function createPlantStore(plants: Plants) {
 
     /** Lists the plants of an account in order of creation. */
     list: createLists(plants).read,
-
-    /** Returns how many plants are waiting to be stored. */
-    waitingWrites: writes.waiting,
   }
 }
 
