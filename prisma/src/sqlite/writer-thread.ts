@@ -145,17 +145,17 @@ async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Resu
   return run(connection).finally(check)
 }
 
-const activity = workerData as Int32Array
+/** The operations that have not ended, which the end of the process waits for. */
+const count = workerData as Int32Array
 
 async function respond({ id, name, args }: Request): Promise<void> {
   const run = operations[name] as (...args: unknown[]) => Promise<unknown>
-  Atomics.store(activity, 0, 1)
   const outcome: Outcome = await run(...args).then(
     (result) => ({ id, result }),
     (error) => ({ id, error: toPlainError(error) }),
   )
-  Atomics.store(activity, 0, 0)
-  Atomics.notify(activity, 0)
+  Atomics.sub(count, 0, 1)
+  Atomics.notify(count, 0)
   parentPort?.postMessage(outcome)
 }
 

@@ -21,14 +21,18 @@ const CLOSE_PATIENCE = 10_000
 
 // This file is TypeScript in development and in tests, JavaScript once it is built.
 const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
-/** How long the end of the process waits for a statement, in milliseconds: nothing ends one, and one took 9 s. */
+/** How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s. */
 const EXIT_PATIENCE = 1_000
-/** What each thread that has not ended does: 0 nothing, 1 it runs an operation, 2 it must not close its files. */
-const activities = new Set<Int32Array>()
+/** What counts as operations of a thread that must not close its files. */
+const LEFT = 2 ** 30
+/** The number of operations of each thread that has not ended. */
+const counts = new Set<Int32Array>()
 process.on('exit', () => {
-  for (const activity of activities) {
-    if (Atomics.wait(activity, 0, 1, EXIT_PATIENCE) === 'timed-out' || activity[0] === 2) {
-      process.kill(process.pid, 'SIGKILL')
+  const end = performance.now() + EXIT_PATIENCE
+  for (const count of counts) {
+    for (let left = Atomics.load(count, 0); left > 0; left = Atomics.load(count, 0)) {
+      const isStuck = left >= LEFT || Atomics.wait(count, 0, left, end - performance.now()) === 'timed-out'
+      if (isStuck) process.kill(process.pid, 'SIGKILL')
     }
   }
 })
@@ -40,9 +44,9 @@ process.on('exit', () => {
  * @throws {StorageError} if the system starts no thread
  */
 export function startThread(file: string) {
-  const activity = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const worker = startWorker(file, activity)
-  activities.add(activity)
+  const count = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const worker = startWorker(file, count)
+  counts.add(count)
   const pending = new Map<number, Pending>()
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   let lastId = 0
@@ -50,7 +54,7 @@ export function startThread(file: string) {
 
   function end(cause?: unknown): void {
     hasEnded = true
-    activities.delete(activity)
+    counts.delete(count)
     for (const { reject } of pending.values()) reject(stateError(file, WRITER_ENDED, cause))
     pending.clear()
   }
@@ -74,6 +78,7 @@ export function startThread(file: string) {
       const id = ++lastId
       pending.set(id, { resolve, reject })
       worker.ref()
+      Atomics.add(count, 0, 1)
       worker.postMessage({ id, name, args } satisfies Request)
     }) as Promise<Result<Name>>
   }
@@ -93,15 +98,15 @@ export function startThread(file: string) {
     /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
     async close(): Promise<void> {
       if (await run('close')) await worker.terminate()
-      else activity[0] = 2
+      else Atomics.store(count, 0, LEFT)
     },
   }
 }
 
-function startWorker(file: string, activity: Int32Array): Worker {
+function startWorker(file: string, count: Int32Array): Worker {
   try {
     // No module that was preloaded for the server, such as one that measures its requests.
-    return new Worker(program, { execArgv: [], workerData: activity })
+    return new Worker(program, { execArgv: [], workerData: count })
   } catch (error) {
     throw stateError(file, WRITER_ENDED, error)
   }
