@@ -33,11 +33,8 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   expect(await read(`${admin}/livez`)).toEqual([200, 'live\n'])
   expect(await read(`${admin}/metrics`)).toEqual([503, expect.stringContaining('starting')])
   expect(await read(`http://127.0.0.1:${port}/plants`)).toBeUndefined()
-  const line = {
-    migrations: expect.arrayContaining([expect.stringMatching(/_initial$/)]),
-    msg: expect.stringMatching(/^migrating/),
-  }
-  expect(lines().map((text) => JSON.parse(text))).toMatchObject([line])
+  const line = { migrations: ['90000101000000_long'], msg: expect.stringMatching(/^migrating/) }
+  expect(lines()).toMatchObject([line])
 
   other.exec('COMMIT')
   const server = await starting
@@ -56,7 +53,7 @@ test('on a port that browsers and fetch reject, one warning says so and what to 
   await expect(fetch(url)).rejects.toMatchObject({ cause: { message: 'bad port' } })
   await server?.close()
   const warning = `PORT ${new URL(url).port} is a "bad port" of browsers and fetch: they, and the SDK, do not connect to it. Set another PORT, unless a proxy is in front of the server.`
-  expect(lines().map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', msg: warning }])
+  expect(lines()).toMatchObject([{ level: 'warn', msg: warning }])
 })
 
 test('the ports with a warning are those that fetch rejects', async () => {

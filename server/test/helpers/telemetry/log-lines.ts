@@ -20,17 +20,12 @@ export function openMemory() {
 export async function createMemoryLog(level = 'info') {
   const { stream, text } = openMemory()
   const { logger, flush } = await createLog(level, stream)
-  const lines = () => {
+  const written = () => {
     void flush()
-    return text().split('\n').slice(0, -1)
+    return text()
   }
-  return {
-    logger,
-    /** Returns the lines so far. */
-    lines,
-    /** Returns the lines of an event so far. */
-    eventLines: (event: string) => eventLines(`${lines().join('\n')}\n`, event),
-  }
+  /** `written` returns the text so far, `lines` what it says. */
+  return { logger, written, lines: () => readLines(written()) }
 }
 
 /** Returns the lines of an event in the output of a server. */
