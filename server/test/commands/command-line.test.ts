@@ -1,11 +1,10 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { beforeEach, expect, test } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -23,14 +22,14 @@ const { version } = JSON.parse(await readFile(new URL('../../package.json', impo
 
 test('commands print results and the log apart, and have an exit code', async () => {
   for (const [command, exitCode, stdout, stderr] of [
-    ['migrate', 0, /^Applied: \d+_initial/, /^/],
+    ['migrate', 0, /^Applied: \d+_initial/, /^$/],
     ['migrate', 0, /^The database is up to date\.\n$/, /^$/],
     ['token revoke none', 1, /^$/, /^plant-store: token "none" does not/],
     ['serv', 2, /^$/, /Did you mean serve\?/],
     ['--version', 0, new RegExp(`^${version}\n$`), /^$/],
   ] as const) {
     const printed = { stdout: expect.stringMatching(stdout), stderr: expect.stringMatching(stderr) }
-    expect(await runInProcess(command.split(' ').filter(Boolean), environment)).toEqual({ exitCode, ...printed })
+    expect(await runInProcess(command.split(' '), environment)).toEqual({ exitCode, ...printed })
   }
   // A process of its own has them, too.
   expect(await runCommand(['token', 'create', '--account', 'me'], environment)).toEqual({
@@ -45,7 +44,7 @@ test('backup copies the database while the server runs, but never over a file', 
   await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
   expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
   const stdout = `The database is copied to ${copy}.\n`
-  expect(await runInProcess(['backup', copy], environment)).toMatchObject({ exitCode: 0, stdout })
+  expect(await runInProcess(['backup', copy], environment)).toEqual({ exitCode: 0, stdout, stderr: '' })
   const again = await runInProcess(['backup', copy], environment)
   expect(again).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^plant-store: .*copy\.db.*\n$/) })
 
@@ -68,56 +67,46 @@ test('the README lists every command, with the options of its help', async () =>
   const nameOf = (usage: string) => usage.replace(/ +(?:\[?--|[A-Z]).*/, '')
   expect(usages.map(nameOf)).toEqual(await listCommands())
   for (const usage of usages) {
-    const { exitCode, stdout: help } = await runInProcess([...nameOf(usage).split(' '), '--help'])
-    expect(exitCode).toBe(0)
-    const options = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option)
-    expect(
-      [...usage.matchAll(/--[a-z-]+/g)].map(([option]) => option),
-      usage,
-    ).toEqual(options)
+    const options = [...(await helpOf(nameOf(usage))).matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option)
+    expect(usage.match(/--[a-z-]+/g) ?? [], usage).toEqual(options)
   }
 })
-
-/** Returns the commands that the help lists, such as `token create`. */
-async function listCommands(...parents: string[]): Promise<string[]> {
-  const { stdout } = await runInProcess([...parents, '--help'])
-  const [, section = ''] = /\nCommands:\n((?: .*\n)+)/.exec(stdout) ?? []
-  const names = [...section.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
-  const found = await Promise.all(
-    names.map(async (name) => (name === 'token' ? listCommands(name) : [[...parents, name].join(' ')])),
-  )
-  return found.flat()
-}
 
 test('the help of every command has examples, and in the long tests each of them works as pasted', async () => {
   const shell = isLong ? await openShell() : undefined
   for (const command of ['', 'token', ...(await listCommands())]) {
-    const { stdout } = await runInProcess([...command.split(' ').filter(Boolean), '--help'])
-    const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
-    expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
-    for (const example of examples) {
-      expect(example).toContain(`plant-store ${command}`.trim())
-      // Other tests start servers.
-      if (!/ serve$/.test(example)) await shell?.(example)
-    }
+    const [, text = ''] = /\nExamples?:\n((?: {2}.+\n)+)/.exec(await helpOf(command)) ?? []
+    expect(text, `plant-store ${command} --help`).toContain(`  plant-store ${command}`.trim())
+    // copy.test.ts starts a PostgreSQL, and other tests start servers.
+    const examples = text
+      .trim()
+      .split(/\n */)
+      .filter((example) => !/ serve$|postgresql:/.test(example))
+    for (const example of examples) await shell?.(example)
   }
 })
 
-/** Opens a shell with the command `plant-store`, a database and a token. */
+async function helpOf(command: string): Promise<string> {
+  const { exitCode, stdout } = await runInProcess([...command.split(' '), '--help'].filter(Boolean))
+  expect(exitCode, command).toBe(0)
+  return stdout
+}
+
+/** Returns the commands that the help lists, such as `token create`. */
+async function listCommands(parent = ''): Promise<string[]> {
+  const [, section = ''] = /\nCommands:\n((?: .*\n)+)/.exec(await helpOf(parent)) ?? []
+  const names = [...section.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
+  const found = names.map((name) => (name === 'token' ? listCommands(name) : [`${parent} ${name}`.trim()]))
+  return (await Promise.all(found)).flat()
+}
+
+/** Opens a shell with the command `plant-store`, a database and a token, whose id stands for `ID`. */
 async function openShell(): Promise<(example: string) => Promise<unknown>> {
-  const postgresql = await startPostgresql()
-  onTestFinished(postgresql.remove)
-  const shared = await postgresql.create('plants')
-  const bin = path.join(folder, 'bin')
-  await mkdir(bin)
   const script = `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`
-  await writeFile(path.join(bin, 'plant-store'), script, { mode: 0o755 })
+  await writeFile(path.join(folder, 'plant-store'), script, { mode: 0o755 })
   await runInProcess(['migrate'], environment)
   const { stdout } = await runInProcess(['token', 'create', '--account', 'me', '--json'], environment)
-  const { id } = JSON.parse(stdout)
-  const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
-  return (example) => {
-    const text = example.replace('ID', id).replace('postgresql://localhost/plants', shared)
-    return promisify(execFile)('sh', ['-euc', text], { cwd: folder, env })
-  }
+  const env = { ...environment, PATH: `${folder}:${process.env['PATH']}` }
+  return (example) =>
+    promisify(execFile)('sh', ['-euc', example.replace('ID', JSON.parse(stdout).id)], { cwd: folder, env })
 }

@@ -64,7 +64,7 @@ test('DATABASE_URL is the side that is left out', async () => {
   expect(await runInProcess(['copy', '--to', target], { DATABASE_URL: source })).toEqual({
     exitCode: 0,
     stdout: expect.stringMatching(
-      /^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 1 plant and 0 tokens\.\n$/,
+      /^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 1 plant and 0 tokens\b/,
     ),
     stderr: '',
   })

@@ -1,6 +1,6 @@
 /** The commands of a server that is installed in an app: its folder, whatever its name, and its file `.env`. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { installServer } from '../../../test/helpers/server/install-server.ts'
@@ -36,35 +36,17 @@ test.skipIf(process.platform === 'win32')('every command works in any folder, an
   }
 })
 
-/** Creates a folder with a file `.env`. */
-function folderWith(settings: string): string {
-  const folder = temporaryFolder()
-  writeFileSync(path.join(folder, '.env'), settings)
-  return folder
-}
-
-const main = installServer(temporaryFolder())
-
-test('a first line of .env after a byte order mark is read, and the environment wins', () => {
-  const cwd = folderWith('\uFEFFDATABASE_URL=file:./plants.db\r\nLOG_LEVEL=loud\r\n')
-  expect(run(main, 'migrate', cwd, { LOG_LEVEL: 'info' })).toMatchObject({ status: 0, stderr: '' })
-  expect(existsSync(path.join(cwd, 'plants.db'))).toBe(true)
-})
-
-const commands = ['serve', 'token list', 'migrate', 'backup copy.db', 'copy --from file:./a.db --to file:./b.db']
-test.each(commands)(
-  'a line of .env that is not a setting ends %s with exit code 2, the file and the line',
-  (command) => {
-    const cwd = folderWith('# A port.\nPORT: 8090\n')
-    const reason = 'this is neither NAME=value nor a comment; write for example PORT=8090'
-    const stderr = `plant-store: ${cwd}/.env, line 2: ${reason}\n`
-    expect(run(main, command, cwd)).toEqual({ status: 2, stdout: '', stderr })
-  },
-)
-
-test('a release reads no file .env', () => {
+test('an installed server reads .env of its folder, and the environment wins; a release reads none', () => {
+  const main = installServer(temporaryFolder())
   const release = installServer(temporaryFolder(), 'plant-store-1.0.0')
-  const cwd = folderWith('PORT: 8090\n')
-  expect(run(release, 'migrate', cwd, { DATABASE_URL: 'file:./plants.db' }).status).toBe(0)
-  expect(existsSync(path.join(cwd, 'plants.db'))).toBe(true)
+  const [cwd, invalid] = [temporaryFolder(), temporaryFolder()]
+  writeFileSync(path.join(cwd, '.env'), 'DATABASE_URL=file:./plants.db\nLOG_LEVEL=loud\n')
+  expect(run(main, 'migrate', cwd, { LOG_LEVEL: 'info' })).toMatchObject({ status: 0, stderr: '' })
+  expect(readdirSync(cwd)).toContain('plants.db')
+
+  writeFileSync(path.join(invalid, '.env'), '# A port.\nPORT: 8090\n')
+  const reason = 'this is neither NAME=value nor a comment; write for example PORT=8090'
+  const stderr = `plant-store: ${invalid}/.env, line 2: ${reason}\n`
+  expect(run(main, 'serve', invalid)).toEqual({ status: 2, stdout: '', stderr })
+  expect(run(release, 'migrate', invalid, { DATABASE_URL: 'file:./plants.db' }).status).toBe(0)
 })
