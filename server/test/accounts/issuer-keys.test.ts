@@ -1,50 +1,53 @@
 /** When the keys of the token issuer are fetched and how long they are cached, also from key servers that fail. */
 import { once } from 'node:events'
-import { PassThrough, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { SignJWT } from 'jose'
-import pino from 'pino'
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
 import { logRejections } from '../../src/telemetry/log.ts'
 import {
-  advanceClock,
-  COOL_DOWN,
   createKey,
   type KeyServer,
-  resultOf,
   signToken,
   startTokenIssuer,
   validClaims,
 } from '../helpers/accounts/token-issuer.ts'
+import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
-const INVALID = { status: 401, error: 40102 }
-const UNAVAILABLE = { status: 503, error: 50300 }
+const INVALID = 40102
+const UNAVAILABLE = 50300
+/** The time after a fetch of the keys in which they are not fetched again, in milliseconds. */
+const COOL_DOWN = 10_000
 const DAY = 24 * 3_600_000
 
 const key = await createKey('first')
-let lines: Record<string, unknown>[]
-beforeEach(() => {
-  lines = []
-})
+const realNow = Date.now.bind(Date)
 afterEach(() => void vi.restoreAllMocks())
 
-/** Returns why tokens were rejected, as the log says. */
-const loggedReasons = () => lines.filter(({ event }) => event === 'token rejected').map(({ reason }) => reason)
-
-/** Logs what `serve` logs by default, without the lines of its startup. */
-const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
-const start = (settings: Partial<Settings> = {}) => startTokenIssuer(key, settings, { logger })
+/** Starts an issuer, and a server with the log of `serve`. */
+async function start(settings: Partial<Settings> = {}, signer = key) {
+  const log = await createMemoryLog()
+  const issuer = await startTokenIssuer(signer, settings, { logger: log.logger })
+  onTestFinished(logRejections(log.logger))
+  return {
+    ...issuer,
+    log,
+    /** Lists plants with a token of these claims. */
+    listAs: async (claims: Record<string, unknown>) => issuer.list(await signToken(signer, claims)),
+    /** Returns why tokens were rejected, as the log says. */
+    reasons: () => log.lines().flatMap(({ event, reason }) => (event === 'token rejected' ? [reason] : [])),
+  }
+}
 
 /** Signs a token that names an unknown key. */
 const signUnknown = (kid = 'unknown') => signToken({ ...key, jwk: { ...key.jwk, kid } })
 const signMany = (count: number) => Promise.all(Array.from({ length: count }, (_, index) => signUnknown(`${index}`)))
-const callWith = async (server: TestServer, token: string) => resultOf(await server.call('/plants', { token }))
 
-async function expectAccepted(server: TestServer, claims: Record<string, unknown> = {}): Promise<void> {
-  expect((await server.call('/plants', { token: await signToken(key, claims) })).status).toBe(200)
+/** Sets the clock ahead of the real one. */
+function advanceClock(milliseconds: number): void {
+  vi.spyOn(Date, 'now').mockImplementation(() => realNow() + milliseconds)
 }
 
 /** Stops the clock that measures durations, so that a slow machine fetches the keys no more often. */
@@ -65,183 +68,153 @@ const invalidResponses: Record<string, Respond> = {
 }
 
 test('before the first fetch of the keys succeeds, whatever the key server responds, tokens of the issuer get a 503 with Retry-After; own tokens work', async () => {
-  const { keyServer, server } = await start()
+  const { keyServer, server, list } = await start()
+  const token = await signToken(key)
   for (const [title, respond] of Object.entries(invalidResponses)) {
     keyServer.respond = respond
-    const response = await server.call('/plants', { token: await signToken(key) })
-    expect(response.headers.get('retry-after'), title).toBe(String(COOL_DOWN / 1_000))
-    expect(response.headers.has('www-authenticate')).toBe(false)
-    expect(await resultOf(response), title).toEqual(UNAVAILABLE)
-    expect((await server.call('/plants')).status).toBe(200)
+    expect(await list(token), title).toBe(UNAVAILABLE)
+    const { headers } = await server.call('/plants', { token })
+    expect([headers.get('retry-after'), headers.get('www-authenticate')]).toEqual(['10', null])
+    expect(await list(server.token)).toBe(200)
   }
   keyServer.respond = undefined
-  await expectAccepted(server)
+  expect(await list(token)).toBe(200)
 })
 
 test('before the first fetch of the keys succeeds, 100 requests have two log lines a second, which say why', async () => {
-  const { keyServer, server } = await start()
-  onTestFinished(logRejections(logger))
+  const { keyServer, list, log } = await start()
   stopClock()
   keyServer.respond = DOWN
   const tokens = await signMany(100)
-  const results = await Promise.all(tokens.map((token) => callWith(server, token)))
-  expect(results).toEqual(tokens.map(() => UNAVAILABLE))
+  expect(new Set(await Promise.all(tokens.map(list)))).toEqual(new Set([UNAVAILABLE]))
   const reason = expect.stringMatching(/JWT_JWKS_URL: fetch failed: other side closed/)
-  expect(lines).toMatchObject([{ reason: 'issuer-keys' }, { level: 40, err: { message: reason } }])
-  const log = JSON.stringify(lines)
-  for (const part of tokens.flatMap((token) => token.split('.'))) expect(log).not.toContain(part)
+  expect(log.lines()).toMatchObject([{ reason: 'issuer-keys' }, { level: 'warn', err: { message: reason } }])
+  for (const part of tokens.flatMap((token) => token.split('.'))) expect(log.written()).not.toContain(part)
 })
 
-// What the sockets buffer is sent too. Spaces are compressed to a thousandth.
-test.each([
-  ['plain', {}, 2 ** 25],
-  ['compressed', { 'content-encoding': 'gzip' }, 2 ** 30],
-])('of %s keys without end, only the start is read', async (_title, headers, limit) => {
-  const { keyServer, server } = await start()
-  onTestFinished(logRejections(logger))
+test('of compressed keys without end, only the start is read', async () => {
+  const { keyServer, list, log } = await start()
   const spaces = Buffer.alloc(2 ** 16, ' ')
   let sent = 0
   let closed: Promise<unknown> | undefined
   keyServer.respond = (_request, response) => {
-    closed = once(response.writeHead(200, headers), 'close')
+    closed = once(response.writeHead(200, { 'content-encoding': 'gzip' }), 'close')
     const read = function (this: Readable) {
       sent += spaces.length
       this.push(spaces)
     }
-    const compress = 'content-encoding' in headers ? createGzip({ level: 1 }) : new PassThrough()
-    new Readable({ read }).pipe(compress).pipe(response)
+    new Readable({ read }).pipe(createGzip({ level: 1 })).pipe(response)
   }
-  expect(await callWith(server, await signToken(key))).toEqual(UNAVAILABLE)
+  expect(await list(await signToken(key))).toBe(UNAVAILABLE)
   await closed
-  expect(sent).toBeLessThan(limit)
-  expect(JSON.stringify(lines)).toContain('more than 262144 bytes')
+  // What the sockets buffer is sent too, and spaces are compressed to a thousandth.
+  expect(sent).toBeLessThan(2 ** 30)
+  expect(log.written()).toContain('more than 262144 bytes')
 })
 
 test('before the first fetch of the keys succeeds, such requests are failed authentications of their address, but not own tokens', async () => {
-  const { keyServer, server } = await start({ authFailureLimit: { requests: 2, seconds: 3_600 } })
+  const { keyServer, server, list } = await start({ authFailureLimit: { requests: 2, seconds: 3_600 } })
   keyServer.respond = DOWN
   const token = await signToken(key)
-  for (let request = 0; request < 2; request++) expect(await callWith(server, token)).toEqual(UNAVAILABLE)
-  expect(await callWith(server, token)).toEqual({ status: 429, error: 42900 })
+  for (const expected of [UNAVAILABLE, UNAVAILABLE, 42900]) expect(await list(token)).toBe(expected)
   expect((await server.call('/plants', { token: null })).status).toBe(429)
-  expect((await server.call('/plants')).status).toBe(200)
+  expect(await list(server.token)).toBe(200)
 
   keyServer.respond = undefined
-  expect((await server.call('/plants', { token })).status).toBe(200)
-  expect(await callWith(server, await signUnknown())).toEqual({ status: 429, error: 42900 })
+  expect(await list(token)).toBe(200)
+  expect(await list(await signUnknown())).toBe(42900)
 })
 
 test('once the keys were fetched, a token that names an unknown key gets a 401 without a fetch for ten seconds; while the issuer is unavailable it gets a 503, and known keys are used for a day', async () => {
-  const { keyServer, server } = await start()
-  await expectAccepted(server)
+  const { keyServer, list, listAs } = await start()
+  expect(await listAs({ jti: '1' })).toBe(200)
   const unknown = await signMany(20)
-  const results = () => Promise.all(unknown.map((token) => callWith(server, token)))
-  expect(await results()).toEqual(unknown.map(() => INVALID))
+  const results = async () => new Set(await Promise.all(unknown.map(list)))
+  expect(await results()).toEqual(new Set([INVALID]))
   expect(keyServer.fetches).toBe(1)
 
   keyServer.respond = DOWN
   advanceClock(DAY - 60_000)
-  expect(await results()).toEqual(unknown.map(() => UNAVAILABLE))
-  await expectAccepted(server, { jti: '2' })
+  expect(await results()).toEqual(new Set([UNAVAILABLE]))
+  expect(await listAs({ jti: '2' })).toBe(200)
   advanceClock(DAY + 1)
-  expect(await callWith(server, await signToken(key, { jti: '3' }))).toEqual(UNAVAILABLE)
+  expect(await listAs({ jti: '3' })).toBe(UNAVAILABLE)
 })
 
 test('once the keys were fetched, a key server that never responds delays no other request', async () => {
-  const { keyServer, server } = await start()
-  await expectAccepted(server)
+  const { keyServer, server, list, listAs } = await start()
+  expect(await listAs({ jti: '1' })).toBe(200)
   keyServer.respond = () => {}
   advanceClock(COOL_DOWN)
   let ended = false
-  const waiting = callWith(server, await signToken(await createKey('second'))).finally(() => {
+  const waiting = list(await signUnknown()).finally(() => {
     ended = true
   })
   await until(() => keyServer.fetches === 2)
-  expect((await server.call('/plants')).status).toBe(200)
-  await expectAccepted(server, { jti: '2' })
-  expect(ended).toBe(false)
-  expect(await waiting).toEqual(UNAVAILABLE)
+  expect([await list(server.token), await listAs({ jti: '2' }), ended]).toEqual([200, 200, false])
+  expect(await waiting).toBe(UNAVAILABLE)
 })
 
-test('once the keys were fetched, new keys are fetched, and tokens of removed keys get a 401, without a new one after a day', async () => {
-  const { keyServer, server } = await start()
-  await expectAccepted(server)
-  const second = await createKey('second')
-  keyServer.keys = [second.jwk]
-  advanceClock(COOL_DOWN)
-  expect((await server.call('/plants', { token: await signToken(second) })).status).toBe(200)
-  expect((await server.call('/plants', { token: await signToken(key) })).status).toBe(401)
-  expect(keyServer.fetches).toBe(2)
+test.each([
+  ['first', 'second'],
+  ['first', 'first'],
+  [undefined, undefined],
+])(
+  'a key with the id %s that is replaced by one with the id %s is rejected, and the new one is fetched for its first token',
+  async (...ids) => {
+    const [old, next] = await Promise.all([createKey(ids[0]), createKey(ids[1])])
+    const { keyServer, list, listAs } = await start({}, old)
+    expect(await listAs({ jti: '1' })).toBe(200)
+    keyServer.keys = [next.jwk]
+    advanceClock(COOL_DOWN)
+    expect(await list(await signToken(next))).toBe(200)
+    expect(await listAs({ jti: '2' })).toBe(INVALID)
+    expect(keyServer.fetches).toBe(2)
 
-  keyServer.keys = []
-  advanceClock(DAY + 2 * COOL_DOWN)
-  expect(await callWith(server, await signToken(second, { jti: '2' }))).toEqual(INVALID)
-  expect(keyServer.fetches).toBe(3)
-})
+    keyServer.keys = []
+    advanceClock(DAY + 2 * COOL_DOWN)
+    expect(await list(await signToken(next, { jti: '2' }))).toBe(INVALID)
+    expect(keyServer.fetches).toBe(3)
+  },
+)
 
 test.each([undefined, 'first'])(
   'of several keys with the id %s, some malformed, a token may be signed with any, and with no other',
   async (kid) => {
-    const { keyServer, server } = await start()
+    const { keyServer, list, reasons } = await start()
     stopClock()
-    const algorithms = ['ES256', 'ES256', 'RS256', 'Ed25519']
-    const [other, ...published] = await Promise.all(
-      ['ES256', ...algorithms].map((algorithm) => createKey(kid, algorithm)),
-    )
+    const algorithms = ['ES256', 'ES256', 'ES256', 'RS256', 'Ed25519']
+    const [other = key, ...published] = await Promise.all(algorithms.map((algorithm) => createKey(kid, algorithm)))
     // A point that is not on its curve, parts that are not text, and none.
     const malformed = [{ x: 'AA', y: 'AA' }, { x: 1, y: {} } as object, {}].map((parts) => ({
       ...{ kty: 'EC', crv: 'P-256', ...parts, ...(kid && { kid }) },
     }))
     // Without an algorithm, an elliptic curve matches both of its kind.
     keyServer.keys = [...malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
-    for (const [index, each] of published.entries()) {
-      expect((await server.call('/plants', { token: await signToken(each) })).status, `${index}`).toBe(200)
-    }
-    expect(loggedReasons()).toEqual([])
-    const expired = await signToken(published[1] ?? key, { exp: 1 })
-    expect(await callWith(server, expired)).toEqual({ status: 401, error: 40103 })
-    expect(await callWith(server, await signToken(other ?? key))).toEqual(INVALID)
-    expect(loggedReasons()).toEqual(['signature verification failed'])
-    expect(await callWith(server, await signUnknown())).toEqual(INVALID)
+    for (const [index, each] of published.entries()) expect(await list(await signToken(each)), `${index}`).toBe(200)
+    expect(await list(await signToken(published[1] ?? key, { exp: 1 }))).toBe(40103)
+    expect(reasons()).toEqual([])
+    expect(await list(await signToken(other))).toBe(INVALID)
+    expect(reasons()).toEqual(['signature verification failed'])
+    expect(await list(await signUnknown())).toBe(INVALID)
     expect(keyServer.fetches).toBe(1)
   },
 )
 
-test.each([undefined, 'first'])(
-  'a key that replaces another with the id %s is fetched for its first token',
-  async (kid) => {
-    const [old, next] = await Promise.all([createKey(kid), createKey(kid)])
-    const { keyServer, server } = await startTokenIssuer(old, {}, { logger })
-    const statusOf = async (signer: typeof old, jti: string) =>
-      (await server.call('/plants', { token: await signToken(signer, { jti }) })).status
-    expect(await statusOf(old, '1')).toBe(200)
-    keyServer.keys = [next.jwk]
-    advanceClock(COOL_DOWN)
-    expect(await statusOf(next, '2')).toBe(200)
-    expect(await statusOf(old, '3')).toBe(401)
-    expect(keyServer.fetches).toBe(2)
-  },
-)
-
 test('why tokens of the issuer are rejected is logged once in ten seconds, without what they say', async () => {
-  const { server } = await start()
-  const reject = async (claims: Record<string, unknown>) =>
-    expect(await callWith(server, await signToken(key, claims))).toEqual(INVALID)
+  const { list, listAs, log, reasons } = await start()
   stopClock()
-  await reject({ aud: 'https://secret.example.com' })
-  await reject({ iss: 'https://secret.example.com' })
+  for (const name of ['aud', 'iss']) expect(await listAs({ [name]: 'https://secret.example.com' })).toBe(INVALID)
   stopClock(10_000)
-  await reject({ sub: 'secret\n' })
+  expect(await listAs({ sub: 'secret\n' })).toBe(INVALID)
   stopClock(10_000)
   const header = { alg: 'ES256', kid: 'first', crit: ['secret'], secret: 1 }
-  const token = await new SignJWT(validClaims())
-    .setProtectedHeader(header)
-    .sign(key.privateKey, { crit: { secret: true } })
-  expect(await callWith(server, token)).toEqual(INVALID)
-  expect(loggedReasons()).toEqual([
+  const token = new SignJWT(validClaims()).setProtectedHeader(header)
+  expect(await list(await token.sign(key.privateKey, { crit: { secret: true } }))).toBe(INVALID)
+  expect(reasons()).toEqual([
     'unexpected "aud" claim value',
     '"sub" claim is not an account name',
     'ERR_JOSE_NOT_SUPPORTED',
   ])
-  expect(JSON.stringify(lines)).not.toContain('secret')
+  expect(log.written()).not.toContain('secret')
 })

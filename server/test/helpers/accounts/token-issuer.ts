@@ -2,15 +2,12 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
-import { vi } from 'vitest'
 import { afterFile } from '../../../../test/helpers/after-file.ts'
 import { startTestServer } from '../../../../test/helpers/server/start-test-server.ts'
 import type { Settings } from '../../../src/index.ts'
 
 export const ISSUER = 'https://login.example.com/'
 export const AUDIENCE = 'https://plants.example.com'
-/** The time after a fetch of the keys in which they are not fetched again, in milliseconds. */
-export const COOL_DOWN = 10_000
 
 /** A key pair of an OpenID provider. */
 export interface ProviderKey {
@@ -75,18 +72,14 @@ export async function startTokenIssuer(
   observers: Parameters<typeof startTestServer>[1] = {},
 ) {
   const keyServer = await startKeyServer(key)
-  return { key, keyServer, server: await startTestServer({ ...keyServer.settings, ...settings }, observers) }
-}
+  const server = await startTestServer({ ...keyServer.settings, ...settings }, observers)
 
-/** Returns the status of a response and the number of its `Error` body. */
-export async function resultOf(response: Response): Promise<{ status: number; error: number | undefined }> {
-  const { error } = (await response.json()) as { error?: number }
-  return { status: response.status, error }
-}
+  /** Lists plants with a token, and returns 200, or the number of the error. */
+  async function list(token: string): Promise<number> {
+    const response = await server.call('/plants', { token })
+    const { error = response.status } = (await response.json()) as { error?: number }
+    return error
+  }
 
-const realNow = Date.now.bind(Date)
-
-/** Sets the clock ahead of the real one, until the mocks are restored. */
-export function advanceClock(milliseconds: number): void {
-  vi.spyOn(Date, 'now').mockImplementation(() => realNow() + milliseconds)
+  return { key, keyServer, server, list }
 }
