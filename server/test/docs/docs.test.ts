@@ -14,21 +14,6 @@ function get(path: string, options: RequestInit = {}): Promise<Response> {
   return server.call(path, { token: null, ...options })
 }
 
-/** Returns the paths of the page and of everything that it loads. */
-async function pathsOfPage(): Promise<string[]> {
-  const paths = new Set(['/docs'])
-  for (const path of paths) {
-    const response = await get(path)
-    expect([path, response.status]).toEqual([path, 200])
-    const text = await response.text()
-    if (path.endsWith('swagger-ui-bundle.js')) continue
-    for (const [reference] of text.matchAll(/(?<=(?:href|src)="|from ')[^"']+/g)) {
-      paths.add(new URL(reference, server.url + path).pathname)
-    }
-  }
-  return [...paths]
-}
-
 test('GET /openapi.json responds with the document of the contract for PUBLIC_URL, without a token', async () => {
   const response = await get('/openapi.json')
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
@@ -36,13 +21,10 @@ test('GET /openapi.json responds with the document of the contract for PUBLIC_UR
 })
 
 describe('without PUBLIC_URL, GET /openapi.json names the origin that it was requested from', () => {
-  /** Requests the document with these headers, and returns the URL of its server and the ETag. */
   async function requestDocument({ url, token }: TestServer, headers: Record<string, string>) {
     const wire = withToken(request({ method: 'GET', target: '/openapi.json', headers }), token)
     const [response] = readResponses(await exchange(url, wire))
-    const { servers, ...document } = JSON.parse(response?.body ?? '')
-    expect(document).toEqual({ ...createOpenApiDocument(), servers: undefined })
-    return [servers.map((each: { url: string }) => each.url).join(), response?.headers.get('etag')] as const
+    return { status: response?.status, etag: response?.headers.get('etag') ?? '', body: response?.body ?? '' }
   }
 
   const forwarded = {
@@ -50,56 +32,52 @@ describe('without PUBLIC_URL, GET /openapi.json names the origin that it was req
     'X-Forwarded-Proto': 'https',
     'X-Forwarded-Host': 'plants.example.com, proxy',
   }
-  test.each<[trustProxy: number | undefined, headers: Record<string, string>, origin: string]>([
-    [undefined, { Host: '[::1]:3000' }, 'http://[::1]:3000'],
-    [undefined, forwarded, 'http://plants:3000'],
-    [1, forwarded, 'https://plants.example.com'],
-    [1, { Host: 'plants:3000' }, 'http://plants:3000'],
-    [1, { ...forwarded, 'X-Forwarded-Proto': 'javascript' }, '/'],
-    [1, { ...forwarded, 'X-Forwarded-Host': 'evil.com/api?' }, '/'],
-    [undefined, { Host: '' }, '/'],
-    [undefined, { Host: "a'(b)" }, '/'],
-  ])('with TRUST_PROXY=%s, %o: %s', async (trustProxy, headers, origin) => {
-    const [url] = await requestDocument(trustProxy === undefined ? direct : proxied, headers)
-    expect(url).toBe(origin)
+  test.each<[trusted: string, headers: Record<string, string>, origin: string, at: TestServer]>([
+    ['no', { Host: '[::1]:3000' }, 'http://[::1]:3000', direct],
+    ['no', forwarded, 'http://plants:3000', direct],
+    ['a', forwarded, 'https://plants.example.com', proxied],
+    ['a', { Host: 'plants:3000' }, 'http://plants:3000', proxied],
+    ['a', { ...forwarded, 'X-Forwarded-Proto': 'javascript' }, '/', proxied],
+    ['a', { ...forwarded, 'X-Forwarded-Host': 'evil.com/api?' }, '/', proxied],
+    ['no', { Host: '' }, '/', direct],
+    ['no', { Host: "a'(b)" }, '/', direct],
+  ])('with %s trusted proxy, %o: %s', async (_trusted, headers, origin, at) => {
+    const { body } = await requestDocument(at, headers)
+    const servers = [expect.objectContaining({ url: origin })]
+    expect(JSON.parse(body)).toEqual({ ...createOpenApiDocument(), servers })
   })
 
   test('each with an ETag of its own, by which a cache revalidates it', async () => {
-    const revalidate = async (Host: string, etag = '') => {
-      const wire = request({ method: 'GET', target: '/openapi.json', headers: { Host, 'If-None-Match': etag } })
-      return readResponses(await exchange(direct.url, withToken(wire, direct.token))).map(({ status }) => status)
-    }
-    const [, etag] = await requestDocument(direct, { Host: 'a.example.com' })
-    expect([await revalidate('a.example.com', etag), await revalidate('b.example.com', etag)]).toEqual([[304], [200]])
+    const revalidate = (Host: string, etag = '') => requestDocument(direct, { Host, 'If-None-Match': etag })
+    const { etag } = await revalidate('a.example.com')
+    expect((await revalidate('a.example.com', etag)).status).toBe(304)
+    expect((await revalidate('b.example.com', etag)).status).toBe(200)
   })
 })
 
-describe('GET /docs', () => {
-  test('responds with a page that runs only scripts of this server, without a token', async () => {
-    const response = await get('/docs')
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    const policy = response.headers.get('content-security-policy')
-    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
-    expect(policy).toContain("connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-    expect(policy).not.toMatch(/unsafe|http|\*/)
-  })
+test('GET /docs responds with a page that runs only scripts of this server, without a token', async () => {
+  const { status, headers } = await get('/docs')
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+  const policy = headers.get('content-security-policy')
+  expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
+  expect(policy).toContain("connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+  expect(policy).not.toMatch(/unsafe|http|\*/)
+})
 
-  test('loads everything from this server, with the security headers of every response', async () => {
-    const paths = await pathsOfPage()
-    expect(paths).toContain('/docs/swagger-ui-bundle.js')
-    expect(paths).toContain('/docs/page.js')
-    for (const path of paths) {
-      const response = await get(path)
-      const { headers } = response
-      if (path !== '/docs') expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; frame-anc/)
-      expect(headers.get('x-content-type-options')).toBe('nosniff')
-      expect(headers.get('x-request-id')).toBeTruthy()
-      if (path.startsWith('/docs/swagger-ui')) continue
-      const text = (await response.text()).replaceAll('http://www.w3.org/2000/svg', '').replaceAll(PUBLIC_URL, '')
-      const loaded = text.replace(/\/\*.*?\*\//gs, '').replaceAll(/^ *\/\/.*$/gm, '')
-      expect([path, loaded.match(/(?:https?:)?\/\/[\w.]+/g)]).toEqual([path, null])
+test('GET /docs loads everything from this server, with the security headers of every response', async () => {
+  const paths = new Set(['/docs'])
+  for (const path of paths) {
+    const response = await get(path)
+    expect([path, response.status, response.headers.get('x-content-type-options')]).toEqual([path, 200, 'nosniff'])
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/)
+    if (path.endsWith('swagger-ui-bundle.js')) continue
+    for (const [reference] of (await response.text()).matchAll(/(?<=(?:href|src)="|from ')[^"']+/g)) {
+      const { origin, pathname } = new URL(reference, server.url + path)
+      expect(origin, reference).toBe(server.url)
+      paths.add(pathname)
     }
-  })
+  }
+  expect([...paths]).toEqual(expect.arrayContaining(['/docs/swagger-ui-bundle.js', '/docs/color-scheme.js']))
 })
 
 test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])(
@@ -112,10 +90,9 @@ test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])(
     expect([head.status, await head.text()]).toEqual([200, ''])
     expect(body.headers.get('cache-control')).toBe('no-cache')
     // Without the second header, `fetch` sends `no-cache`, like a browser for a hard reload.
-    const revalidate = (etag: string | null) =>
-      get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })
-    expect((await revalidate(body.headers.get('etag'))).status).toBe(304)
-    expect((await revalidate('"other"')).status).toBe(200)
+    const revalidate = async (etag: string | null) =>
+      (await get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })).status
+    expect([await revalidate(body.headers.get('etag')), await revalidate('"other"')]).toEqual([304, 200])
     const posted = await get(path, { method: 'POST' })
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   },
@@ -126,5 +103,4 @@ test('DOCS=off makes the paths unknown', async () => {
   for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js']) {
     for (const method of ['GET', 'OPTIONS']) expect((await closed.call(path, { method, token: null })).status).toBe(404)
   }
-  expect((await closed.call('/plants')).status).toBe(200)
 })
