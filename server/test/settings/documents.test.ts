@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 import type * as z from 'zod'
 import { SettingsSchema, variableOf } from '../../src/settings.ts'
 
-const WIDTH = 120
 const TABLE = /^\| variable \| default \| meaning \|\n(?:\|.*\n)+/m
 const EXAMPLE_HEAD = `# Copy to .env and change what you need; a line without # is the default. The real environment wins over this file.
 # A value is taken as it is, without variables such as $HOME. Quote one that contains # or begins with a quote.
@@ -28,7 +27,7 @@ const settings = Object.entries<z.ZodType>(SettingsSchema.shape).map(([name, sch
 test('.env.example lists every setting with its description, and its default or an example', async () => {
   const blocks = settings.map(({ variable, description, example, ...setting }) => {
     const line = setting.default === undefined ? `# ${variable}=${example}` : `${variable}=${setting.default}`
-    return `\n${wrap(description)}\n${line}\n`
+    return `\n${wrap(description)}${line}\n`
   })
   await expect(EXAMPLE_HEAD + blocks.join('')).toMatchFileSnapshot(pathOf('.env.example'))
 })
@@ -56,12 +55,7 @@ function pathOf(name: string): string {
   return fileURLToPath(new URL(`../../../${name}`, import.meta.url))
 }
 
-/** Breaks text into comment lines. */
+/** Breaks text into comment lines of at most 120 characters. */
 function wrap(text: string): string {
-  const lines = ['#']
-  for (const word of text.split(' ')) {
-    if (`${lines.at(-1)} ${word}`.length > WIDTH) lines.push('#')
-    lines.push(`${lines.pop()} ${word}`)
-  }
-  return lines.join('\n')
+  return text.replaceAll(/(.{1,118})(?: |$)/g, '# $1\n')
 }
