@@ -10,6 +10,7 @@ import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { spawnCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
@@ -21,30 +22,23 @@ test('a server under load that shuts down is not ready, and stores every request
   const databaseUrl = await newDatabase()
   const server = await startTestServer({ databaseUrl, adminPort: 0, shutdownDelay: 3_000, shutdownTimeout: 30_000 })
   const readyz = () => fetch(`${server.adminUrl}/readyz`)
-  let created = 0
-  let id = 0
-  // A client that receives "Connection: close" sends no more requests, like a load balancer that has read /readyz.
-  const work = async () => {
-    for (let open = true; open; ) {
-      const response = await server.post(`{"id":${++id},"name":"plant ${id}"}`)
-      expect(response.status).toBe(200)
-      await response.text()
-      created++
-      open = response.headers.get('connection') !== 'close'
-    }
-  }
-  const workers = Promise.all(Array.from({ length: 32 }, work))
-  await until(() => created > 100)
+  const writing = startWriting({ ...server, writers: 32 })
+  await until(() => writing.responses.length > 100)
   expect((await readyz()).status).toBe(200)
 
   const closed = server.close()
   const notReady = await readyz()
   expect([notReady.status, await notReady.text()]).toEqual([503, 'The server is shutting down.\n'])
   expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200)
-  await Promise.all([closed, workers])
+  await closed
+  await writing.stop()
   await expect(readyz()).rejects.toThrow()
+  // Each writer has gone on until its connection was refused.
+  const stored = writing.responses.filter(({ status }) => status === 200)
+  expect(writing.responses.filter(({ status }) => status === undefined)).toHaveLength(32)
+  expect(writing.responses).toHaveLength(stored.length + 32)
   await using next = await startTestServer({ databaseUrl })
-  expect(await (await next.call('/plants')).json()).toHaveLength(created)
+  expect(await (await next.call('/plants')).json()).toHaveLength(stored.length)
 })
 
 test('a request in flight at shutdown gets its response, and new connections are rejected', async () => {
