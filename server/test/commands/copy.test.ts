@@ -4,14 +4,12 @@ import { expect, test } from 'vitest'
 import { collect } from '../../../test/helpers/collect.ts'
 import { openConnection } from '../../../test/helpers/database/databases.ts'
 import {
-  addPlants,
   countPlants,
   createMigrated,
   createWithPlants,
   startEngines,
 } from '../../../test/helpers/database/stored-rows.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
-import { runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
@@ -69,13 +67,4 @@ test.each<[command: string, message: RegExp]>([
   expect([exitCode, stdout]).toEqual([2, ''])
   expect(stderr).toMatch(message)
   expect(stderr).not.toMatch(/ge\/?heim/)
-})
-
-// A heap that does not hold them: what is copied is in memory for a moment only.
-test.skipIf(!isLong)('100,000 plants are copied with a heap of 48 MB', async () => {
-  const [source, target] = [await createMigrated(newUrl.SQLite()), await createMigrated(newUrl.PostgreSQL())]
-  await addPlants(source, 100_000)
-  const args = ['copy', '--from', source, '--to', target]
-  expect(await runCommand(args, { NODE_OPTIONS: '--max-old-space-size=48' })).toMatchObject({ exitCode: 0 })
-  expect(await countPlants(target)).toBe(100_000)
 })
