@@ -6,14 +6,8 @@ import { SignJWT } from 'jose'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { logRejections } from '../../src/telemetry/log.ts'
-import {
-  createKey,
-  type KeyServer,
-  signToken,
-  startTokenIssuer,
-  validClaims,
-} from '../helpers/accounts/token-issuer.ts'
+import { logRejections } from '../../src/telemetry/request-log.ts'
+import { createKey, type Respond, signToken, startTokenIssuer, validClaims } from '../helpers/accounts/token-issuer.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
 const INVALID = 40102
@@ -56,7 +50,6 @@ function stopClock(ahead = 0): void {
   vi.spyOn(performance, 'now').mockReturnValue(standing)
 }
 
-type Respond = NonNullable<KeyServer['respond']>
 const DOWN: Respond = (request) => request.socket.destroy()
 const invalidResponses: Record<string, Respond> = {
   'a closed connection': DOWN,

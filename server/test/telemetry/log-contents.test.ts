@@ -5,7 +5,7 @@ import { codeBlocks, readGuide } from '../../../test/helpers/production/guide.ts
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
 import { generateToken, hashToken } from '../../src/accounts/token-format.ts'
-import { AUDIENCE, createKey, ISSUER, signToken, startKeyServer } from '../helpers/accounts/token-issuer.ts'
+import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../helpers/accounts/token-issuer.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { type LogLine, readLines } from '../helpers/telemetry/log-lines.ts'
 import { exchange } from '../helpers/wire/connection.ts'
@@ -24,7 +24,7 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
     RATE_LIMIT: '100/1h',
     JWT_ISSUER: ISSUER,
     JWT_AUDIENCE: AUDIENCE,
-    JWT_JWKS_URL: (await startKeyServer(key)).settings.jwtJwksUrl,
+    JWT_JWKS_URL: (await startTokenIssuer(key)).keysUrl,
   })
   const run = (...args: string[]) => runInProcess(['token', ...args], { DATABASE_URL })
   const created = await run('create', '--account', 'alice', '--json')

@@ -35,44 +35,36 @@ export function signToken({ privateKey, jwk }: ProviderKey, claims: Record<strin
   return new SignJWT({ ...validClaims(), ...claims }).setProtectedHeader(header).sign(privateKey)
 }
 
-/** The key server of an OpenID provider. */
-export interface KeyServer {
-  /** The settings of a server that trusts its tokens. */
-  settings: { jwtIssuer: string; jwtAudience: string; jwtJwksUrl: string }
-  /** The number of requests for the keys so far. */
-  fetches: number
-  /** The keys it publishes. */
-  keys: JWK[]
-  /** Responds instead of the keys, if it is set. */
-  respond: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
-}
+/** Responds to a request for the keys. */
+export type Respond = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Starts a key server that publishes this key; it is closed after the file's tests. */
-export async function startKeyServer({ jwk }: ProviderKey): Promise<KeyServer> {
-  const server = createServer((request, response) => {
-    keyServer.fetches++
-    if (keyServer.respond) keyServer.respond(request, response)
-    else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  afterFile(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const jwtJwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`
-  const settings = { jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl }
-  const keyServer: KeyServer = { settings, fetches: 0, keys: [jwk], respond: undefined }
-  return keyServer
-}
-
-/** Starts a key server that publishes a key, and a server that trusts its tokens. */
+/** Starts a key server that publishes a key, and a server that trusts its tokens; both are closed after the file's tests. */
 export async function startTokenIssuer(
   key: ProviderKey,
   settings: Partial<Settings> = {},
   observers: Parameters<typeof startTestServer>[1] = {},
 ) {
-  const keyServer = await startKeyServer(key)
-  const server = await startTestServer({ ...keyServer.settings, ...settings }, observers)
+  const keyServer = {
+    /** The number of requests for the keys so far. */
+    fetches: 0,
+    /** The keys it publishes. */
+    keys: [key.jwk],
+    /** Responds instead, if it is set. */
+    respond: undefined as Respond | undefined,
+  }
+  const http = createServer((request, response) => {
+    keyServer.fetches++
+    if (keyServer.respond) keyServer.respond(request, response)
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
+  })
+  await once(http.listen(0, '127.0.0.1'), 'listening')
+  afterFile(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  const keysUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}/jwks.json`
+  const trust = { jwtIssuer: ISSUER, jwtAudience: AUDIENCE, jwtJwksUrl: keysUrl }
+  const server = await startTestServer({ ...trust, ...settings }, observers)
 
   /** Lists plants with a token, and returns 200, or the number of the error. */
   async function list(token: string): Promise<number> {
@@ -81,5 +73,5 @@ export async function startTokenIssuer(
     return error
   }
 
-  return { key, keyServer, server, list }
+  return { key, keysUrl, keyServer, server, list }
 }
