@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { collect } from '../../../test/helpers/collect.ts'
@@ -67,10 +66,10 @@ test('a second signal ends the process immediately', async () => {
 test('an uncaught exception is logged, requests in flight get their responses, and the exit code is 1', async () => {
   const { server, token } = await startWithToken(folder, 'uncaught', {
     NODE_OPTIONS: `--import data:text/javascript,process.once('SIGUSR2',()=>{throw%20new%20Error('on%20purpose')})`,
-    SHUTDOWN_DELAY: '500ms',
+    SHUTDOWN_DELAY: '3s',
   })
   const ended = server.end('SIGUSR2')
-  await sleep(200)
+  await until(() => server.output().includes('uncaught exception'))
   expect((await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
   expect(await ended).toBe(1)
   expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)
