@@ -49,11 +49,9 @@ test('on a port that browsers and fetch reject, one warning says so and what to 
   let server: RunningServer | undefined
   // The first that no other program has.
   for (const port of [6000, 6566, 6665, 6666, 6697, 10080]) server ??= await start(port).catch(() => undefined)
-  const { url = '' } = server ?? {}
-  await expect(fetch(url)).rejects.toMatchObject({ cause: { message: 'bad port' } })
   await server?.close()
-  const warning = `PORT ${new URL(url).port} is a "bad port" of browsers and fetch: they, and the SDK, do not connect to it. Set another PORT, unless a proxy is in front of the server.`
-  expect(lines()).toMatchObject([{ level: 'warn', msg: warning }])
+  const msg = expect.stringMatching(/^PORT \d+ is a "bad port" .* Set another PORT, unless a proxy is in front/)
+  expect(lines()).toMatchObject([{ level: 'warn', msg }])
 })
 
 test('the ports with a warning are those that fetch rejects', async () => {
