@@ -68,12 +68,6 @@ test.each<[object, number, number]>([
   expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(post)
 })
 
-test('a token gets a 401 (40103) once it has expired, but (40102) if another key of the same id has signed it', async () => {
-  const claims = { exp: 1 }
-  expect(await issuer.list(await signToken(issuer.key, claims))).toBe(40103)
-  expect(await issuer.list(await signToken(await createKey('first'), claims))).toBe(40102)
-})
-
 /** Returns a valid token with another first or second part. */
 async function withPart(index: number, part: object): Promise<string> {
   const parts = (await signToken(issuer.key)).split('.')
@@ -94,6 +88,7 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['with the algorithm none and a signature', () => withPart(0, { alg: 'none', kid: 'first' })],
   ['whose claims were changed', () => withPart(1, { ...validClaims(), sub: 'eve' })],
   ['signed by another key of the same id', async () => signToken(await createKey('first'))],
+  ['that has expired and is signed by another key', async () => signToken(await createKey('first'), { exp: 1 })],
   ['signed with HS256 and the public key', signWithPublicKey],
   ['with its own key in its header', signWithOwnKey],
   ['signed with a published RSA key of 1024 bits', signWithShortKey],

@@ -7,14 +7,12 @@ import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
-let folder: string
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
-  folder = temporaryFolder()
-  environment = { DATABASE_URL: `file:${path.join(folder, 'plant-store.db')}` }
+  environment = { DATABASE_URL: temporaryDatabase().url }
 })
 
 const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -39,7 +37,7 @@ test('commands print results and the log apart, and have an exit code', async ()
 })
 
 test('backup copies the database while the server runs, but never over a file', async () => {
-  const copy = path.join(folder, 'copy.db')
+  const copy = path.join(temporaryFolder(), 'copy.db')
   await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
   expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
   const stdout = `The database is copied to ${copy}.\n`
@@ -52,9 +50,9 @@ test('backup copies the database while the server runs, but never over a file', 
 })
 
 test.skipIf(!existsSync('/dev/full'))('an output that cannot be written is an error in one line', async () => {
-  const words = commandLine(['token', 'create', '--account', 'me']).map((word) => `'${word}'`)
   await runInProcess(['migrate'], environment)
-  const shell = promisify(execFile)('sh', ['-c', `${words.join(' ')} >/dev/full`], { env: environment })
+  const command = ['sh', ...commandLine(['token', 'create', '--account', 'me'])]
+  const shell = promisify(execFile)('sh', ['-c', '"$@" >/dev/full', ...command], { env: environment })
   const stderr = expect.stringMatching(/^\{.*\}\nplant-store: standard output cannot be written: ENOSPC.*\n$/)
   await expect(shell).rejects.toMatchObject({ code: 1, stderr })
 })

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
@@ -18,12 +17,10 @@ import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
 const DAY = 86_400_000
 
 let folder: string
-let file: string
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
   folder = temporaryFolder()
-  file = path.join(folder, 'plant-store.db')
-  environment = { DATABASE_URL: `file:${file}` }
+  environment = { DATABASE_URL: `file:${folder}/plant-store.db` }
 })
 
 test('the greeting of an empty database has curl lines that work as pasted, with a token for 7 days that is not logged', async () => {
@@ -33,7 +30,7 @@ test('the greeting of an empty database has curl lines that work as pasted, with
   expect((await shell('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
   expect((await shell('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
   expect(server.output()).toContain(`Or open ${server.url}/docs in a browser.`)
-  expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${file}".*"msg":"ready"`))
+  expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${folder}/plant-store.db".*"msg":"ready"`))
   expect(await server.end()).toBe(0)
   expect(await readdir(folder)).toEqual(['plant-store.db'])
 
