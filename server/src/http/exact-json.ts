@@ -5,7 +5,7 @@
  */
 
 /** More levels are rejected, as RFC 8259 section 9 allows. */
-export const MAX_DEPTH = 100
+const MAX_DEPTH = 100
 /** More values are rejected, keys not counted: each takes `JSON.parse` 0.5 us with a reviver. */
 export const MAX_VALUES = 1_000
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { engine, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { generateToken, isWellFormedToken } from '../../src/accounts/token-format.ts'
+import { generateToken, isWellFormedToken } from '../../src/accounts/tokens.ts'
 import { get, NO_TOKEN, postHead } from '../helpers/wire/requests.ts'
 import { accepts, rejects, send } from '../helpers/wire/wire.ts'
 

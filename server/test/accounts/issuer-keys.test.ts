@@ -6,7 +6,7 @@ import { SignJWT } from 'jose'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
-import { logRejections } from '../../src/telemetry/request-log.ts'
+import { logRejections } from '../../src/telemetry/log.ts'
 import { createKey, type Respond, signToken, startTokenIssuer, validClaims } from '../helpers/accounts/token-issuer.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 

@@ -64,7 +64,7 @@ test('GET /docs loads everything from this server, with the security headers of 
       paths.add(pathname)
     }
   }
-  expect([...paths]).toEqual(expect.arrayContaining(['/docs/swagger-ui-bundle.js', '/docs/color-scheme.js']))
+  expect([...paths]).toEqual(expect.arrayContaining(['/docs/swagger-ui-bundle.js', '/docs/page.js']))
 })
 
 test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])(

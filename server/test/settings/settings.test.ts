@@ -32,7 +32,10 @@ const FORMATS: [name: keyof Settings, accepts: Record<string, unknown>, rejects:
       'https://[::1]:8443, capacitor://localhost': ['https://[::1]:8443', 'capacitor://localhost'],
       'app://-,file://': ['app://-', 'file://'],
     },
-    ['*', '*,null', 'app.example.com', 'https://a.b,', 'https://*.example.com', 'https://ada:secret@a.b', 'HTTP://a.b'],
+    [
+      ...['*', '*,null', 'app.example.com', 'https://a.b,', 'https://*.example.com', 'https://ada:secret@a.b'],
+      ...['HTTP://a.b', 'https://a.b:443', 'capacitor://localhost/app', 'http://b\u00fccher.example'],
+    ],
   ],
   [
     'publicUrl',
@@ -73,13 +76,12 @@ test('an empty variable counts as not set', () => {
 })
 
 test('every mistake is named in one message, also settings of an issuer that are missing', () => {
-  const others = { JWT_ISSUER: 'https://login.example.com', CORS_ORIGINS: 'https://a.b:443/,Capacitor://LOCALHOST' }
+  const others = { JWT_ISSUER: 'https://login.example.com', CORS_ORIGINS: 'https://a.b:443/' }
   const environment = { PORT: 'http', MAX_CONNECTIONS: '0', DOCS: 'yes', NODE_ENV: 'production', ...others }
   const message = `Fix these settings and start again:
   PORT must be a port number, 0 to 65535 (0: any free one)
   DOCS must be on or off
-  CORS_ORIGINS must have "https://a.b" without ":443/", since browsers send no path, query or default port: cut it
-  CORS_ORIGINS must have an origin as browsers send it: "capacitor://localhost"
+  CORS_ORIGINS must be origins as browsers send them, separated by commas, such as https://app.example.com,capacitor://localhost: in lower case, without a path or a default port, and neither "*" nor "null"
   MAX_CONNECTIONS must be a whole number between 1 and 999999999
   DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants
   JWT_AUDIENCE must be set too, since JWT_ISSUER is

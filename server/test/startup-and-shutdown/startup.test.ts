@@ -33,8 +33,8 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   expect(await read(`${admin}/livez`)).toEqual([200, 'live\n'])
   expect(await read(`${admin}/metrics`)).toEqual([503, expect.stringContaining('starting')])
   expect(await read(`http://127.0.0.1:${port}/plants`)).toBeUndefined()
-  const line = { migrations: ['90000101000000_long'], msg: expect.stringMatching(/^migrating/) }
-  expect(lines()).toMatchObject([line])
+  const migrations = expect.arrayContaining([expect.stringMatching(/_initial$/)])
+  expect(lines()).toMatchObject([{ migrations, msg: expect.stringMatching(/^migrating/) }])
 
   other.exec('COMMIT')
   const server = await starting

@@ -1,5 +1,4 @@
 import { METHODS } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
