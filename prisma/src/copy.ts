@@ -37,7 +37,7 @@ const TABLES = [
 /** How many rows are read and written at a time. A plant has at most 100 kB. */
 const BATCH = 100
 
-/** Changes with every commit of another connection, on SQLite. */
+/** Changes with every commit of another connection, on SQLite; some checkpoints of others change it too. */
 const SELECT_CHANGES = 'PRAGMA data_version'
 /** The largest `seq` that a plant has or had, on SQLite. */
 const SELECT_LAST_SEQ = `
@@ -112,16 +112,16 @@ async function copyAll(source: Side, target: Side): Promise<Record<(typeof TABLE
       last = rows.at(-1)?.[key] as string | number
     }
   }
+  const lastSeq = Number(newest?.['seq'])
+  if (lastSeq > 0) await select(target.connection, CONTINUE_AFTER, lastSeq)
+  // Until its next automatic ANALYZE, PostgreSQL would plan statements as for an empty table.
+  await target.connection.executeRaw(toQuery('ANALYZE "Plant"'))
   const after = await select(source.connection, SELECT_CHANGES)
   if (after[0]?.['data_version'] !== before[0]?.['data_version']) {
     const reason =
       'was changed meanwhile. Nothing was stored: stop every server that uses it, and run the same command again'
     throw new StorageError(`${source.database} ${reason}`)
   }
-  const lastSeq = Number(newest?.['seq'])
-  if (lastSeq > 0) await select(target.connection, CONTINUE_AFTER, lastSeq)
-  // Until its next automatic ANALYZE, PostgreSQL would plan statements as for an empty table.
-  await target.connection.executeRaw(toQuery('ANALYZE "Plant"'))
   return counts
 }
 

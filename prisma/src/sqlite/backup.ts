@@ -1,4 +1,4 @@
-import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { StorageError } from '../database.ts'
@@ -9,23 +9,23 @@ import { startThread } from './writer.ts'
 
 /** How long a copy waits for another process's lock, in milliseconds. */
 const COPY_PATIENCE = 5_000
-/** What is appended to the name of a copy until it is complete. */
+/** What is appended to the name of a copy, for the folder that has it until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
 
 /** Copies a SQLite file, in a thread of its own. */
 export async function backup(file: string, copy: string): Promise<void> {
-  const draft = copy + DRAFT_SUFFIX
   const folder = path.dirname(copy)
   // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
   if (!existsSync(folder)) throw new StorageError(`${folder} does not exist: create this folder, or mount its disk`)
-  const owned = [copy, draft].find((name) => belongsTo(file, name))
-  if (owned) throw new StorageError(`${owned} is a file of the database itself: choose another name for the copy`)
-  if (existsSync(copy)) throw taken(copy)
-  createDraft(draft)
-  const removeDraft = () => {
-    for (const suffix of ['', '-journal']) rmSync(draft + suffix, { force: true })
+  if (belongsTo(file, copy)) {
+    throw new StorageError(`${copy} is a file of the database itself: choose another name for the copy`)
   }
-  // A signal may end the process, before the listener that ends its threads.
+  if (existsSync(copy)) throw taken(copy)
+  const draftFolder = copy + DRAFT_SUFFIX
+  const draft = path.join(draftFolder, path.basename(copy))
+  createDraft(draftFolder, draft)
+  // A signal may end the process while the thread writes: without its folder, it cannot create the draft again.
+  const removeDraft = () => rmSync(draftFolder, { recursive: true, force: true })
   process.prependListener('exit', removeDraft)
   try {
     await writeCopy(file, draft, copy)
@@ -43,14 +43,15 @@ function taken(copy: string): StorageError {
   return new StorageError(`${copy} already exists: choose another name for the copy`)
 }
 
-/** Creates an empty file that only its owner may read. */
-function createDraft(draft: string): void {
+/** Creates a folder, and an empty file in it, that only their owner may read. */
+function createDraft(folder: string, draft: string): void {
   try {
+    mkdirSync(folder, { mode: 0o700 })
     closeSync(openSync(draft, 'wx', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, draft)
     const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
-    throw new StorageError(`${draft} ${reason}`)
+    throw new StorageError(`${folder} ${reason}`)
   }
 }
 

@@ -8,7 +8,6 @@ import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
 import { DEFAULT_DATABASE_URL, databaseFile, existingFile } from './address.ts'
 import { backup } from './backup.ts'
-import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { dialect } from './statements.ts'
@@ -37,8 +36,8 @@ export function createEngine(url: string): Engine {
     open: async (options) => open(existingFile(url), options),
     create: async () => createFile(file),
     backup: async (copy) => backup(existingFile(url), copy),
-    beginReading: async () => beginReading(existingFile(url)),
-    beginWriting: async () => beginWriting(existingFile(url)),
+    beginReading: async () => begin(existingFile(url), READ_ONLY, ''),
+    beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE', 'COMMIT'),
   }
 }
 
@@ -139,23 +138,16 @@ function createFile(file: string): void {
   }
 }
 
-/** Opens a connection of this thread that only reads. */
-async function beginReading(file: string): Promise<Transaction> {
-  const connection = connect(file)
-  await connection.executeScript(READ_ONLY).catch((error) => {
-    void connection.dispose()
-    throw error
-  })
-  return { connection, commit: async () => {}, close: connection.dispose }
-}
-
-/** Opens a transaction in a thread of its own: a migration takes long, and the event loop must not wait for it. */
-async function beginWriting(file: string): Promise<Transaction> {
+/**
+ * Opens a connection in a thread of its own, and runs its first statement. Migrations take long, and the last connection of a
+ * file writes the log back when it closes, which may hang: the event loop must not wait for either.
+ */
+async function begin(file: string, first: string, last: string): Promise<Transaction> {
   const thread = startThread(file)
   const executeScript = (script: string) => thread.run('executeScript', script)
   try {
     await retry(() => thread.run('open', file, undefined, true), OPENING)
-    await retry(() => executeScript('BEGIN IMMEDIATE'), OPENING)
+    await retry(() => executeScript(first), OPENING)
     const connection: Transaction['connection'] = {
       provider: 'sqlite',
       adapterName: '@plant-store/prisma',
@@ -163,7 +155,7 @@ async function beginWriting(file: string): Promise<Transaction> {
       executeRaw: (query) => thread.run('executeRaw', query),
       executeScript,
     }
-    return { connection, commit: () => executeScript('COMMIT'), close: thread.close }
+    return { connection, commit: () => executeScript(last), close: thread.close }
   } catch (error) {
     await thread.close()
     throw error

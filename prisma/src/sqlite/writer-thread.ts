@@ -1,6 +1,6 @@
 // A thread that uses SQLite for the thread that started it, see `startThread`.
 
-import { accessSync, closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import { StorageError } from '../database.ts'
@@ -68,8 +68,6 @@ const operations = {
   async copyFile(file: string, draft: string, copy: string): Promise<void> {
     const connection = connect(file, { timeout: BUSY_TIMEOUT })
     try {
-      // SQLite would create one that nobody removes.
-      accessSync(draft)
       await connection.executeRaw(toQuery('VACUUM INTO $1', draft))
     } catch (error) {
       // The database is only read, so what cannot be written is the copy.
