@@ -6,7 +6,7 @@ import { isLong, isNightly } from './test/helpers/long-tests.ts'
 const maxWorkers = isLong ? Math.max(3, availableParallelism()) : Math.max(4, availableParallelism())
 
 /** Long, this measures times under load: it runs alone, after all others. */
-const measuring = ['server/test/limits/load.test.ts']
+const measuring = ['server/test/overload/load.test.ts']
 
 /**
  * What a contributor does not wait for, with the long tests only: `PLANT_STORE_LONG_TESTS=1 npx vitest run FILE`. The other
@@ -25,14 +25,14 @@ const long = [
   // Pages in a browser, and the Prisma command line.
   'prisma/test/prisma-cli/*.test.ts',
   'server/test/docs/page.test.ts',
-  // Failures of every kind; durability.test.ts stays as the one crash, and server/test/limits as the hostile clients.
+  // Failures of every kind; durability.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/commands/unready-database.test.ts',
   'server/test/storage/{faulty-disk,moved-files,postgresql-*,storage-failures}.test.ts',
   'server/test/telemetry/slow-log-reader.test.ts',
 ]
 
 /** With the nightly tests only, `PLANT_STORE_NIGHTLY_TESTS=1`. */
-const nightly = ['server/test/limits/memory.test.ts']
+const nightly = ['server/test/overload/memory.test.ts']
 
 const leftOut = isNightly ? [] : isLong ? nightly : [...nightly, ...long]
 
