@@ -11,14 +11,11 @@ const server = await startTestServer()
 const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b102400 bytes/ }
 const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
 
-const oneChunk = `${CHUNKED}${(MAX_BODY_BYTES + 1).toString(16)}\r\n${' '.repeat(MAX_BODY_BYTES + 1)}\r\n`
+const TOO_MANY = MAX_BODY_BYTES + 1
 test.each([
-  [
-    'a larger Content-Length, before any of the body is sent',
-    postHead({ 'Content-Length': String(MAX_BODY_BYTES + 1) }),
-  ],
+  ['a larger Content-Length, before any of the body is sent', postHead({ 'Content-Length': String(TOO_MANY) })],
   ['a Content-Length beyond any body', postHead({ 'Content-Length': '9'.repeat(18) })],
-  ['chunks that exceed it, before the body ends', oneChunk],
+  ['chunks that exceed it, before the body ends', `${CHUNKED}${TOO_MANY.toString(16)}\r\n${' '.repeat(TOO_MANY)}\r\n`],
 ])('%s gets a 413', (_what, wire) => rejects(server, wire, 41300, TOO_LARGE))
 
 // Whether the client still receives the response depends on the network.
