@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { isLong, isNightly } from './test/helpers/long-tests.ts'
+import { isLong } from './test/helpers/long-tests.ts'
 
 // Tests mostly wait, so more files than there are cores run in parallel; the long ones work more.
 const maxWorkers = isLong ? Math.max(3, availableParallelism()) : Math.max(4, availableParallelism())
@@ -31,10 +31,7 @@ const long = [
   'server/test/telemetry/slow-log-reader.test.ts',
 ]
 
-/** With the nightly tests only, `PLANT_STORE_NIGHTLY_TESTS=1`. */
-const nightly = ['server/test/overload/memory.test.ts']
-
-const leftOut = isNightly ? [] : isLong ? nightly : [...nightly, ...long]
+const leftOut = isLong ? [] : long
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']
