@@ -2,11 +2,11 @@
  * What the server does if PostgreSQL or the network to it fails: what may run twice is retried, everything else gets a 503,
  * `/readyz` and the metrics say so, and requests succeed again without a restart once the cause is gone.
  */
+import pino from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { freePort } from '../../../test/helpers/free-port.ts'
+import { demandPasswords, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -17,7 +17,7 @@ import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 const MAX_WAIT = 10_000
 const MOMENTS: Moment[] = ['before', 'during', 'after']
 
-const postgresql = await startPostgresql()
+const postgresql = await startPostgresql({ prepare: demandPasswords })
 afterFile(postgresql.remove)
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
@@ -45,7 +45,7 @@ async function listNames(token?: string): Promise<string[]> {
 
 async function expectRejected(response: Response, retryAfter: string): Promise<void> {
   expect(response.headers.get('retry-after')).toBe(retryAfter)
-  expectUnavailable(response.status, retryAfter, await response.text())
+  expectUnavailable({ status: response.status, retryAfter, body: await response.text() })
 }
 
 /** Expects that requests succeed, that `/readyz` says so, and that the server was not restarted for it. */
@@ -100,6 +100,7 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   await expectReadiness(silent, /^503 The database does not respond/)
   for (const response of responses) await expectRejected(await response, '5')
   expect(performance.now() - begin).toBeLessThan(MAX_WAIT)
+  expect(await readMetric(silent, 'plant_store_ready')).toBe(0)
   silence.resume()
   // The other idle connections are closed with the first one that was silent.
   const recovery = performance.now()
@@ -116,9 +117,9 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
 })
 
 test('where a role may have few connections, none is missed; where it may have none, requests get a 503', async () => {
-  await administrate('CREATE ROLE "few" LOGIN CONNECTION LIMIT 3')
+  await administrate(`CREATE ROLE "few" LOGIN PASSWORD 'few' CONNECTION LIMIT 3`)
   await connection.run('GRANT ALL ON ALL TABLES IN SCHEMA public TO "few"')
-  const databaseUrl = postgresql.url('plants').replace('postgres@', 'few@')
+  const databaseUrl = postgresql.url('plants').replace('postgres@', 'few:few@')
   await using limited = await startTestServer({ databaseUrl, adminPort: 0 })
   const requests = Array.from({ length: 40 }, (_, index) => limited.call(`/plants?limit=${index + 1}`))
   expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(40).fill(200))
@@ -170,16 +171,39 @@ test('an open transaction that inserts blocks new plants: 503, as /readyz says a
   await expectRecovery(1)
 })
 
-test('the metrics have the engine, and are there while PostgreSQL is unavailable', async () => {
-  const poll = (name: string) => expect.poll(() => readMetric(server, name))
-  expect([...(await readMetrics(server)).keys()].join('\n')).toContain('engine="postgresql"')
+test('the metrics have the engine, and no log and no disk of this machine', async () => {
+  const names = [...(await readMetrics(server)).keys()].join()
+  expect(names).toContain('engine="postgresql"')
+  expect(names).not.toMatch(/wal_bytes|disk_free_bytes/)
+})
 
-  network.lead(await freePort())
+test('a server whose database fails logs and sends no password', async () => {
+  await administrate(`CREATE ROLE secretive LOGIN PASSWORD 'Zq7@/x?Zq8#%Zq9'`)
+  await connection.run('GRANT ALL ON ALL TABLES IN SCHEMA public TO secretive')
+  const seen: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line) => seen.push(line) })
+  const password = encodeURIComponent('Zq7@/x?Zq8#%Zq9')
+  const databaseUrl = network.url('plants').replace('postgres@', `secretive:${password}@`)
+  await using failing = await startTestServer({ databaseUrl, adminPort: 0 }, { logger })
+  const readAll = async () => {
+    const responses = [
+      failing.call('/plants'),
+      ...['/readyz', '/metrics'].map((path) => fetch(failing.adminUrl + path)),
+    ]
+    for (const response of responses) seen.push(await (await response).text())
+  }
+  await readAll()
+  await administrate(`ALTER ROLE secretive PASSWORD 'other'`)
   network.cutAll()
-  await poll('plant_store_ready').toBe(0)
-  expect((await createPlant(2)).status).toBe(503)
+  await readAll()
+  // Where nothing listens.
+  network.lead(1)
+  network.cutAll()
+  await readAll()
   network.lead(postgresql.port)
-  await poll('plant_store_ready').toBe(1)
+  expect(seen.join()).toMatch(/"error":50300/)
+  expect(seen.join()).toMatch(/"level":40,.*The database is currently unavailable/)
+  expect(seen.join()).not.toMatch(/"error":50000|Zq[789]/)
 })
 
 describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {

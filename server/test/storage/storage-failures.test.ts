@@ -7,34 +7,69 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { runSql } from '../../../test/helpers/database/databases.ts'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { connect, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { connect } from '../../../test/helpers/database/sqlite.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { createPlant, type PlantResponse } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { expectReadiness, type Load, readiness, startLoad } from '../helpers/storage/load.ts'
+import { createPlant } from '../../../test/helpers/server/start-writing.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { expectReadiness, expectUnavailable, readiness, startLoad } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 
-/** Far more than a request takes that does not wait for a lock, in milliseconds. */
-const PROMPT = 2_000
+/** A failure of a database, its fix, and what /readyz responds until then. */
+interface Fault {
+  databaseUrl: string
+  cause(): unknown
+  fix(): unknown
+  notReady: RegExp
+  /** The file of SQLite, of which `/readyz` finds a fault without a request, too. */
+  file?: string
+}
 
 const whyNoDisk = whyNoSmallDisk()
 
-test.skipIf(whyNoDisk)('a full disk rejects writes until there is space', async () => {
+function mountDisk(): string {
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
-  fs.writeFileSync(path.join(folder, 'filler'), Buffer.alloc(spaceLeft(folder) / 2))
-  await survive(path.join(folder, 'plants.db'), {
+  return folder
+}
+
+function fullDisk(folder: string) {
+  return {
     cause: () => fillUp(folder),
     fix: () => fs.unlinkSync(path.join(folder, 'rest')),
-    notReady: /^503 The database cannot be written because the disk is full: /,
-  })
-})
+    notReady: /^503 The database cannot be written because the disk is full: free some space and retry\.$/,
+  }
+}
 
-test('a database that another program locks rejects writes until it is unlocked', async () => {
-  const file = path.join(temporaryFolder(), 'plants.db')
+function fillDiskOfSqlite(): Fault {
+  const folder = mountDisk()
+  const { bavail, bsize } = fs.statfsSync(folder)
+  fs.writeFileSync(path.join(folder, 'filler'), Buffer.alloc((bavail * bsize) / 2))
+  const file = path.join(folder, 'plants.db')
+  return { ...fullDisk(folder), databaseUrl: `file:${file}`, file }
+}
+
+async function fillDiskOfPostgresql(): Promise<Fault> {
+  const postgresql = await startPostgresql()
+  onTestFinished(postgresql.remove)
+  const folder = mountDisk()
+  // Its files are on the disk.
+  onTestFinished(() => postgresql.stop())
+  const { uid, gid } = fs.statSync(postgresql.folder)
+  fs.chownSync(folder, uid, gid)
+  const databaseUrl = await postgresql.create('plants')
+  await runSql(postgresql.url('postgres'), `CREATE TABLESPACE small LOCATION '${folder}'`)
+  await runSql(databaseUrl, 'ALTER TABLE "Plant" SET TABLESPACE small')
+  return { ...fullDisk(folder), databaseUrl }
+}
+
+function lock(): Fault {
+  const { file, url } = temporaryDatabase()
   let locker: ReturnType<typeof connect> | undefined
-  await survive(file, {
+  return {
+    databaseUrl: url,
     cause() {
       locker = connect(file)
       locker.pragma('busy_timeout = 10000')
@@ -42,12 +77,44 @@ test('a database that another program locks rejects writes until it is unlocked'
     },
     fix: () => locker?.close(),
     notReady: /^503 The database is locked by another process: /,
+    file,
+  }
+}
+
+test.for([
+  ['a full disk of SQLite', whyNoDisk, fillDiskOfSqlite],
+  ['a full disk of PostgreSQL', whyNoDisk, fillDiskOfPostgresql],
+  ['a lock of another program', undefined, lock],
+] as const)('%s rejects writes, and nothing else, until it is gone', async ([, whyNot, prepare], { skip }) => {
+  skip(whyNot !== undefined, whyNot)
+  const { databaseUrl, cause, fix, notReady, file } = await prepare()
+  await using server = await startTestServer({ databaseUrl, adminPort: 0 })
+  await expectReadiness(server, '200 ready')
+  if (file !== undefined) {
+    await cause()
+    await expectReadiness(server, notReady)
+    await fix()
+    await expectReadiness(server, '200 ready')
+  }
+
+  const load = startLoad(server)
+  await load.during(async () => {
+    await load.progress()
+    expect(load.rejected()).toEqual({ plants: 0, lists: 0 })
+    await cause()
+    await Promise.all([load.rejection(), expectReadiness(server, notReady)])
+    expect((await server.call('/plants', { token: null })).status).toBe(401)
+    await fix()
+    await load.progress()
   })
+  expect(load.rejected().lists).toBe(0)
+  await server.close()
+  if (file !== undefined) expect(readDatabase(file).integrity).toBe('ok')
 })
 
 test('a database that another program writes to continuously stays ready', async () => {
-  const file = path.join(temporaryFolder(), 'plants.db')
-  await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
+  const { file, url } = temporaryDatabase()
+  await using server = await startTestServer({ databaseUrl: url, adminPort: 0 })
   const other = connect(file)
   other.pragma('busy_timeout = 10000')
   const end = Date.now() + 4_000
@@ -67,8 +134,8 @@ test('once a list meets a damaged database, requests get 503 until a restart on 
   const { file, url } = temporaryDatabase()
   const sound = `${file}.sound`
   await using server = await startTestServer({ databaseUrl: url, adminPort: 0 })
-  runSql(
-    file,
+  await runSql(
+    url,
     `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 4000)
      INSERT INTO Plant (account, id, name) SELECT 'alice', x, hex(randomblob(1000)) FROM c;
      PRAGMA wal_checkpoint(TRUNCATE)`,
@@ -78,7 +145,7 @@ test('once a list meets a damaged database, requests get 503 until a restart on 
   fs.truncateSync(file, size / 2)
   fs.appendFileSync(file, randomBytes(size / 2))
   expect(await readPages(server)).toBe(503)
-  expectRejected(await createPlant(server.url, server.token, 5_000))
+  expectUnavailable(await createPlant(server.url, server.token, 5_000))
   expect(await readiness(server)).toBe('503 The database is damaged: stop the server and put a backup in its place.')
   await server.close()
 
@@ -94,61 +161,4 @@ async function readPages(server: TestServer, query = '?limit=100'): Promise<numb
   await response.text()
   const next = /<(.+)>/.exec(response.headers.get('link') ?? '')?.[1]
   return next === undefined ? response.status : readPages(server, next)
-}
-
-/** A failure of storage, its fix, and what /readyz responds until then. */
-interface Fault {
-  cause(): unknown
-  fix(): unknown
-  notReady: RegExp
-}
-
-/** Causes and fixes a failure of a running server, first without writes, then with many. */
-async function survive(file: string, { cause, fix, notReady }: Fault): Promise<void> {
-  await using server = await startTestServer({ databaseUrl: `file://${file}`, adminPort: 0 })
-  await expectReadiness(server, '200 ready')
-  await cause()
-  await expectReadiness(server, notReady)
-  await fix()
-  await expectReadiness(server, '200 ready')
-
-  const load = startLoad(server)
-  await load.during(async () => {
-    await load.progress()
-    expect(load.rejected()).toEqual([])
-    await cause()
-    await Promise.all([load.rejection(), expectReads(server, load), expectReadiness(server, notReady)])
-    await fix()
-    await load.progress()
-  })
-  load.rejected().forEach(expectRejected)
-  await server.close()
-  expect(readDatabase(file).integrity).toBe('ok')
-}
-
-/** Expects that requests that write nothing get their usual responses promptly. */
-async function expectReads(server: TestServer, load: Load): Promise<void> {
-  for (let round = 0; round < 20; round++) {
-    const stored = load.stored()
-    const begin = performance.now()
-    expect((await server.call('/nowhere')).status).toBe(404)
-    expect((await server.call('/plants', { token: null })).status).toBe(401)
-    expect(performance.now() - begin).toBeLessThan(PROMPT)
-    const list = await server.call('/plants')
-    expect(list.status).toBe(200)
-    expect(((await list.json()) as unknown[]).length).toBeGreaterThanOrEqual(stored)
-  }
-}
-
-function expectRejected({ status, retryAfter, body }: PlantResponse): void {
-  const { error, message } = JSON.parse(body)
-  expect([500, 503]).toContain(status)
-  expect(error).toBe((status ?? 0) * 100)
-  expect(message).not.toMatch(/sqlite|\/|plants\.db/i)
-  if (status === 503) expect(retryAfter).toMatch(/^[1-9]\d*$/)
-}
-
-function spaceLeft(folder: string): number {
-  const { bavail, bsize } = fs.statfsSync(folder)
-  return bavail * bsize
 }

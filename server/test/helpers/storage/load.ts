@@ -1,10 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { TestServer } from '../../../../test/helpers/server/start-test-server.ts'
 import { type PlantResponse, plantOf, startWriting } from '../../../../test/helpers/server/start-writing.ts'
 
 const WRITERS = 8
 
-/** Writers whose responses tests look at. */
+/** Where to send requests, and with which token. */
+type Target = Pick<TestServer, 'url' | 'token'>
+
+/** Clients of which tests look at the responses. */
 export interface Load {
   /** Returns how many plants are stored. */
   stored(): number
@@ -12,54 +16,93 @@ export interface Load {
   progress(): Promise<void>
   /** Waits until many more plants are rejected than now. */
   rejection(): Promise<void>
-  rejected(): PlantResponse[]
+  /** Returns how many plants, and how many lists, got another status than 200. */
+  rejected(): { plants: number; lists: number }
   /**
-   * Does something while they write, stops them, and expects that every plant with a 200 is listed once, and that nothing is
-   * listed that was not sent.
-   *
-   * @param stop what else to stop
+   * Does something while they write and read, stops them, and expects that every plant with a 200 is listed once, that nothing
+   * is listed that was not sent, and that each other response was a 503.
    */
-  during(action: () => Promise<unknown>, stop?: () => Promise<unknown>): Promise<void>
+  during(action: () => Promise<unknown>): Promise<void>
 }
 
-/** Starts clients that create plants of one account all the time, at one server or several on one database. */
-export function startLoad(server: TestServer, ...others: TestServer[]): Load {
-  const writings = [server, ...others].map(({ url }, index) =>
+/**
+ * Starts clients that create plants of one account all the time, at one server or several on one database, and others that
+ * list them: each list must have what was stored before its request, in the order of every other list.
+ */
+export function startLoad(...servers: [Target, ...Target[]]): Load {
+  const [server] = servers
+  const writings = servers.map(({ url }, index) =>
     startWriting({ url, token: server.token, writers: WRITERS, firstId: index * 1_000_000 }),
   )
   const responses = () => writings.flatMap((writing) => writing.responses)
-  const stored = () => responses().filter(({ status }) => status === 200)
+  const stored = () => responses().filter(({ status }) => status === 200).length
   const rejected = () => responses().filter(({ status }) => status !== 200)
+  const reading = { stopped: false, rejected: 0, longest: '' }
+
+  async function read(url: string): Promise<void> {
+    while (!reading.stopped) {
+      const before = stored()
+      const { body, ...response } = await list({ url, token: server.token })
+      if (response.status !== 200) {
+        reading.rejected++
+        expectUnavailable({ ...response, body })
+      } else if (body !== '') {
+        expect(JSON.parse(body).length).toBeGreaterThanOrEqual(before)
+        expectPrefix(body)
+      }
+      await sleep(5)
+    }
+  }
+
+  /** Expects that a list goes on as the longest one so far, or is the beginning of it. */
+  function expectPrefix(body: string): void {
+    const open = body.slice(0, -1)
+    const [longer, shorter] = open.length > reading.longest.length ? [open, reading.longest] : [reading.longest, open]
+    expect(longer.startsWith(shorter)).toBe(true)
+    reading.longest = longer
+  }
+
+  const readers = Promise.all([server, ...servers].map(({ url }) => read(url)))
   return {
-    stored: () => stored().length,
+    stored,
     async progress() {
-      const before = stored().length
-      await expect.poll(() => stored().length).toBeGreaterThan(before + 100)
+      const before = stored()
+      await expect.poll(stored).toBeGreaterThan(before + 100)
     },
     async rejection() {
       const before = rejected().length
-      await expect.poll(() => rejected().length).toBeGreaterThan(before + writings.length * WRITERS)
+      await expect.poll(() => rejected().length).toBeGreaterThan(before + servers.length * WRITERS)
     },
-    rejected,
-    async during(action, stop) {
+    rejected: () => ({ plants: rejected().length, lists: reading.rejected }),
+    async during(action) {
       try {
         await action()
       } finally {
-        await Promise.all([...writings.map((writing) => writing.stop()), stop?.()])
+        reading.stopped = true
+        await Promise.all([...writings.map((writing) => writing.stop()), readers])
       }
+      rejected().forEach(expectUnavailable)
       await expectListed(server, responses())
+      expectPrefix((await list(server)).body)
     },
   }
 }
 
+/** Lists all plants. The body is empty if the connection broke in the middle of it. */
+async function list({ url, token }: Target): Promise<Omit<PlantResponse, 'id'>> {
+  const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+  const body = await response.text().catch(() => '')
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), body }
+}
+
 /** Expects that every plant with a 200 is listed once, and that nothing is listed that was not sent. Returns the ids. */
 export async function expectListed(
-  { url, token }: Pick<TestServer, 'url' | 'token'>,
+  server: Target,
   responses: readonly PlantResponse[],
 ): Promise<(number | undefined)[]> {
-  const list = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
   const sent = new Map(responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
-  const ids = ((await list.json()) as object[]).map((plant) => sent.get(JSON.stringify(plant)))
+  const { body } = await list(server)
+  const ids = (JSON.parse(body) as object[]).map((plant) => sent.get(JSON.stringify(plant)))
   const present = new Set(ids)
   expect(present.has(undefined)).toBe(false)
   expect(present.size).toBe(ids.length)
@@ -74,17 +117,14 @@ export async function readiness({ adminUrl }: { adminUrl: string | undefined }):
 }
 
 /** Waits until `/readyz` responds this. */
-export async function expectReadiness(
-  server: { adminUrl: string | undefined },
-  expected: string | RegExp,
-): Promise<void> {
+export async function expectReadiness(server: { adminUrl: string | undefined }, expected: string | RegExp) {
   await expect
     .poll(() => readiness(server))
     .toEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected))
 }
 
-/** Expects the response to a request while PostgreSQL is unavailable. */
-export function expectUnavailable(status: number | undefined, retryAfter: string | null, body: string): void {
+/** Expects the response to a request while the database is unavailable. */
+export function expectUnavailable({ status, retryAfter, body }: Omit<PlantResponse, 'id'>): void {
   const message = expect.stringMatching(/^The database is .* Retry/)
   expect([status, JSON.parse(body)]).toEqual([503, { error: 50300, message }])
   expect(retryAfter).toMatch(/^[15]$/)
