@@ -67,9 +67,10 @@ function create(options: Options = {}) {
     ...options,
   })
   const add = (text: string, account = 'alice') => group.add({ account, text })
-  return { add, batches, addAll: (texts: string[]) => Promise.all(texts.map((text) => add(text))) }
+  return { add, batches }
 }
 
+/** Returns the messages of an event from now until the end of the test. */
 function collect<Message>(event: Event<Message>): Message[] {
   const messages: Message[] = []
   const listener = (message: Message) => void messages.push(message)
@@ -78,30 +79,7 @@ function collect<Message>(event: Event<Message>): Message[] {
   return messages
 }
 
-test('items added in one turn share a commit, and each gets its own result', async () => {
-  const sizes = collect(batchCommitted)
-  const { addAll, batches } = create()
-  expect(await addAll(['a', 'b', 'c'])).toEqual(['A', 'B', 'C'])
-  expect(batches).toEqual([['a', 'b', 'c']])
-  expect(sizes).toEqual([3])
-})
-
-test('items added during a commit share the next one', async () => {
-  const finish: (() => void)[] = []
-  const { add } = create({
-    commit: (items) => new Promise((resolve) => finish.push(() => resolve(items.map(({ text }) => text)))),
-  })
-  const first = add('a')
-  await expect.poll(() => finish.length).toBe(1)
-  const others = Promise.all([add('b'), add('c')])
-  finish[0]?.()
-  expect(await first).toBe('a')
-  await expect.poll(() => finish.length).toBe(2)
-  finish[1]?.()
-  expect(await others).toEqual(['b', 'c'])
-})
-
-test('after a long commit, an item that follows its result joins those that wait', async () => {
+test('items added during a commit share the next one; after a long one, an item that follows its result joins them', async () => {
   let time = 0
   let endPause = () => {}
   const pauses: number[] = []
@@ -132,14 +110,20 @@ test('after a long commit, an item that follows its result joins those that wait
 })
 
 test.each<[string, Options, string[][]]>([
+  ['nothing else', {}, [['a', 'b', 'c']]],
   ['items', { maxBatchItems: 2 }, [['a', 'b'], ['c', 'd'], ['e']]],
   ['bytes, but for one larger item', { maxBatchBytes: 4 }, [['aa', 'bb'], ['c'], ['ddddd'], ['e']]],
-])('a batch is limited in %s', async (_, options, expected) => {
-  const { addAll, batches } = create(options)
-  const items = expected.flat()
-  expect(await addAll(items)).toEqual(items.map((item) => item.toUpperCase()))
-  expect(batches).toEqual(expected)
-})
+])(
+  'items added in one turn share a commit, limited in %s, and each gets its own result',
+  async (_, options, expected) => {
+    const sizes = collect(batchCommitted)
+    const { add, batches } = create(options)
+    const items = expected.flat()
+    expect(await Promise.all(items.map((item) => add(item)))).toEqual(items.map((item) => item.toUpperCase()))
+    expect(batches).toEqual(expected)
+    expect(sizes).toEqual(expected.map((batch) => batch.length))
+  },
+)
 
 test('a batch takes from each account in turn, whatever one of them has added before', async () => {
   const { add, batches } = create({ maxBatchItems: 3 })
@@ -161,37 +145,24 @@ test('plants that are long as JSON are committed in small batches', async () => 
   expect(plants.batches.map((batch) => batch.length)).toEqual([5, 5, 2])
 })
 
-test('a commit that fails rejects its own items and no others', async () => {
-  const [sizes, failed] = [collect(batchCommitted), collect(writesRejected)]
-  const error = new Error('a mistake')
-  const { add } = create({
-    maxBatchItems: 2,
-    commit: async (items) => {
-      const texts = items.map(({ text }) => text)
-      if (texts.includes('bad')) throw error
-      return texts
-    },
-  })
-  const results = await Promise.all(['a', 'bad', 'b', 'c'].map((item) => add(item).catch((reason) => reason)))
-  expect(results).toEqual([error, error, 'b', 'c'])
-  expect([sizes, failed]).toEqual([[2], [{ count: 2, error }]])
-})
-
-test('where the database is unavailable, what has waited as long as a batch fails with it, and what came later does not', async () => {
+const mistake = new Error('a mistake')
+const locked = new StorageError('locked')
+test.each([
+  ['a mistake fails its own batch', mistake, [mistake, mistake, 'C', 'D', 'E']],
+  ['an unavailable database fails what has waited as long', locked, Array(5).fill(locked)],
+])('%s, and nothing that came later', async (_what, error, expected) => {
   const failed = collect(writesRejected)
-  const error = new StorageError('locked')
   const later: Promise<string>[] = []
-  let commits = 0
   const { add } = create({
     maxBatchItems: 2,
     commit: async (items) => {
-      if (++commits > 1) return items.map(({ text }) => text)
+      if (later.length > 0) return items.map(({ text }) => text.toUpperCase())
       later.push(add('later', 'bob'))
       throw error
     },
   })
   const results = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((item) => add(item).catch((reason) => reason)))
-  expect(results).toEqual(Array(5).fill(error))
-  expect(await Promise.all(later)).toEqual(['later'])
-  expect([failed, commits]).toEqual([[{ count: 5, error }], 2])
+  expect(results).toEqual(expected)
+  expect(await Promise.all(later)).toEqual(['LATER'])
+  expect(failed).toEqual([{ count: expected.filter((result) => result === error).length, error }])
 })
