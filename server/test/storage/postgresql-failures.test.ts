@@ -8,7 +8,6 @@ import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { demandPasswords, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
-import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { expectReadiness, expectUnavailable, readiness } from '../helpers/storage/load.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
@@ -21,24 +20,20 @@ const postgresql = await startPostgresql({ prepare: demandPasswords })
 afterFile(postgresql.remove)
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
-/** A server whose database is behind a network that can fail, and connections past it as other programs have them. */
+/** A server whose database is behind a network that can fail, and a connection past it as another program has it. */
 await postgresql.create('plants')
 const server = await startTestServer({ databaseUrl: network.url('plants'), adminPort: 0 })
-const [connection, other] = [
-  await openConnection(postgresql.url('plants')),
-  await openConnection(postgresql.url('plants')),
-]
-for (const each of [connection, other]) afterFile(each.close)
+const connection = await openConnection(postgresql.url('plants'))
+afterFile(connection.close)
 beforeEach(() => connection.run('TRUNCATE "Plant"'))
 
-const LOCKED = /^503 The database .*lock/
 const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
-const createPlant = (id: number, token?: string, at = server) =>
-  at.post(JSON.stringify({ id, name: `plant ${id}` }), token === undefined ? {} : { token })
+const createPlant = (id: number, at = server, token = at.token) =>
+  at.post(JSON.stringify({ id, name: `plant ${id}` }), { token })
 const namesUpTo = (count: number) => Array.from({ length: count }, (_, index) => `plant ${index + 1}`)
 
-async function listNames(token?: string): Promise<string[]> {
-  const response = await server.call('/plants', token === undefined ? {} : { token })
+async function listNames(token = server.token): Promise<string[]> {
+  const response = await server.call('/plants', { token })
   expect(response.status).toBe(200)
   return ((await response.json()) as { name: string }[]).map(({ name }) => name)
 }
@@ -50,7 +45,7 @@ async function expectRejected(response: Response, retryAfter: string): Promise<v
 
 /** Expects that requests succeed, that `/readyz` says so, and that the server was not restarted for it. */
 async function expectRecovery(id: number, at = server): Promise<void> {
-  await expect.poll(async () => (await createPlant(id, undefined, at)).status).toBe(200)
+  await expect.poll(async () => (await createPlant(id, at)).status).toBe(200)
   await expectReadiness(at, '200 ready')
   expect((await fetch(`${at.adminUrl}/livez`)).status).toBe(200)
 }
@@ -64,7 +59,7 @@ describe.each(MOMENTS)('a connection that is lost %s', (moment) => {
     }
     const { token } = await server.createToken({ account: 'many' })
     const cut = network.cutOnce(moment, 'plant 25')
-    const responses = await Promise.all(Array.from({ length: 50 }, (_, index) => createPlant(index + 1, token)))
+    const responses = await Promise.all(Array.from({ length: 50 }, (_, index) => createPlant(index + 1, server, token)))
     expect(responses.map(({ status }) => status)).toEqual(Array(50).fill(200))
     await cut
     expect((await listNames(token)).sort()).toEqual(namesUpTo(50).sort())
@@ -96,7 +91,7 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   await Promise.all(Array.from({ length: 8 }, (_, index) => silent.call(`/plants?limit=${index + 1}`)))
   silence.stall()
   const begin = performance.now()
-  const responses = [createPlant(1, undefined, silent), silent.call('/plants'), silent.call('/plants?limit=1')]
+  const responses = [createPlant(1, silent), silent.call('/plants'), silent.call('/plants?limit=1')]
   await expectReadiness(silent, /^503 The database does not respond/)
   for (const response of responses) await expectRejected(await response, '5')
   expect(performance.now() - begin).toBeLessThan(MAX_WAIT)
@@ -108,7 +103,7 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   expect(performance.now() - recovery).toBeLessThan(MAX_WAIT)
   expect(await (await silent.call('/plants')).json()).toEqual([{ name: 'plant 1' }])
   silence.stall()
-  responses.push(createPlant(2, undefined, silent))
+  responses.push(createPlant(2, silent))
   const settled = Promise.allSettled(responses)
   const closing = performance.now()
   await silent.close()
@@ -125,7 +120,7 @@ test('where a role may have few connections, none is missed; where it may have n
   expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(40).fill(200))
   await administrate('ALTER ROLE "few" CONNECTION LIMIT 0')
   await administrate(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'`)
-  await expectRejected(await createPlant(1, undefined, limited), '1')
+  await expectRejected(await createPlant(1, limited), '1')
   await administrate('ALTER ROLE "few" CONNECTION LIMIT 3')
   await expectRecovery(1, limited)
 })
@@ -152,23 +147,6 @@ test('a statement that PostgreSQL aborts runs again; always aborted, it gets a 5
   await connection.run('DROP FUNCTION abort CASCADE')
   await expectRecovery(4)
   expect(await listNames()).toEqual(namesUpTo(4))
-})
-
-test('an open transaction that inserts blocks new plants: 503, as /readyz says and metrics count, until it ends', async () => {
-  const rejected = 'plant_store_writes_rejected_total{reason="locked"}'
-  const before = (await readMetrics(server)).get(rejected) ?? 0
-  await other.run('BEGIN')
-  await other.run(`INSERT INTO "Plant" ("account", "id", "name") VALUES ('bob', '1', 'x')`)
-  const begin = performance.now()
-  const response = createPlant(1)
-  await expectReadiness(server, LOCKED)
-  await expectRejected(await response, '1')
-  expect(performance.now() - begin).toBeGreaterThan(1_900)
-  expect(performance.now() - begin).toBeLessThan(MAX_WAIT / 2)
-  expect(await readMetric(server, rejected)).toBe(before + 1)
-  expect(await listNames()).toEqual([])
-  await other.run('COMMIT')
-  await expectRecovery(1)
 })
 
 test('the metrics have the engine, and no log and no disk of this machine', async () => {
@@ -204,33 +182,4 @@ test('a server whose database fails logs and sends no password', async () => {
   expect(seen.join()).toMatch(/"error":50300/)
   expect(seen.join()).toMatch(/"level":40,.*The database is currently unavailable/)
   expect(seen.join()).not.toMatch(/"error":50000|Zq[789]/)
-})
-
-describe.runIf(hasPgbouncer)('through PgBouncer in transaction mode', () => {
-  test('with pgbouncer=true nothing is kept in a session, and /readyz says that a table is locked', async () => {
-    const url = await startPgbouncer(postgresql.port)
-    await using pooled = await startTestServer({ databaseUrl: `${url}/plants?pgbouncer=true`, adminPort: 0 })
-    const { token, id } = await pooled.createToken({ account: 'pooled' })
-    for (let round = 0; round < 5; round++) {
-      const requests = Array.from({ length: 40 }, (_, index) => createPlant(round * 40 + index + 1, token, pooled))
-      expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(40).fill(200))
-    }
-    const list = (await (await pooled.call('/plants', { token })).json()) as { name: string }[]
-    expect(list.map(({ name }) => name).sort()).toEqual(namesUpTo(200).sort())
-    expect(await pooled.revoke(id)).toMatchObject({ revokedAt: expect.any(Date) })
-
-    await other.run('BEGIN; LOCK TABLE "Token"')
-    await expectReadiness(pooled, LOCKED)
-    await other.run('COMMIT')
-    await expectReadiness(pooled, '200 ready')
-  })
-
-  // In less time than a startup waits for what may go away.
-  test('a startup is rejected promptly without it, or without the database', { timeout: 9_000 }, async () => {
-    const url = await startPgbouncer(postgresql.port)
-    await expect(startTestServer({ databaseUrl: `${url}/plants` })).rejects.toThrow(
-      /is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL$/,
-    )
-    await expect(startTestServer({ databaseUrl: `${url}/unknown?pgbouncer=true` })).rejects.toThrow(/does not exist/)
-  })
 })

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { connect } from '../../../test/helpers/database/sqlite.ts'
@@ -16,6 +16,7 @@ import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { expectReadiness, expectUnavailable, readiness, startLoad } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
+import { readMetric } from '../helpers/telemetry/read-metric.ts'
 
 /** A failure of a database, its fix, and what /readyz responds until then. */
 interface Fault {
@@ -23,8 +24,8 @@ interface Fault {
   cause(): unknown
   fix(): unknown
   notReady: RegExp
-  /** The file of SQLite, of which `/readyz` finds a fault without a request, too. */
-  file?: string
+  /** Whether `/readyz` finds it without a write of a client. */
+  isFoundIdle: boolean
 }
 
 const whyNoDisk = whyNoSmallDisk()
@@ -47,8 +48,7 @@ function fillDiskOfSqlite(): Fault {
   const folder = mountDisk()
   const { bavail, bsize } = fs.statfsSync(folder)
   fs.writeFileSync(path.join(folder, 'filler'), Buffer.alloc((bavail * bsize) / 2))
-  const file = path.join(folder, 'plants.db')
-  return { ...fullDisk(folder), databaseUrl: `file:${file}`, file }
+  return { ...fullDisk(folder), databaseUrl: `file:${path.join(folder, 'plants.db')}`, isFoundIdle: true }
 }
 
 async function fillDiskOfPostgresql(): Promise<Fault> {
@@ -62,10 +62,25 @@ async function fillDiskOfPostgresql(): Promise<Fault> {
   const databaseUrl = await postgresql.create('plants')
   await runSql(postgresql.url('postgres'), `CREATE TABLESPACE small LOCATION '${folder}'`)
   await runSql(databaseUrl, 'ALTER TABLE "Plant" SET TABLESPACE small')
-  return { ...fullDisk(folder), databaseUrl }
+  return { ...fullDisk(folder), databaseUrl, isFoundIdle: false }
 }
 
-function lock(): Fault {
+async function lockPlantsOfPostgresql(): Promise<Fault> {
+  const postgresql = await startPostgresql()
+  onTestFinished(postgresql.remove)
+  const databaseUrl = await postgresql.create('plants')
+  const other = await openConnection(databaseUrl)
+  onTestFinished(other.close)
+  return {
+    databaseUrl,
+    cause: () => other.run(`BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES ('bob', '1', 'x')`),
+    fix: () => other.run('ROLLBACK'),
+    notReady: /^503 The database is locked by another transaction: /,
+    isFoundIdle: true,
+  }
+}
+
+function lockFileOfSqlite(): Fault {
   const { file, url } = temporaryDatabase()
   let locker: ReturnType<typeof connect> | undefined
   return {
@@ -77,20 +92,21 @@ function lock(): Fault {
     },
     fix: () => locker?.close(),
     notReady: /^503 The database is locked by another process: /,
-    file,
+    isFoundIdle: true,
   }
 }
 
 test.for([
   ['a full disk of SQLite', whyNoDisk, fillDiskOfSqlite],
   ['a full disk of PostgreSQL', whyNoDisk, fillDiskOfPostgresql],
-  ['a lock of another program', undefined, lock],
+  ['a lock of another program on SQLite', undefined, lockFileOfSqlite],
+  ['an open transaction of another program on PostgreSQL', undefined, lockPlantsOfPostgresql],
 ] as const)('%s rejects writes, and nothing else, until it is gone', async ([, whyNot, prepare], { skip }) => {
   skip(whyNot !== undefined, whyNot)
-  const { databaseUrl, cause, fix, notReady, file } = await prepare()
+  const { databaseUrl, cause, fix, notReady, isFoundIdle } = await prepare()
   await using server = await startTestServer({ databaseUrl, adminPort: 0 })
   await expectReadiness(server, '200 ready')
-  if (file !== undefined) {
+  if (isFoundIdle) {
     await cause()
     await expectReadiness(server, notReady)
     await fix()
@@ -108,8 +124,10 @@ test.for([
     await load.progress()
   })
   expect(load.rejected().lists).toBe(0)
+  const reason = notReady.source.includes('disk is full') ? 'disk-full' : 'locked'
+  expect(await readMetric(server, `plant_store_writes_rejected_total{reason="${reason}"}`)).toBe(load.rejected().plants)
   await server.close()
-  if (file !== undefined) expect(readDatabase(file).integrity).toBe('ok')
+  if (databaseUrl.startsWith('file:')) expect(readDatabase(new URL(databaseUrl).pathname).integrity).toBe('ok')
 })
 
 test('a database that another program writes to continuously stays ready', async () => {
