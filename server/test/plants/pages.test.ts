@@ -2,26 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { copyDatabase, engine, newDatabase, openConnection } from '../../../test/helpers/database/databases.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { nextPage } from '../../src/plants/plants-router.ts'
 
-/** Starts a server on a database that others may use, and returns what reads and creates plants of "alice". */
-async function start(databaseUrl: string, publicUrl?: string) {
-  const server = await startTestServer({ databaseUrl, publicUrl })
-  const { token } = await server.createToken()
-  return {
-    close: server.close,
-    async create(...ids: number[]) {
-      for (const id of ids) await server.post(JSON.stringify({ id, name: `${id}` }), { token })
-    },
-    async list(cursor: string) {
-      const response = await server.call(`/plants?cursor=${encodeURIComponent(cursor)}`, { token })
-      return { status: response.status, body: await response.json() }
-    },
-    /** Returns the link to the page after the first plant. */
-    link: async () => String((await server.call('/plants?limit=1', { token })).headers.get('link')),
-  }
+/** Returns the link to the page after the first plant, and its cursor. */
+async function linkOf(server: TestServer): Promise<{ link: string; cursor: string }> {
+  const link = String((await server.call('/plants?limit=1')).headers.get('link'))
+  return { link, cursor: /cursor=([\w-]+)/.exec(link)?.[1] ?? '' }
 }
 
 test('the link has every parameter of the page', async () => {
@@ -69,29 +57,28 @@ test.skipIf(engine === 'sqlite')(
     const url = await newDatabase()
     const lock = await openConnection(url)
     await lock.run('BEGIN; LOCK TABLE "Secret" IN EXCLUSIVE MODE')
-    const server = await start(url)
-    await server.create(1, 2)
+    await using server = await startTestServer({ databaseUrl: url })
+    for (const id of [1, 2]) await server.post(`{"id":${id},"name":"${id}"}`)
     await lock.run('ROLLBACK')
     await lock.close()
-    await expect.poll(server.link).toMatch(/rel="next"/)
-    await server.close()
+    await expect.poll(async () => (await linkOf(server)).link).toMatch(/rel="next"/)
   },
 )
 
 test('servers of one database accept each other’s cursors, also after a restore, and no others', async () => {
-  const url = await newDatabase()
+  const databaseUrl = await newDatabase()
   // Both servers create the secret at the same time.
-  const [one, other] = await Promise.all([start(url, 'https://plants.example.com/api'), start(url)])
-  await one.create(1, 2)
-  const [link, linkOfOther] = await Promise.all([one.link(), other.link()])
-  const body = { error: 40004, message: expect.stringMatching(/^cursor: /) }
-  expect(await one.list('A'.repeat(48))).toEqual({ status: 400, body })
-  const [, cursor = ''] =
-    /^<https:\/\/plants\.example\.com\/api\/plants\?limit=1&cursor=([\w-]+)>; rel="next"$/.exec(link) ?? []
-  const [, cursorOfOther = ''] = /cursor=([\w-]+)/.exec(linkOfOther) ?? []
-  const rest = { status: 200, body: [{ name: '2' }] }
-  expect([await other.list(cursor), await one.list(cursorOfOther)]).toEqual([rest, rest])
+  const publicUrls = ['https://plants.example.com/api', undefined]
+  const servers = await Promise.all(publicUrls.map((publicUrl) => startTestServer({ databaseUrl, publicUrl })))
+  const [one, other] = servers as [TestServer, TestServer]
+  for (const id of [1, 2]) await one.post(`{"id":${id},"name":"${id}"}`)
+  const [{ link, cursor }, next] = await Promise.all([linkOf(one), linkOf(other)])
+  expect(link).toBe(`<https://plants.example.com/api/plants?limit=1&cursor=${cursor}>; rel="next"`)
+  const list = async (server: TestServer, cursor: string) => (await server.call(`/plants?cursor=${cursor}`)).json()
+  expect(await list(one, 'A'.repeat(48))).toEqual({ error: 40004, message: expect.stringMatching(/^cursor: /) })
+  const rest = [{ name: '2' }]
+  expect([await list(other, cursor), await list(one, next.cursor)]).toEqual([rest, rest])
   await Promise.all([one.close(), other.close()])
-  const restored = await start(await copyDatabase(url))
-  expect(await restored.list(cursor)).toEqual(rest)
+  await using restored = await startTestServer({ databaseUrl: await copyDatabase(databaseUrl) })
+  expect(await list(restored, cursor)).toEqual(rest)
 })

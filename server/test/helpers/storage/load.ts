@@ -83,7 +83,7 @@ export function startLoad(...servers: [Target, ...Target[]]): Load {
       }
       rejected().forEach(expectUnavailable)
       await expectListed(server, responses())
-      expectPrefix((await list(server)).body)
+      for (const { url } of servers) expectPrefix((await list({ url, token: server.token })).body)
     },
   }
 }
