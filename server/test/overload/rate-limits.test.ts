@@ -52,17 +52,20 @@ test('failed authentications beyond the limit get a 429 instead of 401; a valid 
 test('failed authentications are counted by the address, or the /64 network, that a trusted proxy reports, perhaps with a port', async () => {
   const limits = { authFailureLimit: { requests: 1, seconds: 60 } }
   await using server = await startTestServer({ trustProxy: ['127.0.0.1'], ...limits })
-  const statuses: Record<string, number> = {}
-  for (const address of [
-    ...['192.0.2.1:4711', '192.0.2.1:4712', '::ffff:c000:0201', '192.0.2.2', '127.0.0.1'],
-    ...['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0:1::', '2001:db8:0::%zone', '2001:db8:0:1::1'],
-    ...['2001:db8:0:1:2:3:4:5', '::1'],
+  // Those of a line are one client.
+  for (const addresses of [
+    ['192.0.2.1:4711', '192.0.2.1:4712', '::ffff:c000:0201'],
+    ['192.0.2.2'],
+    ['127.0.0.1'],
+    ['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0:1::', '2001:db8:0::%zone'],
+    ['2001:db8:0:1::1', '2001:db8:0:1:2:3:4:5'],
+    ['::1'],
   ]) {
-    const headers = { 'x-forwarded-for': address }
-    statuses[address] = (await server.call('/plants', { token: null, headers })).status
+    for (const [index, address] of addresses.entries()) {
+      const wire = get('/plants', { ...NO_TOKEN, 'X-Forwarded-For': address })
+      await rejects(server, wire, index === 0 ? 40101 : 42900)
+    }
   }
-  const first = ['192.0.2.1:4711', '192.0.2.2', '127.0.0.1', '[2001:db8::1]:4711', '2001:db8:0:1::1', '::1']
-  expect(Object.keys(statuses).filter((address) => statuses[address] === 401)).toEqual(first)
 })
 
 test('a flood of addresses is counted in bounded memory, and resets none that goes on beyond its limit', () => {
@@ -88,12 +91,4 @@ test('clients that hold nothing any more take no memory, and those that hold som
   }
   expect(memoryInUse() - before).toBeLessThan(5e6)
   expect([share.used(), share.heldBy('alice')]).toEqual([60, 60])
-  expect(share.hasRoom('alice')).toBe(true)
-  for (let place = 60; place < 89; place++) share.take('alice')
-  expect(share.hasRoom('alice')).toBe(false)
-  for (let place = 89; place < 100; place++) {
-    expect(share.hasRoom(`bob ${place}`)).toBe(true)
-    share.take(`bob ${place}`)
-  }
-  expect(share.hasRoom('carol')).toBe(false)
 })

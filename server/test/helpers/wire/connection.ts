@@ -116,16 +116,13 @@ export async function readAll(socket: Socket): Promise<string> {
  */
 export async function exchange(url: string, wire: string, patience?: number): Promise<string> {
   const socket = await openSocket(url)
-  let isOpen = false
-  socket.setTimeout(10_000, () => {
-    isOpen = true
-    socket.destroy()
-  })
+  socket.setTimeout(10_000, () =>
+    socket.destroy(new Error(`the server keeps the connection open: ${wire.slice(0, 1_000)}`)),
+  )
   socket.write(wire, 'latin1')
   const timer = patience === undefined ? undefined : setTimeout(() => socket.end(), patience)
   const text = await readAll(socket)
   clearTimeout(timer)
-  if (isOpen) throw new Error(`the server does not close the connection, after ${text.slice(0, 1_000)}`)
   recordExchange(wire, text)
   return text
 }
@@ -151,34 +148,29 @@ export interface Connection {
 /** Opens a connection to send requests on; it is closed after the test. */
 export async function openConnection(url: string): Promise<Connection> {
   const socket = await openSocket(url)
+  socket.setTimeout(60_000, () => socket.destroy())
+  const chunks = socket[Symbol.asyncIterator]()
   let received: Buffer = Buffer.alloc(0)
-  let check = () => {}
-  socket
-    .setTimeout(60_000, () => socket.destroy())
-    .on('data', (chunk) => {
-      received = Buffer.concat([received, chunk])
-      check()
-    })
-    .on('close', () => check())
 
-  const read = () =>
-    new Promise<WireResponse>((resolve, reject) => {
-      check = () => {
-        const next = readResponse(received, socket.closed)
-        if (!next && !socket.closed) return
-        check = () => {}
-        if (!next) return reject(new Error('the connection ended before the response'))
+  async function read(): Promise<WireResponse> {
+    for (let isClosed = false; ; ) {
+      const next = readResponse(received, isClosed)
+      if (next) {
         received = received.subarray(next.length)
-        resolve(next.response)
+        return next.response
       }
-      check()
-    })
+      if (isClosed) throw new Error('the connection ended before the response')
+      const { value, done = false } = await chunks.next()
+      isClosed = done
+      if (!done) received = Buffer.concat([received, value])
+    }
+  }
 
   return {
     socket,
     async send(wire) {
       const begin = performance.now()
-      if (!socket.destroyed) socket.write(wire, 'latin1')
+      socket.write(wire, 'latin1')
       return { ...(await read()), milliseconds: performance.now() - begin }
     },
   }
