@@ -24,17 +24,14 @@ test.each([
 ])('HEAD gets the status and headers that GET gets for %s', async (_what, target, headers) => {
   const [listed, head] = await Promise.all(
     ['GET', 'HEAD'].map(async (method) => {
-      const [response] = await send(server, request({ method, target, headers }))
-      const sent = new Map(response?.headers)
+      const [response] = await send(server, request({ method, target, headers: { ...headers, 'X-Request-Id': 'a' } }))
       // How a body is cut into chunks is only known once it is made (RFC 9110, section 9.3.2).
-      for (const name of ['x-request-id', 'transfer-encoding']) sent.delete(name)
-      sent.set('date', String(sent.has('date')))
+      const kept = [...(response?.headers ?? [])].filter(([name]) => !['date', 'transfer-encoding'].includes(name))
       // Each cursor is another text.
-      sent.set('link', String(sent.get('link')?.replace(/cursor=[\w-]+/, 'cursor=')))
-      return { status: response?.status, body: response?.body, headers: sent }
+      return { ...response, headers: kept.map(([name, value]) => `${name}: ${value.replace(/cursor=[\w-]+/, '')}`) }
     }),
   )
-  expect(head).toEqual({ ...listed, body: '' })
+  expect(head).toEqual({ ...listed, body: '', bodyless: true })
 })
 
 test.each<[string, string, Parameters<typeof responds>[2]]>([

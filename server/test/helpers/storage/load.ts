@@ -8,28 +8,11 @@ const WRITERS = 8
 /** Where to send requests, and with which token. */
 type Target = Pick<TestServer, 'url' | 'token'>
 
-/** Clients of which tests look at the responses. */
-export interface Load {
-  /** Returns how many plants are stored. */
-  stored(): number
-  /** Waits until many more plants are stored than now. */
-  progress(): Promise<void>
-  /** Waits until many more plants are rejected than now. */
-  rejection(): Promise<void>
-  /** Returns how many plants, and how many lists, got another status than 200. */
-  rejected(): { plants: number; lists: number }
-  /**
-   * Does something while they write and read, stops them, and expects that every plant with a 200 is listed once, that nothing
-   * is listed that was not sent, and that each other response was a 503.
-   */
-  during(action: () => Promise<unknown>): Promise<void>
-}
-
 /**
  * Starts clients that create plants of one account all the time, at one server or several on one database, and others that
  * list them: each list must have what was stored before its request, in the order of every other list.
  */
-export function startLoad(...servers: [Target, ...Target[]]): Load {
+export function startLoad(...servers: [Target, ...Target[]]) {
   const [server] = servers
   const writings = servers.map(({ url }, index) =>
     startWriting({ url, token: server.token, writers: WRITERS, firstId: index * 1_000_000 }),
@@ -64,17 +47,25 @@ export function startLoad(...servers: [Target, ...Target[]]): Load {
 
   const readers = Promise.all([server, ...servers].map(({ url }) => read(url)))
   return {
+    /** Returns how many plants are stored. */
     stored,
-    async progress() {
+    /** Waits until many more plants are stored than now. */
+    async progress(): Promise<void> {
       const before = stored()
       await expect.poll(stored).toBeGreaterThan(before + 100)
     },
-    async rejection() {
+    /** Waits until many more plants are rejected than now. */
+    async rejection(): Promise<void> {
       const before = rejected().length
       await expect.poll(() => rejected().length).toBeGreaterThan(before + servers.length * WRITERS)
     },
+    /** Returns how many plants, and how many lists, got another status than 200. */
     rejected: () => ({ plants: rejected().length, lists: reading.rejected }),
-    async during(action) {
+    /**
+     * Does something while they write and read, stops them, and expects that every plant with a 200 is listed once, that
+     * nothing is listed that was not sent, and that each other response was a 503.
+     */
+    async during(action: () => Promise<unknown>): Promise<void> {
       try {
         await action()
       } finally {
