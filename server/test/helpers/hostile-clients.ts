@@ -4,7 +4,7 @@ import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, postHead, withToken
 /** The longest time until a client replaces its connection, in milliseconds. */
 const MAX_LIFETIME = 20_000
 /** The time before a client opens another connection, in milliseconds. */
-const PAUSE = 50
+const PAUSE = 20
 const PLANT = '{"id":1000,"name":"plant 1000"}'
 const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
 const TINY_CHUNKS = '1\r\n \r\n'.repeat(10_000)
@@ -54,20 +54,18 @@ function oneOf<Item>(items: readonly Item[]): Item {
   return items[Math.floor(Math.random() * items.length)] as Item
 }
 
-/**
- * Attacks a server with clients of every kind until the signal aborts: each sends something at random in a random way, and is
- * then replaced.
- */
-export function attack(url: string, token: string, signal: AbortSignal): void {
+/** Sends something at random in a random way. */
+export function attack(socket: Socket, token: string): void {
+  const end = setTimeout(() => socket.destroy(), MAX_LIFETIME * (0.5 + Math.random()))
+  socket.on('close', () => clearTimeout(end))
+  oneOf(ways)(socket, withToken(oneOf(wires), token))
+}
+
+/** Opens a connection and does something with it, and opens another one whenever it has closed, until the signal aborts. */
+export function keepConnecting(url: string, signal: AbortSignal, act: (socket: Socket) => void): void {
   if (signal.aborted) return
   const { hostname, port } = new URL(url)
   const socket = connect({ port: Number(port), host: hostname, signal })
-  const end = setTimeout(() => socket.destroy(), MAX_LIFETIME * (0.5 + Math.random()))
-  socket
-    .on('error', () => {})
-    .on('connect', () => oneOf(ways)(socket, withToken(oneOf(wires), token)))
-    .on('close', () => {
-      clearTimeout(end)
-      setTimeout(() => attack(url, token, signal), PAUSE)
-    })
+  socket.on('error', () => {}).on('close', () => setTimeout(() => keepConnecting(url, signal, act), PAUSE))
+  act(socket)
 }

@@ -11,6 +11,7 @@ import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
+import { keepConnecting } from '../helpers/hostile-clients.ts'
 import { addLongList } from '../helpers/storage/long-list.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openConnection, openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
@@ -106,7 +107,9 @@ test.each<[what: string, accounts: number, connections: number, taken: number, w
   onTestFinished(() => stop.abort())
   for (let index = 0; index < accounts; index++) {
     const wire = wireOf(await createLongList(server, `attacker ${index}`))
-    for (let count = 0; count < connections; count++) keepOpen(server, wire, stop.signal)
+    for (let count = 0; count < connections; count++) {
+      keepConnecting(server.url, stop.signal, (socket) => void socket.pause().write(wire))
+    }
   }
   await until(async () => (await readMetric(server, IN_FLIGHT)) >= taken)
   const served = await Promise.all([countServed(server, 'victim 1'), countServed(server, 'victim 2')])
@@ -298,14 +301,6 @@ test('a connection that is idle between two requests is closed', async () => {
   expect(await readStatus(await open(impatient, get('/nothing', OPEN)))).toBe(404)
 })
 
-test('a client that waits for a locked database is not disconnected', async () => {
-  const other = new Sqlite(fileURLToPath(impatient.databaseUrl))
-  other.exec('BEGIN IMMEDIATE')
-  const response = await impatient.post('{"id": 1, "name": "Ficus"}')
-  other.close()
-  expect(response.status).toBe(503)
-})
-
 /** Creates a long list of an account, and returns a token of it. */
 async function createLongList(server: TestServer, account: string): Promise<string> {
   await addLongList(server.databaseUrl, account)
@@ -328,15 +323,6 @@ async function countServed(server: TestServer, account: string): Promise<number>
     for (const wire of [createPlant(token, id), listPlants(token)]) statuses.push((await connection.send(wire)).status)
   }
   return statuses.filter((status) => status === 200).length
-}
-
-/** Opens a connection that sends a request and reads nothing, and another one whenever it has closed. */
-function keepOpen({ url }: { url: string }, wire: string, signal: AbortSignal): void {
-  if (signal.aborted) return
-  const { hostname, port } = new URL(url)
-  const socket = connect({ port: Number(port), host: hostname, signal }).on('error', () => {})
-  socket.pause().write(wire)
-  socket.on('close', () => setTimeout(() => keepOpen({ url }, wire, signal), 20))
 }
 
 /** Reads the status of the only response until the connection closes. */

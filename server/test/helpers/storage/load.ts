@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { TestServer } from '../../../../test/helpers/server/start-test-server.ts'
 import { type PlantResponse, plantOf, startWriting } from '../../../../test/helpers/server/start-writing.ts'
+import type { Target } from '../wire/wire.ts'
 
 const WRITERS = 8
-
-/** Where to send requests, and with which token. */
-type Target = Pick<TestServer, 'url' | 'token'>
 
 /**
  * Starts clients that create plants of one account all the time, at one server or several on one database, and others that
