@@ -17,12 +17,11 @@ const METHODS = new Set(['HEAD', ...Object.values(contract).map(({ method }) => 
 const PREFLIGHT = { 'access-control-request-method': 'POST', 'access-control-request-headers': HEADERS }
 
 // What `responds` expects of all responses includes that none has a header of CORS.
-test.each<[string, string, number]>([
-  ['a request', get('/plants', { Origin: ORIGIN }), 200],
-  ['a preflight', request({ method: 'OPTIONS', headers: { ...NO_TOKEN, Origin: ORIGIN, ...PREFLIGHT } }), 204],
-])('without CORS_ORIGINS %s of a page gets a response that it cannot read', (_what, wire, status) =>
-  responds(server, wire, { status }),
-)
+test('without CORS_ORIGINS a page gets responses that it cannot read', async () => {
+  await accepts(server, get('/plants', { Origin: ORIGIN }))
+  const preflight = request({ method: 'OPTIONS', headers: { ...NO_TOKEN, Origin: ORIGIN, ...PREFLIGHT } })
+  await responds(server, preflight, { status: 204 })
+})
 
 const ACCEPT = { Accept: 'application/json' }
 const SPACES = ' '.repeat(15_000)
