@@ -5,7 +5,7 @@ import type { Response } from 'express'
 import { expect, test } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
-import { type JsonPieces, serializedJson } from '../../src/http/responses.ts'
+import { type JsonChunks, serializedJson } from '../../src/http/responses.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/wire/requests.ts'
 import { serveApp } from '../helpers/wire/serve-app.ts'
@@ -18,7 +18,7 @@ async function* failAfter(...pieces: string[]): JsonChunks {
 const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 10, trustProxy: undefined })
 
 /** Starts an app that responds with a list, and returns its URL. */
-function serveList(list: (response: Response) => JsonPieces): Promise<string> {
+function serveList(list: (response: Response) => JsonChunks): Promise<string> {
   return serveApp((app) =>
     app.use((request, response) => {
       requestsInFlight.add(request, response)

@@ -2,7 +2,7 @@
 import pino from 'pino'
 import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { generateToken } from '../../src/accounts/token-format.ts'
+import { generateToken } from '../../src/accounts/tokens.ts'
 import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds, send } from '../helpers/wire/wire.ts'
 
