@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
+import { connect, createMigrated, runSql } from '../../test/helpers/database/databases.ts'
 import {
   addPlants,
   countPlants,
-  createMigrated,
   createWithPlants,
   readStoredRows,
   startEngines,

@@ -2,8 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import path from 'node:path'
 import { expect, vi } from 'vitest'
 import { afterFile } from '../../../test/helpers/after-file.ts'
-import { openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
-import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
+import { createMigrated, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import {
   cloneStatement,
   demandPasswords,
@@ -40,7 +39,7 @@ export async function newSqliteDatabase(): Promise<TestDatabase> {
     url,
     name: file,
     createEmpty: async () => writeFileSync(file, '', { mode: 0o600 }),
-    createMigrated: () => writeNewDatabase(file),
+    createMigrated: () => createMigrated(url),
     lock: () => lock(url, 'BEGIN IMMEDIATE', 'COMMIT'),
     contents: async () => contentsOf(path.dirname(file)),
   }
@@ -81,14 +80,14 @@ function testServer(): Promise<PostgresqlServer> {
 
 /** Names a PostgreSQL database. */
 export async function newPostgresqlDatabase(): Promise<TestDatabase> {
-  const { port, url: urlOf, create } = await testServer()
+  const { port, url: urlOf } = await testServer()
   const name = `plants_${databases++}`
   const url = urlOf(name)
   return {
     url,
     name: `the database "${name}" at 127.0.0.1:${port}`,
     createEmpty: () => runSql(urlOf('postgres'), cloneStatement(name, 'template1')),
-    createMigrated: () => create(name),
+    createMigrated: () => createMigrated(url),
     lock: () => lock(url, 'SELECT pg_advisory_lock(72707369)', 'SELECT pg_advisory_unlock_all()'),
     contents: () => query(url, CONTENTS).catch((error) => (error.code === '3D000' ? {} : Promise.reject(error))),
   }

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
+import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import type { OpenOptions } from '../../src/database.ts'
 import type { OpenedDatabase } from '../../src/engine.ts'

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFile
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { runSql } from '../../../test/helpers/database/databases.ts'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { runSql } from '../../../test/helpers/database/sqlite.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { backupDatabase, StorageError } from '../../src/index.ts'
 import { contentsOf } from '../helpers/engines.ts'
@@ -11,16 +11,29 @@ import { newMigrated } from '../helpers/open-client.ts'
 
 async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   const database = await newMigrated()
-  runSql(database.file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '9223372036854775807', 'Monstera')`)
+  await runSql(
+    database.url,
+    `INSERT INTO Plant (account, id, name) VALUES ('alice', '9223372036854775807', 'Monstera')`,
+  )
   return database
 }
 
-test('only the owner of a backup may read it', async () => {
+test('a backup reports how much of the copy is written, then that it is checked', async () => {
   const { url } = await databaseWithOnePlant()
-  // A name that a file of the database has in another folder.
-  const copy = path.join(temporaryFolder(), 'plants.db-wal')
-  await backupDatabase(url, copy)
-  expect(readdirSync(path.dirname(copy))).toEqual(['plants.db-wal'])
+  await runSql(url, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
+  const copy = path.join(temporaryFolder(), 'plants.db-last-backup')
+  const progress: BackupProgress[] = []
+  await backupDatabase(url, copy, { onProgress: (each) => progress.push(each) })
+  const phases = progress.map(({ phase }) => phase)
+  expect([...new Set(phases)]).toEqual(['copying', 'checking'])
+  expect(phases).toEqual(phases.toSorted().reverse())
+  expect(progress[0]).toEqual({ phase: 'copying', bytes: 0, fraction: 0 })
+  const { size } = statSync(copy)
+  for (const each of progress) {
+    if (each.phase === 'copying') expect(each.fraction * size).toBeCloseTo(each.bytes, -5)
+  }
+  // The last backup of the database is not one of the copy. The name is that of a file of ours in another folder.
+  expect(readdirSync(path.dirname(copy))).toEqual(['plants.db-last-backup'])
   if (process.platform !== 'win32') expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
 })
 
@@ -81,8 +94,8 @@ test('a missing folder is not created, since its disk may not be mounted', async
 const mountError = whyNoSmallDisk()
 
 test.skipIf(mountError)('a full disk is reported for the copy, and nothing is left on it', async () => {
-  const { file, url } = await databaseWithOnePlant()
-  runSql(file, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
+  const { url } = await databaseWithOnePlant()
+  await runSql(url, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
   const copy = path.join(folder, 'copy.db')

@@ -1,18 +1,18 @@
 /** Prisma Client on our driver adapter of SQLite. */
 import { expect, test } from 'vitest'
-import { query, runSql } from '../../../test/helpers/database/sqlite.ts'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { StorageError } from '../../src/index.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
 const plant = (id: string) => ({ account: 'alice', id, name: `plant ${id}`, tag: null })
 
 test('a transaction of Prisma Client is rejected and writes nothing', async () => {
-  const { prisma, file } = await openNewClient()
+  const { prisma, url } = await openNewClient()
   const creates = [prisma.plant.create({ data: plant('1') }), prisma.plant.create({ data: plant('2') })]
   await expect(prisma.$transaction(creates)).rejects.toThrow('Transactions are not supported')
 
   await prisma.plant.create({ data: plant('3') })
-  expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '3' }])
+  expect(await query(url, 'SELECT id FROM Plant')).toEqual([{ id: '3' }])
 })
 
 test('the order of creation is exact beyond int32, and a mistake in SQL is no StorageError and shows no source code', async () => {
@@ -37,10 +37,10 @@ test('the order of creation is exact beyond int32, and a mistake in SQL is no St
 })
 
 test('times that other programs wrote are read as what they are', async () => {
-  const { prisma, file } = await openNewClient()
+  const { prisma, url } = await openNewClient()
   const times = [`'2026-11-21 01:02:03'`, 1700000000123, `'2026-11-21T01:02:03.004+00:00'`]
   const rows = times.map((time, id) => `('a', '${id}', 'x', ${time})`)
-  runSql(file, `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ${rows}`)
+  await runSql(url, `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ${rows}`)
   const read = await prisma.plant.findMany({ orderBy: { seq: 'asc' }, select: { createdAt: true } })
   const second = Date.UTC(2026, 10, 21, 1, 2, 3)
   expect(read.map(({ createdAt }) => createdAt.getTime())).toEqual([second, 1700000000123, second + 4])

@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { connect, query } from '../../../test/helpers/database/sqlite.ts'
+import { connect, query } from '../../../test/helpers/database/databases.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/file-guard.ts'
 import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'
@@ -21,7 +21,7 @@ const moved = {
 test.each(['', '-wal', '-shm'])(
   'after plants.db%s was moved, writes are rejected until it is put back, and after it was replaced also reads',
   async (suffix) => {
-    const { file, write, prisma, close } = await openNewDatabase()
+    const { file, url, write, prisma, close } = await openNewDatabase()
     await write('1')
     renameSync(file + suffix, `${file}-elsewhere`)
     await expect(write('2')).rejects.toMatchObject(moved)
@@ -33,7 +33,7 @@ test.each(['', '-wal', '-shm'])(
 
     renameSync(`${file}-elsewhere`, file + suffix)
     await write('4')
-    expect(query(file, 'SELECT id, name FROM Plant ORDER BY seq')).toEqual([
+    expect(await query(url, 'SELECT id, name FROM Plant ORDER BY seq')).toEqual([
       { id: '1', name: 'Ficus' },
       { id: '4', name: 'Ficus' },
     ])

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import { connect, query } from '../../../test/helpers/database/databases.ts'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
-import { connect, query } from '../../../test/helpers/database/sqlite.ts'
 import { migrateDatabase, openDatabase, StorageError } from '../../src/index.ts'
 import { loadEngine } from '../../src/open-database.ts'
 import { toQuery } from '../../src/prisma-client.ts'
@@ -64,7 +64,7 @@ test('what is migrated while it is open stays usable, and the last to close it l
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0)
   other.close()
   expect(existsSync(`${file}-wal`)).toBe(false)
-  expect(query(file, 'SELECT id FROM Plant')).toEqual([{ id: '1' }, { id: '2' }])
+  expect(await query(url, 'SELECT id FROM Plant')).toEqual([{ id: '1' }, { id: '2' }])
 })
 
 test.each([

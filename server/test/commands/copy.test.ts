@@ -2,14 +2,10 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { collect } from '../../../test/helpers/collect.ts'
-import { openConnection } from '../../../test/helpers/database/databases.ts'
-import {
-  countPlants,
-  createMigrated,
-  createWithPlants,
-  startEngines,
-} from '../../../test/helpers/database/stored-rows.ts'
-import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { createMigrated, openConnection } from '../../../test/helpers/database/databases.ts'
+import { addPlants, countPlants, createWithPlants, startEngines } from '../../../test/helpers/database/stored-rows.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { runCommand, spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'

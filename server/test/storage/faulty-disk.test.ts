@@ -4,13 +4,13 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import {
   createSlowDisk,
   endThreadOnSignal,
   onFaultyDisk,
   whyNoFaultyDisk,
 } from '../../../test/helpers/database/faulty-disk.ts'
-import { writeNewDatabase } from '../../../test/helpers/database/new-database.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant } from '../../../test/helpers/server/start-writing.ts'

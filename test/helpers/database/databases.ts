@@ -1,12 +1,12 @@
 /** Databases of the engine that a test run is for, SQLite or PostgreSQL, so that the same tests run on both. */
 import { randomUUID } from 'node:crypto'
-import { backupDatabase } from '@plant-store/prisma'
+import { readFile, writeFile } from 'node:fs/promises'
+import { backupDatabase, migrateDatabase } from '@plant-store/prisma'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
-import { inject } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
-import { writeNewDatabase } from './new-database.ts'
 import { cloneStatement, TEMPLATE } from './postgresql.ts'
 
 declare module 'vitest' {
@@ -32,18 +32,36 @@ function unusedDatabaseUrl(): string {
 /** The path in the URL of a SQLite database, which is not percent-encoded. */
 const fileOf = (url: string) => url.replace('file:', '')
 
-/** Creates an empty, migrated database and returns its URL. Much faster than migrating one for every test. */
-export async function newDatabase(): Promise<string> {
-  const url = unusedDatabaseUrl()
-  if (server) await cloneDatabase(urlOf(TEMPLATE), url)
+/** Creates an empty, migrated database and returns its URL. */
+export function newDatabase(): Promise<string> {
+  return createMigrated(unusedDatabaseUrl())
+}
+
+/** Creates an empty database as it is after all migrations, of the engine in its URL: much faster than migrating it. */
+export async function createMigrated(url: string): Promise<string> {
+  if (url.startsWith('postgresql:')) await cloneDatabase(TEMPLATE, url)
   else await writeNewDatabase(fileOf(url))
   return url
+}
+
+let newFile: Promise<Buffer> | undefined
+
+/** Writes an empty, migrated SQLite file. */
+export async function writeNewDatabase(file: string): Promise<void> {
+  newFile ??= migrateFile()
+  await writeFile(file, await newFile, { mode: 0o600 })
+}
+
+async function migrateFile(): Promise<Buffer> {
+  const { file, url } = temporaryDatabase()
+  await migrateDatabase(url)
+  return readFile(file)
 }
 
 /** Copies a database that no server has open, as a restored backup, and returns the URL of the copy. */
 export async function copyDatabase(url: string): Promise<string> {
   const copy = unusedDatabaseUrl()
-  if (server) await cloneDatabase(url, copy)
+  if (server) await cloneDatabase(nameOf(url), copy)
   else await backupDatabase(url, fileOf(copy))
   return copy
 }
@@ -59,6 +77,13 @@ export interface Connection {
 /** Opens a connection, to be closed before the server. */
 export async function openConnection(url: string): Promise<Connection> {
   return url.startsWith('postgresql:') ? openPostgresql(url) : openSqlite(fileOf(url))
+}
+
+/** Opens a SQLite file until the test ends, as another process does, to lock it. */
+export function connect(file: string): BetterSqlite3.Database {
+  const connection = new BetterSqlite3(file, { timeout: 0 })
+  onTestFinished(() => void connection.close())
+  return connection
 }
 
 /** Runs SQL on a database, as another program does. */
@@ -100,8 +125,8 @@ function nameOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1))
 }
 
-async function cloneDatabase(from: string, to: string): Promise<void> {
-  await runSql(urlOf('postgres'), cloneStatement(nameOf(to), nameOf(from)))
+async function cloneDatabase(template: string, url: string): Promise<void> {
+  await runSql(new URL('/postgres', url).href, cloneStatement(nameOf(url), template))
 }
 
 async function openPostgresql(url: string): Promise<Connection> {

@@ -1,9 +1,7 @@
-import { fileURLToPath } from 'node:url'
 import { afterFile } from '../after-file.ts'
 import { temporaryDatabase } from '../temporary-folder.ts'
-import { openConnection, query, runSql } from './databases.ts'
-import { writeNewDatabase } from './new-database.ts'
-import { cloneStatement, startPostgresql, TEMPLATE } from './postgresql.ts'
+import { createMigrated, openConnection, query, runSql } from './databases.ts'
+import { startPostgresql } from './postgresql.ts'
 
 /** What a database stores, the same for every engine: times in milliseconds. */
 export interface StoredRows {
@@ -47,14 +45,6 @@ export async function addPlants(url: string, count: number, first = 1): Promise<
      SELECT 'many', CAST(i AS TEXT), 'Monstera deliciosa ' || i, CASE WHEN i % 3 = 0 THEN NULL ELSE 'aroid' END, ${time}
      FROM numbers ORDER BY i`,
   )
-}
-
-/** Creates an empty, migrated database: much faster than migrating one for every test. */
-export async function createMigrated(url: string): Promise<string> {
-  const name = new URL(url).pathname.slice(1)
-  if (url.startsWith('file:')) await writeNewDatabase(fileURLToPath(url))
-  else await runSql(new URL('/postgres', url).href, cloneStatement(name, TEMPLATE))
-  return url
 }
 
 /** Creates a database with some plants. */
