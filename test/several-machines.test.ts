@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { query, runSql } from './helpers/database/databases.ts'
 import { demandPasswords, type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
+import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
 import { startProxy } from './helpers/network/proxy.ts'
-import { startSlowNetwork } from './helpers/network/slow-network.ts'
 import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
 import { exchanges, FICUS } from './helpers/server/exchanges.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
@@ -208,7 +208,7 @@ test('behind nginx, no request fails while servers are updated, killed and lost'
     skip()
   }
   await createMigrated('balanced')
-  await using network = await startSlowNetwork(postgresql.port)
+  await using network = await startFaultyNetwork(postgresql.port)
   const environment = {
     DATABASE_URL: network.url('balanced').replace('postgres@', 'plant_store@'),
     NODE_ENV: 'production',

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { engine, query, runSql } from '../../../test/helpers/database/databases.ts'
-import { startSlowNetwork } from '../../../test/helpers/network/slow-network.ts'
+import { engine, runSql } from '../../../test/helpers/database/databases.ts'
+import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken, isWellFormedToken } from '../../src/accounts/tokens.ts'
 import { get, NO_TOKEN, postHead } from '../helpers/wire/requests.ts'
@@ -88,7 +88,7 @@ test('a revoked token is rejected within one second, in every process', async ()
 
 test.skipIf(engine === 'sqlite')('a lookup that took long does not keep a revoked token valid', async () => {
   const { port, pathname } = new URL(server.databaseUrl)
-  await using network = await startSlowNetwork(Number(port))
+  await using network = await startFaultyNetwork(Number(port))
   const databaseUrl = network.url(pathname.slice(1))
   await using far = await startTestServer({ databaseUrl })
   // Without the scope of the request, nothing but the token is looked up: 403 means that it is valid.

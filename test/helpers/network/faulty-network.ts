@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Link, startProxy } from './proxy.ts'
 
 /** When a connection is cut: before a message reaches the server, while it is handled, or in place of its response. */
@@ -13,6 +14,15 @@ export async function startFaultyNetwork(port: number) {
   let fault: { moment: Moment; text: string; done(): void } | undefined
   const silent = new WeakSet<Link>()
   const answerless = new WeakSet<Link>()
+  const sent = new WeakMap<Link, Promise<void>>()
+
+  /** Sends bytes of the server to the client, after those before them. */
+  async function forward(bytes: Buffer, link: Link): Promise<void> {
+    const before = sent.get(link)
+    if (network.delay > 0) await sleep(network.delay)
+    await before
+    link.client.write(bytes)
+  }
 
   const proxy = await startProxy({
     target: () => target,
@@ -30,14 +40,17 @@ export async function startFaultyNetwork(port: number) {
       return moment === 'after'
     },
 
-    response(_bytes, link) {
+    response(bytes, link) {
       if (stalled) silent.add(link)
       if (answerless.has(link)) link.cut()
-      return !silent.has(link) && !answerless.has(link)
+      else if (!silent.has(link)) sent.set(link, forward(bytes, link))
+      return false
     },
   })
 
-  return {
+  const network = {
+    /** How long each response takes, in milliseconds. */
+    delay: 0,
     /** Returns the URL of a database behind it. */
     url: (database: string) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
     /** Cuts the connection of the next message that contains a text, once. Resolves when that has happened. */
@@ -61,4 +74,5 @@ export async function startFaultyNetwork(port: number) {
     },
     [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   }
+  return network
 }
