@@ -94,7 +94,6 @@ export async function run(
   const options = {
     cwd,
     env: { ...withoutNpmSettings(), ...settings },
-    shell: process.platform === 'win32',
     maxBuffer: 16 * 2 ** 20,
   }
   try {

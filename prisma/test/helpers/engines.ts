@@ -30,7 +30,7 @@ export interface TestDatabase {
 type Unlock = (sql?: string) => Promise<void>
 
 /** Characters that mean something in URLs, and others that shells and SQL do not take as they are. */
-const NAME = process.platform === 'win32' ? 'plants.db' : `plänts #1 50%20? it's "here" & a;b=$c plants.db`
+const NAME = `plänts #1 50%20? it's "here" & a;b=$c plants.db`
 
 /** Names a SQLite file in a folder of its own. */
 export async function newSqliteDatabase(): Promise<TestDatabase> {

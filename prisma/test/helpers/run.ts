@@ -39,7 +39,7 @@ export function commandLines(): string[] {
 
 /** Creates a repository with only this package, which a test may change, and returns the folder of the package. */
 export function copyPackage(): string {
-  const root = path.join(temporaryFolder(), process.platform === 'win32' ? 'apps' : 'C# apps, 100% sure?')
+  const root = path.join(temporaryFolder(), 'C# apps, 100% sure?')
   const folder = path.join(root, 'prisma')
   const skipped = ['node_modules', 'dist', 'generated']
   cpSync(packageFolder, folder, { recursive: true, filter: (each) => !skipped.includes(path.basename(each)) })

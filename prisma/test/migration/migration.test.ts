@@ -160,7 +160,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await migrateDatabase(url, pots)).toEqual({ applied: [] })
     if (engine !== 'sqlite') return
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
-    if (process.platform !== 'win32') expect((statSync(name).mode & 0o777).toString(8)).toBe('600')
+    expect((statSync(name).mode & 0o777).toString(8)).toBe('600')
     expect(await query(url, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
   })
 })

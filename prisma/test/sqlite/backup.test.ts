@@ -34,7 +34,7 @@ test('a backup reports how much of the copy is written, then that it is checked'
   }
   // The last backup of the database is not one of the copy. The name is that of a file of ours in another folder.
   expect(readdirSync(path.dirname(copy))).toEqual(['plants.db-last-backup'])
-  if (process.platform !== 'win32') expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
+  expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
 })
 
 test('a backup to a file that the database needs is rejected, however its path is written', async () => {

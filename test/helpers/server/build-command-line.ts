@@ -5,9 +5,5 @@ const folder = fileURLToPath(new URL('../../../server/', import.meta.url))
 
 /** Runs before the whole suite: builds the command line, which tests start as processes. */
 export default function setup(): void {
-  execFileSync('npm', ['run', '--silent', 'build'], {
-    cwd: folder,
-    stdio: 'inherit',
-    shell: process.platform === 'win32',
-  })
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: folder, stdio: 'inherit' })
 }

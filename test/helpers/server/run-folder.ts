@@ -20,10 +20,10 @@ done
  * Runs around the whole suite: gives it folders of its own for what is temporary, on disk and in memory. They are removed
  * when it ends, also if it is interrupted or killed.
  */
-export default function setup(): (() => Promise<void>) | undefined {
+export default function setup(): () => Promise<void> {
+  if (process.platform === 'win32') throw new Error('The tests run on Linux and macOS: on Windows, run them in WSL.')
   if (!isLong)
     console.log('PLANT_STORE_LONG_TESTS=1 adds what vitest.config.ts leaves out: guides, packages, failures ...')
-  if (process.platform === 'win32') return undefined
   const folders = [tmpdir(), ...(existsSync(MEMORY) ? [MEMORY] : [])].map((parent) => {
     const folder = mkdtempSync(path.join(parent, 'plant-store-run-'))
     // Servers of other users put their data there.
