@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFile
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
+import { connect, runSql } from '../../../test/helpers/database/databases.ts'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
 import { backupDatabase, StorageError } from '../../src/index.ts'
 import { contentsOf } from '../helpers/engines.ts'
 import { newMigrated } from '../helpers/open-client.ts'
@@ -17,25 +18,6 @@ async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
   )
   return database
 }
-
-test('a backup reports how much of the copy is written, then that it is checked', async () => {
-  const { url } = await databaseWithOnePlant()
-  await runSql(url, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
-  const copy = path.join(temporaryFolder(), 'plants.db-last-backup')
-  const progress: BackupProgress[] = []
-  await backupDatabase(url, copy, { onProgress: (each) => progress.push(each) })
-  const phases = progress.map(({ phase }) => phase)
-  expect([...new Set(phases)]).toEqual(['copying', 'checking'])
-  expect(phases).toEqual(phases.toSorted().reverse())
-  expect(progress[0]).toEqual({ phase: 'copying', bytes: 0, fraction: 0 })
-  const { size } = statSync(copy)
-  for (const each of progress) {
-    if (each.phase === 'copying') expect(each.fraction * size).toBeCloseTo(each.bytes, -5)
-  }
-  // The last backup of the database is not one of the copy. The name is that of a file of ours in another folder.
-  expect(readdirSync(path.dirname(copy))).toEqual(['plants.db-last-backup'])
-  expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
-})
 
 test('a backup to a file that the database needs is rejected, however its path is written', async () => {
   const { file, url } = await databaseWithOnePlant()
@@ -71,13 +53,19 @@ test('what a killed backup has left is named', async () => {
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db.incomplete'])
 })
 
-test('where the name of a backup is taken while it is checked, it stays what it is, and nothing is left of the backup', async () => {
-  const { url } = await databaseWithOnePlant()
+test('where the name of a backup is taken while it is made, that file stays, and nothing is left of the backup', async () => {
+  const { file, url } = await databaseWithOnePlant()
   const copy = path.join(temporaryFolder(), 'copy.db')
-  const running = expect(backupDatabase(url, copy)).rejects.toThrow('already exists')
-  while (!existsSync(`${copy}.incomplete`)) await nextTurn()
+  // The copy waits for the lock of another process.
+  const other = connect(file)
+  other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  const backup = expect(backupDatabase(url, copy)).rejects.toThrow('already exists')
+  await until(() => existsSync(`${copy}.incomplete`))
+  // Only its owner may read it.
+  expect((statSync(`${copy}.incomplete`).mode & 0o777).toString(8)).toBe('600')
   writeFileSync(copy, 'other')
-  await running
+  other.close()
+  await backup
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
   expect(readFileSync(copy, 'utf8')).toBe('other')
 })
