@@ -131,46 +131,26 @@ test('a plant is compared with the stored one of its account and id', async () =
   expect(await database.plants.compare(cases.map(([plant]) => plant))).toEqual(cases.map(([, result]) => result))
 })
 
-/** What a program may do to the plants of an account, on PostgreSQL also what SQLite does not have. */
+/** What a program may do to the plants of an account: every kind of change that a trigger sees, and those that it may not see. */
 const PLANT = `"account" = 'ACCOUNT' AND "id" = '0'`
-const changes = [
+const changes: [name: string, statement: string][] = [
   ['an insert', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', 'new', 'x')`],
   ['an update', `UPDATE "Plant" SET "name" = 'changed' WHERE ${PLANT}`],
   ['a deletion', `DELETE FROM "Plant" WHERE ${PLANT}`],
-  ['the deletion of all', `DELETE FROM "Plant" WHERE "account" = 'ACCOUNT'`],
   ['a move to another account', `UPDATE "Plant" SET "account" = 'elsewhere', "id" = 'ACCOUNT' WHERE ${PLANT}`],
   ['a move from another account', `UPDATE "Plant" SET "account" = 'ACCOUNT', "id" = '9' WHERE "account" = 'OTHER'`],
-  [
-    'an upsert',
-    `INSERT INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', '0', 'x')
-     ON CONFLICT ("account", "id") DO UPDATE SET "name" = 'upserted'`,
-  ],
-  ...(engine === 'sqlite'
-    ? [
-        ['a low seq', `INSERT INTO "Plant" ("seq", "account", "id", "name") VALUES (-NUMBER, 'ACCOUNT', 'low', 'x')`],
-        ['INSERT OR REPLACE', `INSERT OR REPLACE INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', '0', 'x')`],
-        ['INSERT OR IGNORE', `INSERT OR IGNORE INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', 'new', 'x')`],
-        ['UPDATE OR REPLACE', `UPDATE OR REPLACE "Plant" SET "id" = '1' WHERE ${PLANT}`],
-        ['an emptied table of versions', 'DELETE FROM "ListVersion"'],
-      ]
-    : [
-        [
-          'a low seq',
-          `INSERT INTO "Plant" ("seq", "account", "id", "name") OVERRIDING SYSTEM VALUE VALUES (-NUMBER, 'ACCOUNT', 'low', 'x')`,
-        ],
-        ['a truncation', 'TRUNCATE "Plant"'],
-        ['a merge', `MERGE INTO "Plant" USING (SELECT) AS "none" ON ${PLANT} WHEN MATCHED THEN DELETE`],
-        ['an emptied table of versions', 'TRUNCATE "ListVersion"'],
-      ]),
-] as [string, string][]
+  engine === 'sqlite'
+    ? ['a replacement', `INSERT OR REPLACE INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', '0', 'x')`]
+    : ['a truncation', 'TRUNCATE "Plant"'],
+  ['an emptied table of versions', engine === 'sqlite' ? 'DELETE FROM "ListVersion"' : 'TRUNCATE "ListVersion"'],
+]
 
 test.each(changes)('%s by another program changes the version of the list', async (name, statement) => {
   const [account, other, untouched] = [newAccount(), newAccount(), newAccount()]
   for (const each of [account, other, untouched]) await database.plants.insert(rowsOf(each, 'a', 'b', 'c'))
   await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${other}' AND "id" <> '0'`)
   const [before, others] = [await stateOf(account), await stateOf(untouched)]
-  const sql = statement.replaceAll('ACCOUNT', account).replaceAll('OTHER', other).replaceAll('NUMBER', `${accounts}`)
-  await runSql(url, sql)
+  await runSql(url, statement.replaceAll('ACCOUNT', account).replaceAll('OTHER', other))
   const after = await stateOf(account)
   expect(after.version).not.toBe(before.version)
   // Of a list that is not empty, it is known again with the next change.
