@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -54,11 +54,8 @@ test.each(Object.entries(REJECTED))('%s', (mistake, entries) => {
   }
 })
 
-const wide = Buffer.from('PORT=8090\n', 'utf16le')
-
 test.each([
-  ['UTF-16', Buffer.concat([Buffer.from([0xff, 0xfe]), wide]), 1],
-  ['big-endian UTF-16', Buffer.from(wide).swap16(), 1],
+  ['UTF-16', Buffer.from('\uFEFFPORT=8090\n', 'utf16le'), 1],
   ['Latin-1', Buffer.from('PORT=8090\nJWT_AUDIENCE=plänts\n', 'latin1'), 2],
 ])('a file in %s is rejected', (_encoding, content, line) => {
   const file = write(content)
@@ -78,10 +75,4 @@ test('a missing file has no settings; one that cannot be read is named', () => {
   reads('ENOENT')
   mkdirSync(path.join(folder, 'missing'))
   reads('EISDIR')
-})
-
-test.skipIf(process.getuid?.() === 0)('a file that this user may not read is named', () => {
-  const file = write('PORT=8090')
-  chmodSync(file, 0o000)
-  expect(() => readSettingsFile(file)).toThrow(`${file} cannot be read (EACCES)`)
 })
