@@ -29,7 +29,7 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
     const role = engine === 'postgresql' ? await newRole('keeper', 'SUPERUSER') : undefined
 
     const { page, requested, problems } = await openPage()
-    const { url, connections, browsers } = await startStudio(role?.as(database.url) ?? database.url)
+    const { url, connections } = await startStudio(role?.as(database.url) ?? database.url)
     const response = await page.goto(url)
     expect(response?.headers()['content-security-policy']).toContain("frame-ancestors 'none'")
     await page.getByText('Plant', { exact: true }).first().click()
@@ -44,7 +44,6 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
     // The page reports its start to Prisma, which the policy keeps from it.
     expect(problems.filter((problem) => !/checkpoint\.prisma\.io|Failed to fetch/.test(problem))).toEqual([])
     expect(connections().filter((host) => !LOCAL.includes(host))).toEqual([])
-    expect(browsers()).toEqual([])
 
     // A reload stays on the table that was chosen.
     await page.getByText('Token', { exact: true }).first().click()
@@ -67,43 +66,19 @@ test.each(engines)('studio reports a missing database in one line on $engine', {
   expect(await database.contents()).toEqual({})
 })
 
-/** A Studio that listens. */
-interface Studio {
-  url: string
-  /** Returns the hosts that it has connected to. */
-  connections(): string[]
-  /** Returns the browsers that it has started. */
-  browsers(): string[]
-}
-
-/** Starts Studio, on a machine without a display. */
-async function startStudio(databaseUrl: string): Promise<Studio> {
+/** Starts Studio. Returns its URL, and what returns the hosts that it has connected to. */
+async function startStudio(databaseUrl: string): Promise<{ url: string; connections: () => string[] }> {
   const port = await freePort()
-  const folder = temporaryFolder()
-  const [connections, browsers] = [path.join(folder, 'connections'), path.join(folder, 'browsers')]
-  for (const file of [connections, browsers]) writeFileSync(file, '')
-  for (const name of ['xdg-open', 'x-www-browser', 'www-browser', 'w3m']) {
-    writeFileSync(path.join(folder, name), `#!/bin/sh\necho ${name} >> '${browsers}'\n`, { mode: 0o755 })
-  }
-  const { DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME, BROWSER, ...environment } = process.env
-  const studio = await startProgram(['npm', 'run', 'studio', '--', '--port', String(port)], /running at/, {
-    cwd: path.join(packageFolder, '..'),
-    env: {
-      ...environment,
-      PATH: `${folder}:${environment['PATH']}`,
-      DATABASE_URL: databaseUrl,
-      NODE_OPTIONS: `--require=${fileURLToPath(new URL('../helpers/report-connections.cjs', import.meta.url))}`,
-      CONNECTIONS: connections,
-      // Which asks the registry for a newer npm.
-      npm_config_update_notifier: 'false',
-    },
-  })
+  const connections = path.join(temporaryFolder(), 'connections')
+  writeFileSync(connections, '')
+  const command = [process.execPath, prismaCommand, 'studio', '--browser', 'none', '--port', String(port)]
+  const reporting = `--require=${fileURLToPath(new URL('../helpers/report-connections.cjs', import.meta.url))}`
+  const env = { ...process.env, DATABASE_URL: databaseUrl, NODE_OPTIONS: reporting, CONNECTIONS: connections }
+  const studio = await startProgram(command, /running at/, { cwd: packageFolder, env })
   onTestFinished(() => void studio.stop('SIGKILL'))
-  const linesOf = (file: string) => readFileSync(file, 'utf8').split('\n').filter(Boolean)
   return {
     url: `http://127.0.0.1:${port}/`,
-    connections: () => linesOf(connections),
-    browsers: () => linesOf(browsers),
+    connections: () => readFileSync(connections, 'utf8').split('\n').filter(Boolean),
   }
 }
 
