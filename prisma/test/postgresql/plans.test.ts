@@ -90,22 +90,6 @@ test.runIf(debianPrograms).each([
   expect(await query(url, SELECT_COMPILED)).toEqual([])
 })
 
-test('looking a token up for many requests of a turn takes one connection', async () => {
-  const { tokens, close } = await openDatabase(`${server.url('plants')}?application_name=lookups`)
-  await tokens.create({ id: '1', hash: 'known', account: 'alice', scopes: ['read'], label: null, expiresAt: null })
-  const lookups = Array.from({ length: 64 }, async (_, request) => {
-    // One after the other, as requests arrive within a turn: Prisma Client would combine those of one tick.
-    for (let tick = 0; tick < request; tick++) await new Promise<void>((resolve) => process.nextTick(resolve))
-    return tokens.find(request % 2 ? 'known' : 'none')
-  })
-  const found = await Promise.all(lookups)
-  expect(new Set(found.map((token) => token?.account))).toEqual(new Set(['alice', undefined]))
-  const connections = `SELECT FROM pg_stat_activity WHERE application_name = 'lookups'`
-  expect(await query(server.url('plants'), connections)).toHaveLength(1)
-  await runSql(server.url('plants'), 'DELETE FROM "Token"')
-  await close()
-})
-
 /** Runs every statement of a server. */
 async function useAll(database: Database, name: string): Promise<void> {
   const { plants, tokens } = database
