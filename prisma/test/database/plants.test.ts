@@ -80,22 +80,17 @@ test.each([
 
 test('a part says where it ends, and whether plants follow before the end of its range', async () => {
   const account = newAccount()
-  expect(await database.plants.read(account, { limit: 5 })).toEqual({ json: '', last: 0, more: false })
+  const nothing = { json: '', last: 0, more: false }
+  expect(await database.plants.read(account, { limit: 5 })).toEqual(nothing)
   expect(await stateOf(account)).toEqual({ last: 0 })
   await database.plants.insert([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(newAccount(), 'x')])
-  const { last: first, more } = await database.plants.read(account, { limit: 1 })
-  const second = await database.plants.read(account, { limit: 1, after: first })
-  expect([more, second.more, second.json]).toEqual([true, true, '{"name":"b"}'])
-  expect(await database.plants.read(account, { limit: 9, after: first, until: second.last })).toEqual({
-    ...second,
-    more: false,
-  })
+  const { last: after } = await database.plants.read(account, { limit: 1 })
+  const second = await database.plants.read(account, { limit: 1, after })
+  expect(second).toMatchObject({ json: '{"name":"b"}', more: true })
+  const { last: until } = second
+  expect(await database.plants.read(account, { limit: 9, after, until })).toEqual({ ...second, more: false })
   const { last } = await stateOf(account)
-  expect(await database.plants.read(account, { limit: 9, after: last })).toMatchObject({
-    json: '',
-    last: 0,
-    more: false,
-  })
+  expect(await database.plants.read(account, { limit: 9, after: last })).toMatchObject(nothing)
 })
 
 test('an insert counts what it stored: nothing twice, in one batch or in two', async () => {
