@@ -155,4 +155,25 @@ describe('on SQLite', () => {
     for (const operation of Object.values(reads)) expect(await operation(prisma)).toBeTruthy()
     expect(await query(url, SELECT_COUNT)).toEqual([{ count: 2 }])
   })
+
+  test('the order of creation is exact beyond int32, and a mistake in SQL is no StorageError and shows no source code', async () => {
+    const { prisma } = await openNewClient()
+    const seq = 2 ** 52
+    const plant = (id: string) => ({ account: 'alice', id, name: 'Monstera' })
+    await prisma.plant.create({ data: { seq, ...plant('1') } })
+    await prisma.plant.create({ data: plant('2') })
+    const select = { seq: true }
+    expect(await prisma.plant.findMany({ where: { seq: { gt: seq } }, select })).toEqual([{ seq: seq + 1 }])
+
+    for (const run of [
+      () => prisma.$queryRawUnsafe('SELEKT 1'),
+      () => prisma.$executeRawUnsafe('DELETE FROM "Plants"'),
+    ]) {
+      const failed = await run().catch((error: Error) => error)
+      expect(failed).toBeInstanceOf(Error)
+      expect(failed).not.toBeInstanceOf(StorageError)
+      expect((failed as Error).message).not.toContain('promises.test')
+    }
+    await expect(prisma.plant.create({ data: { seq, ...plant('3') } })).rejects.toMatchObject({ code: 'P2002' })
+  })
 })

@@ -35,21 +35,21 @@ test('a token is found by its hash, with all that Prisma Client has stored', asy
   expect(await tokens.find("' OR true --")).toBeUndefined()
 })
 
-test.runIf(engine === 'sqlite')(
-  'a time that was written by hand is read as UTC; other text is 1970, and ends a token',
-  async () => {
-    await database.tokens.create(newToken('by hand'))
-    for (const [value, time] of [
-      [`'2031-02-03 04:05:06'`, '2031-02-03T04:05:06.000Z'],
-      [Date.UTC(2031, 1, 3), '2031-02-03T00:00:00.000Z'],
-      [`'tomorrow'`, '1970-01-01T00:00:00.000Z'],
-      ['NULL', undefined],
-    ] as const) {
-      await runSql(url, `UPDATE "Token" SET "expiresAt" = ${value} WHERE "id" = 'by hand'`)
-      expect((await database.tokens.find('hash of by hand'))?.expiresAt?.toISOString()).toBe(time)
-    }
-  },
-)
+test.runIf(engine === 'sqlite').each([
+  [`'2031-02-03 04:05:06'`, '2031-02-03T04:05:06.000Z'],
+  [`'2031-02-03T04:05:06.007+00:00'`, '2031-02-03T04:05:06.007Z'],
+  [Date.UTC(2031, 1, 3), '2031-02-03T00:00:00.000Z'],
+  [`'tomorrow'`, '1970-01-01T00:00:00.000Z'],
+  ['NULL', undefined],
+])('a time that was written by hand is UTC, and other text ends a token: %s', async (value, time) => {
+  const id = `until ${time}`
+  await database.tokens.create({ ...newToken(id), account: id })
+  await runSql(url, `UPDATE "Token" SET "expiresAt" = ${value} WHERE "id" = '${id}'`)
+  expect((await database.tokens.find(`hash of ${id}`))?.expiresAt?.toISOString()).toBe(time)
+  // Prisma Client reads the list.
+  const [listed] = await database.tokens.list(id)
+  if (value !== `'tomorrow'`) expect(listed?.expiresAt?.toISOString()).toBe(time)
+})
 
 test('a secret is 32 bytes, created at its first use, and the same for all servers of a database', async () => {
   expect(await query(url, 'SELECT * FROM "Secret"')).toEqual([])

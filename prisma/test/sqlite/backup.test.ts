@@ -10,17 +10,8 @@ import { backupDatabase, StorageError } from '../../src/index.ts'
 import { contentsOf } from '../helpers/engines.ts'
 import { newMigrated } from '../helpers/open-client.ts'
 
-async function databaseWithOnePlant(): Promise<{ file: string; url: string }> {
-  const database = await newMigrated()
-  await runSql(
-    database.url,
-    `INSERT INTO Plant (account, id, name) VALUES ('alice', '9223372036854775807', 'Monstera')`,
-  )
-  return database
-}
-
 test('a backup to a file that the database needs is rejected, however its path is written', async () => {
-  const { file, url } = await databaseWithOnePlant()
+  const { file, url } = await newMigrated()
   const folder = path.dirname(file)
   const link = path.join(temporaryFolder(), 'link')
   symlinkSync(folder, link, 'junction')
@@ -44,7 +35,7 @@ test('a file that is not a database leaves nothing in place of its backup', asyn
 })
 
 test('what a killed backup has left is named', async () => {
-  const { url } = await databaseWithOnePlant()
+  const { url } = await newMigrated()
   const copy = path.join(temporaryFolder(), 'copy.db')
   writeFileSync(`${copy}.incomplete`, 'half')
   await expect(backupDatabase(url, copy)).rejects.toThrow(
@@ -54,7 +45,7 @@ test('what a killed backup has left is named', async () => {
 })
 
 test('where the name of a backup is taken while it is made, that file stays, and nothing is left of the backup', async () => {
-  const { file, url } = await databaseWithOnePlant()
+  const { file, url } = await newMigrated()
   const copy = path.join(temporaryFolder(), 'copy.db')
   // The copy waits for the lock of another process.
   const other = connect(file)
@@ -71,7 +62,7 @@ test('where the name of a backup is taken while it is made, that file stays, and
 })
 
 test('a missing folder is not created, since its disk may not be mounted', async () => {
-  const { url } = await databaseWithOnePlant()
+  const { url } = await newMigrated()
   const folder = path.join(temporaryFolder(), 'not', 'mounted')
   await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(
     new StorageError(`${folder} does not exist: create this folder, or mount its disk`),
@@ -82,7 +73,7 @@ test('a missing folder is not created, since its disk may not be mounted', async
 const mountError = whyNoSmallDisk()
 
 test.skipIf(mountError)('a full disk is reported for the copy, and nothing is left on it', async () => {
-  const { url } = await databaseWithOnePlant()
+  const { url } = await newMigrated()
   await runSql(url, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
