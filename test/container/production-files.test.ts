@@ -1,6 +1,6 @@
 /**
- * What the files of docs/production, compose.yaml and the Dockerfile have in common with the settings and each other, and
- * what the probes ask a server. The other tests of this folder and test/production-guide.test.ts run these files.
+ * What the files of docs/production, compose.yaml and the Dockerfile have in common with the settings, and what the probes ask a
+ * server. The other tests of this folder and test/production-guide.test.ts run these files.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -66,21 +66,6 @@ test('the health check of the image passes where the server is ready, and says w
   expect(await checkHealth(adminUrl)).toEqual([1, ''])
 })
 
-test('the command of systemd ends once the server is ready, or has failed', async () => {
-  const [, command = ''] = /^ExecStartPost=\/bin\/sh -c "(.*)"$/m.exec(readGuide('plant-store.service')) ?? []
-  const wait = command.replace('/usr/bin/node', process.execPath)
-  const run = (env: NodeJS.ProcessEnv) =>
-    new Promise((resolve) => {
-      execFile('/bin/sh', ['-c', wait], { env: { ...process.env, ...env } }, (error) => resolve(error?.code ?? 0))
-    })
-  const server = await startServerProcess({ DATABASE_URL: await newDatabase(), ADMIN_PORT: '0' })
-  const { port } = new URL(String(server.adminUrl))
-  expect(await run({ ADMIN_PORT: port, MAINPID: String(process.pid) })).toBe(0)
-  await server.end()
-  // A process that has ended, like the server.
-  expect(await run({ ADMIN_PORT: port, MAINPID: String(server.pid) })).toBe(1)
-})
-
 test.each([
   ['plant-store.env', settingsIn(readGuide('plant-store.env'))],
   ['several-machines', settingsIn(codeBlock(readGuide('several-machines/README.md'), 'Install the servers', 0, 'ini'))],
@@ -92,20 +77,6 @@ test.each([
   const others = ['SQLITE_TMPDIR', 'PGPASSWORD', 'NODE_OPTIONS']
   expect(names.filter((name) => !known.includes(name) && !others.includes(name))).toEqual([])
 })
-
-/** Lists the locations of a configuration of nginx that pass requests on, without their indentation. */
-const locationsIn = (name: string) =>
-  [...readGuide(name).matchAll(/location [^@{]+\{[^}]*\}/g)].map(([text]) => text.replaceAll(/\s+/g, ' '))
-
-// test/several-machines.test.ts loses the response of every operation behind this one.
-test.each(['nginx.conf', 'container/nginx.conf'])(
-  '%s sends the same requests again as that of several machines',
-  (name) => {
-    const expected = locationsIn('several-machines/nginx.conf')
-    expect(expected.length).toBeGreaterThan(1)
-    expect(locationsIn(name)).toEqual(expected)
-  },
-)
 
 const byDefault = numberIn('../../.env.example', /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)s$/m)
 
