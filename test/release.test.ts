@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { bareMachine, TRUST } from './helpers/bare-machine.ts'
 import { INSTALL_TIMEOUT } from './helpers/install-tools.ts'
-import { noteAbsence } from './helpers/runtimes.ts'
 import { startProgram } from './helpers/start-program.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 import { type Registry, startRegistry } from './registry/start-registry.ts'
@@ -247,7 +246,6 @@ describe.each([
   ['npm 12 on Node.js 26 from tarballs', 'node-26', 'npm-12', `npm install ${tarballs}`],
 ])('installed without a compiler, with %s', (name, node, npm, command) => {
   const machine = bareMachine(node, npm)
-  noteAbsence(name, machine)
   const app = path.join(folder, `app with ${name}`)
   // With the settings of npm that a new user has.
   const settings = { PATH: String(machine), HOME: temporaryFolder() }
