@@ -8,13 +8,12 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-function deploy(folder: string): { status: number | null; stderr: string } {
-  return spawnSync('npm', ['run', '--silent', 'deploy', '--', folder], { cwd: root, encoding: 'utf8' })
+function deploy(...folders: string[]): { status: number | null; stderr: string } {
+  return spawnSync('npm', ['run', '--silent', 'deploy', '--', ...folders], { cwd: root, encoding: 'utf8' })
 }
 
 test('without a folder, or with one that is not empty, it says what to do', () => {
-  const usage = spawnSync(process.execPath, ['scripts/deploy.mjs'], { cwd: root, encoding: 'utf8' })
-  expect(usage).toMatchObject({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
+  expect(deploy()).toMatchObject({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
   const folder = temporaryFolder()
   writeFileSync(path.join(folder, 'mine'), '')
   expect(deploy(folder)).toMatchObject({ status: 1, stderr: `${folder} is not empty. Name a new folder.\n` })
@@ -50,26 +49,19 @@ test('what is deployed is small, and has every module that the server can load',
   // Imports every module of our packages, and what they import only when a setting asks for it.
   const flags = ['--experimental-import-meta-resolve', '--no-warnings', '--input-type=module', '--eval']
   const script = `
-      import { readdirSync, readFileSync, realpathSync } from 'node:fs'
-      import { pathToFileURL } from 'node:url'
-      const modules = new Set()
-      for (const folder of ['.', 'node_modules/@plant-store/prisma', 'node_modules/@plant-store/contract']) {
-        const dist = realpathSync(folder) + '/dist/'
-        for (const name of readdirSync(dist, { recursive: true })) {
-          // Programs, and what runs in a browser.
-          const skipped = /^(?:main|.*(?:command-line|-process))\\.js$|^docs.(?:page|swagger-ui)/
-          if (name.endsWith('.js') && !skipped.test(name)) modules.add(pathToFileURL(dist + name).href)
-        }
-      }
-      for (const module of [...modules]) {
-        for (const [, name] of readFileSync(new URL(module), 'utf8').matchAll(/import\\(["']([^"']+)["']\\)/g)) {
-          modules.add(import.meta.resolve(name, module))
-        }
-      }
-      for (const module of modules) await import(module)
-      console.log([...modules].join(' '))
-      process.exit()
-    `
+    import { globSync, readFileSync } from 'node:fs'
+    import { pathToFileURL } from 'node:url'
+    // Other than programs, and what runs in a browser.
+    const skipped = /dist.(main|.*(command-line|-process)|docs.(page|swagger-ui).*)\\.js$/
+    const files = globSync('{dist,node_modules/@plant-store/*/dist}/**/*.js').filter((file) => !skipped.test(file))
+    const modules = new Set(files.map((file) => pathToFileURL(file).href))
+    for (const module of [...modules]) {
+      const text = readFileSync(new URL(module), 'utf8')
+      for (const [, name] of text.matchAll(/import\\(["']([^"']+)["']\\)/g)) modules.add(import.meta.resolve(name, module))
+    }
+    for (const module of modules) await import(module)
+    console.log([...modules].join(' '))
+    process.exit()`
   const { stdout, stderr } = spawnSync(process.execPath, [...flags, script], { cwd: folder, encoding: 'utf8' })
   expect(stderr).toBe('')
   for (const name of ['pino-pretty', 'postgresql.wasm']) expect(stdout).toContain(name)
