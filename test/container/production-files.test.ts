@@ -3,7 +3,7 @@
  * server. The other tests of this folder and test/production-guide.test.ts run these files.
  */
 import { execFile } from 'node:child_process'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -11,7 +11,7 @@ import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { newDatabase } from '../helpers/database/databases.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
 import { startServerProcess } from '../helpers/server/run-command.ts'
-import { temporaryDatabase, temporaryFolder } from '../helpers/temporary-folder.ts'
+import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(root + name, 'utf8')
@@ -54,17 +54,6 @@ function checkHealth(adminUrl: string): Promise<[exitCode: number, output: strin
     execFile(command, args, { env }, (error, stdout) => resolve([Number(error?.code ?? 0), stdout.trim()]))
   })
 }
-
-test('the health check of the image passes where the server is ready, and says why if it is not', async () => {
-  const database = temporaryDatabase()
-  const server = await startServerProcess({ DATABASE_URL: database.url, ADMIN_PORT: '0', ADMIN_HOST: '0.0.0.0' })
-  const adminUrl = String(server.adminUrl)
-  expect(await checkHealth(adminUrl)).toEqual([0, 'ready'])
-  renameSync(database.file, `${database.file}.moved`)
-  await expect.poll(() => checkHealth(adminUrl)).toEqual([1, expect.stringContaining('moved')])
-  await server.end()
-  expect(await checkHealth(adminUrl)).toEqual([1, ''])
-})
 
 test.each([
   ['plant-store.env', settingsIn(readGuide('plant-store.env'))],
@@ -109,20 +98,25 @@ test('nginx accepts the balancer of compose.yaml', async ({ skip }) => {
   await shell(`nginx -t -q -c ${folder}/nginx.conf`)
 })
 
-test('the probes of kubernetes.yaml ask what a server responds, and a shutdown ends readiness alone', async () => {
+test('the probes of kubernetes.yaml, and the health check of the image, ask what a server responds', async () => {
   const environment = { ...pod, DATABASE_URL: await newDatabase(), PORT: '0', ADMIN_PORT: '0' }
   const server = await startServerProcess({ ...environment, ADMIN_HOST: '127.0.0.1', SHUTDOWN_DELAY: '15s' })
+  const adminUrl = String(server.adminUrl)
   /** Returns the status of the start, of liveness and of readiness. */
   const probe = () =>
     Promise.all(
       PROBES.map(async (name) => {
         const { path, port } = container[name].httpGet
         expect(port).toBe('admin')
-        return (await fetch(server.adminUrl + path)).status
+        return (await fetch(adminUrl + path)).status
       }),
     )
   expect(await probe()).toEqual([200, 200, 200])
+  expect(await checkHealth(adminUrl)).toEqual([0, 'ready'])
+  // A shutdown ends readiness alone.
   server.signal('SIGTERM')
   await expect.poll(probe).toEqual([200, 200, 503])
+  expect(await checkHealth(adminUrl)).toEqual([1, expect.stringContaining('shutting down')])
   await server.end('SIGKILL')
+  expect(await checkHealth(adminUrl)).toEqual([1, ''])
 })
