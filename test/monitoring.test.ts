@@ -26,7 +26,7 @@ beforeAll(async () => {
   database = await startPostgresql()
   sqlite = await scrape(await newDatabase())
   postgresql = await scrape(await database.create('fresh'))
-}, 120_000)
+})
 afterAll(() => database?.remove())
 
 async function scrape(databaseUrl: string): Promise<string> {

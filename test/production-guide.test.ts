@@ -10,7 +10,6 @@ import { type Machine, startMachine, whyNoMachine } from './helpers/production/m
 import { temporaryFolder } from './helpers/temporary-folder.ts'
 
 const guide = readGuide('README.md')
-const MINUTES = 60_000
 const [NAME, NEXT] = ['plant-store-1.0.0', 'plant-store-1.1.0']
 const releases = temporaryFolder()
 /** What systemd computes, from 0, safe, to 10. Debian 12's, with room for the checks of newer versions: 1.1 and 0.2. */
@@ -21,7 +20,7 @@ const POSTGRES = '/usr/lib/postgresql/15/bin/postgres'
 const why = whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl', 'ip', 'pg_createcluster', POSTGRES])
 if (why) console.log(`The guides for machines are not run: ${why}.`)
 
-describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and sudo', { timeout: 2 * MINUTES }, () => {
+describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and sudo', () => {
   let machine: Machine
   let token: string
   const done = [codeBlock(guide, 'Build a release', 0)]
@@ -38,7 +37,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     writeFileSync(manifest, JSON.stringify({ ...JSON.parse(readFileSync(manifest, 'utf8')), version: 'next' }))
     await shell(`cd ${releases} && tar --create --owner=0 --group=0 --file=${NEXT}.tar.gz ${NEXT}`)
     machine = await startMachine(releases)
-  }, 10 * MINUTES)
+  }, 600_000)
   afterAll(() => machine?.remove())
 
   /** Returns a block of a page, and marks it as run. */
@@ -132,7 +131,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   test('a process that is killed is started again', async () => {
     const first = await show('MainPID')
     await machine.run('systemctl kill --signal=SIGKILL plant-store')
-    await expect.poll(() => plants().catch(String), { timeout: MINUTES }).toEqual(['plant 1'])
+    await expect.poll(() => plants().catch(String)).toEqual(['plant 1'])
     const second = await show('MainPID')
     expect(second).not.toBe(first)
   })
@@ -142,7 +141,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=many/' ${file}`)
     await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('failed')
     expect([await show('ExecMainStatus'), await show('NRestarts')]).toEqual(['2', '0'])
-    await expect.poll(() => show('ActiveState'), { timeout: MINUTES }).toBe('failed')
+    await expect.poll(() => show('ActiveState')).toBe('failed')
     expect(await machine.run('journalctl --unit=plant-store --output=cat')).toContain('ADMIN_PORT must be')
 
     await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
@@ -197,7 +196,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(list.join('\n')).toContain('shop, 2027')
     const before = await plants()
     await run('Rotate a token', 1, (text) => text.replace('5f2a9c01b7de', old.id))
-    await expect.poll(() => plants().catch(String), { timeout: MINUTES }).toContain('401')
+    await expect.poll(() => plants().catch(String)).toContain('401')
     token = next
     expect(await plants()).toEqual(before)
   })
@@ -294,7 +293,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
         await machine.run(`${STOP}; sleep 1`)
         await runAsPostgres('Restore a dump', 1)
         await machine.run(START)
-        await expect.poll(plants, { timeout: MINUTES }).toEqual(dumped)
+        await expect.poll(plants).toEqual(dumped)
       }
     })
 
@@ -307,7 +306,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await sql('DELETE FROM "Plant"')
       await sql('SELECT pg_switch_wal()')
       const archived = 'last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1)'
-      await expect.poll(() => sql(`SELECT ${archived} FROM pg_stat_archiver`), { timeout: MINUTES }).toBe('t\n')
+      await expect.poll(() => sql(`SELECT ${archived} FROM pg_stat_archiver`)).toBe('t\n')
       await machine.run(`${STOP}; systemctl stop postgresql@15-main`)
       await asPostgres(
         block('Restore a point in time', 0, servers)
@@ -315,7 +314,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
           .replace('2026-11-21 12:00:00+00', time),
       )
       await machine.run(`systemctl start postgresql@15-main; ${START}`)
-      await expect.poll(plants, { timeout: MINUTES }).toEqual(before)
+      await expect.poll(plants).toEqual(before)
     })
   })
 })

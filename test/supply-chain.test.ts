@@ -2,10 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 /** Runs a script of the root's package.json to its end. */
 function runScript(name: string) {

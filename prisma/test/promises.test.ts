@@ -1,13 +1,11 @@
 /** What each operation of Prisma Client promises by itself. That files are guarded is shown in sqlite/file-guard.test.ts. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { type FaultyNetwork, type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { StorageError } from '../src/database.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 /** Operations that only this test has: of a model and as SQL, to write and to read. A trigger counts how often each write runs. */
 const writes = {

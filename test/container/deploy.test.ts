@@ -20,7 +20,7 @@ test('without a folder, or with one that is not empty, it says what to do', () =
   expect(readdirSync(folder)).toEqual(['mine'])
 })
 
-test('what is deployed is small, and has every module that the server can load', { timeout: 300_000 }, () => {
+test('what is deployed is small, and has every module that the server can load', () => {
   const folder = path.join(temporaryFolder(), 'plant-store')
   expect(deploy(folder)).toMatchObject({ status: 0 })
   expect(statSync(folder).mode & 0o777).toBe(0o755)

@@ -31,7 +31,7 @@ describe.runIf(missing.length === 0)('the image', () => {
     await installDocker(folder, nodeVersion, { PORT: String(port), ADMIN_PORT: String(adminPort) })
     await runBlock('Build', 0)
   }, 900_000)
-  afterAll(() => removeDocker(folder), 120_000)
+  afterAll(() => removeDocker(folder))
 
   const docker = (...parameters: string[]) => run(path.join(folder, 'docker'), parameters, folder)
 
@@ -46,7 +46,7 @@ describe.runIf(missing.length === 0)('the image', () => {
 
   async function waitUntilReady(): Promise<void> {
     const isReady = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok
-    await until(() => isReady().catch(() => false), 60_000)
+    await until(() => isReady().catch(() => false))
   }
 
   const inspect = async (format: string, name = 'localhost/plant-store') =>

@@ -60,7 +60,7 @@ test('a part of a list is the JSON text of its plants, byte for byte, with what 
     }),
     { numRuns: 40 },
   )
-}, 60_000)
+})
 
 test.each([
   ['1,000 short plants', 1_000, 'x'.repeat(52), true],

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { afterFile } from '../../../test/helpers/after-file.ts'
 import { createMigrated, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import {
@@ -59,9 +59,6 @@ export function contentsOf(folder: string): Record<string, string> {
 const CONTENTS = `
   SELECT tablename, query_to_xml(format('SELECT * FROM %I', tablename), true, false, '')::text AS rows
   FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`
-
-// Starting PostgreSQL takes a second, and many on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 let server: Promise<PostgresqlServer> | undefined
 let databases = 0

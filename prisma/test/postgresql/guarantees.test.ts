@@ -1,7 +1,7 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
 import { randomUUID } from 'node:crypto'
 import { type Database, migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
@@ -19,7 +19,6 @@ const isOff = (setting: string) =>
 const NOT_ALLOWED = /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/
 const INCOMPLETE = /lacks what a migration created \(.* does not exist\): .* search_path of this user/
 const OUT_OF_ORDER = /does not keep plants in order, .*: use PostgreSQL itself\.?$/
-vi.setConfig({ testTimeout: 60_000 })
 
 let postgresql: PostgresqlServer
 let network: FaultyNetwork

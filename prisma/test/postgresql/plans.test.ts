@@ -1,6 +1,6 @@
 /** How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200 ms. */
 import { type Database, openDatabase } from '@plant-store/prisma'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { debianPrograms, type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
@@ -8,7 +8,6 @@ import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbo
 
 requireInCi('PostgreSQL with a just-in-time compiler', debianPrograms)
 if (!debianPrograms) console.log('The compiler of PostgreSQL is not tested: that of Debian is not installed.')
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 /** Half of the default of `jit_above_cost`, so that the statements stay far below it. */
 const COMPILER = {

@@ -1,16 +1,13 @@
 /** The Prisma command line, which reaches databases of both engines through our schema engine. */
 import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { migrateDatabase, openDatabase } from '../../src/index.ts'
 import { engines, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
 import { commandLines, copyPackage, type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
-
-// A command takes a second or two, and several on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
 
 /** Those that wait for the lock on migrations. */
 const WAITING = `
@@ -141,7 +138,7 @@ test('migrate deploy and a starting server wait for each other, and no argument 
   const { password, as } = await newRole('keeper', 'SUPERUSER')
   const unlock = await lock()
   const both = Promise.all([runPrisma(['migrate', 'deploy'], as(url)), migrateDatabase(as(url))])
-  await until(async () => (await query(url, WAITING)).length === 2, 120_000)
+  await until(async () => (await query(url, WAITING)).length === 2)
   const running = process.platform === 'linux' ? commandLines() : []
   await unlock()
 

@@ -17,7 +17,6 @@ const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
 test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
   'Prisma Studio shows the plants with their exact ids on $engine, contacts no other machine, and shows no password to other users',
-  { timeout: 120_000 },
   async ({ engine, newDatabase }) => {
     const database = await migrated(newDatabase())
     const { plants, close } = await openDatabase(database.url)
@@ -57,7 +56,7 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
   },
 )
 
-test.each(engines)('studio reports a missing database in one line on $engine', { timeout: 60_000 }, async (each) => {
+test.each(engines)('studio reports a missing database in one line on $engine', async (each) => {
   const database = await each.newDatabase()
   const { code, stdout, stderr } = await runPrisma(['studio', '--browser', 'none'], database.url)
   expect(stderr.startsWith(`${database.name} does not exist`)).toBe(true)

@@ -6,42 +6,45 @@ import { connect, runSql } from '../../../test/helpers/database/databases.ts'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { backupDatabase, StorageError } from '../../src/index.ts'
+import { backupDatabase } from '../../src/index.ts'
 import { contentsOf } from '../helpers/engines.ts'
 import { newMigrated } from '../helpers/open-client.ts'
+
+/** Expects that a backup fails with this error, and that nothing is where it would be, or what was there. */
+async function expectRejection(url: string, copy: string, message: string): Promise<void> {
+  const folder = path.dirname(copy)
+  const before = contentsOf(folder)
+  const error = await backupDatabase(url, copy).catch((reason: unknown) => reason)
+  expect(error).toMatchObject({ name: 'StorageError', message })
+  expect(contentsOf(folder)).toEqual(before)
+}
 
 test('a backup to a file that the database needs is rejected, however its path is written', async () => {
   const { file, url } = await newMigrated()
   const folder = path.dirname(file)
   const link = path.join(temporaryFolder(), 'link')
-  symlinkSync(folder, link, 'junction')
-  const before = readdirSync(folder)
+  symlinkSync(folder, link)
   for (const suffix of ['', '-wal', '-shm', '-journal']) {
-    for (const copy of [`${folder}/../${path.basename(folder)}/plants.db`, `${link}/plants.db`]) {
-      await expect(backupDatabase(url, copy + suffix)).rejects.toThrow(
-        new StorageError(`${copy + suffix} is a file of the database itself: choose another name for the copy`),
-      )
+    for (const name of [`${folder}/../${path.basename(folder)}/plants.db`, `${link}/plants.db`]) {
+      const reason = 'is a file of the database itself: choose another name for the copy'
+      await expectRejection(url, name + suffix, `${name}${suffix} ${reason}`)
     }
   }
-  expect(readdirSync(folder)).toEqual(before)
 })
 
-test('a file that is not a database leaves nothing in place of its backup', async () => {
-  const { file, url } = temporaryDatabase()
-  writeFileSync(file, 'Dear diary. '.repeat(100))
-  const folder = temporaryFolder()
-  await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(`${file} is not a SQLite database`)
-  expect(contentsOf(folder)).toEqual({})
-})
-
-test('what a killed backup has left is named', async () => {
+test('a backup that cannot be made leaves nothing, and what a killed one has left is named', async () => {
   const { url } = await newMigrated()
-  const copy = path.join(temporaryFolder(), 'copy.db')
+  const [folder, other] = [temporaryFolder(), temporaryDatabase()]
+  writeFileSync(other.file, 'Dear diary. '.repeat(100))
+  const copy = path.join(folder, 'copy.db')
+  await expectRejection(other.url, copy, `${other.file} is not a SQLite database: point DATABASE_URL at another file`)
+  // A missing folder is not created, since its disk may not be mounted.
+  const missing = path.join(folder, 'not', 'mounted')
+  const fix = `${missing} does not exist: create this folder, or mount its disk`
+  await expectRejection(url, path.join(missing, 'copy.db'), fix)
   writeFileSync(`${copy}.incomplete`, 'half')
-  await expect(backupDatabase(url, copy)).rejects.toThrow(
-    `${copy}.incomplete is left of a backup that was killed, or in use by one that runs: remove it once none runs`,
-  )
-  expect(readdirSync(path.dirname(copy))).toEqual(['copy.db.incomplete'])
+  const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
+  await expectRejection(url, copy, `${copy}.incomplete ${reason}`)
 })
 
 test('where the name of a backup is taken while it is made, that file stays, and nothing is left of the backup', async () => {
@@ -61,27 +64,11 @@ test('where the name of a backup is taken while it is made, that file stays, and
   expect(readFileSync(copy, 'utf8')).toBe('other')
 })
 
-test('a missing folder is not created, since its disk may not be mounted', async () => {
-  const { url } = await newMigrated()
-  const folder = path.join(temporaryFolder(), 'not', 'mounted')
-  await expect(backupDatabase(url, path.join(folder, 'copy.db'))).rejects.toThrow(
-    new StorageError(`${folder} does not exist: create this folder, or mount its disk`),
-  )
-  expect(existsSync(path.dirname(folder))).toBe(false)
-})
-
-const mountError = whyNoSmallDisk()
-
-test.skipIf(mountError)('a full disk is reported for the copy, and nothing is left on it', async () => {
+test.skipIf(whyNoSmallDisk())('a full disk is reported for the copy, and nothing is left on it', async () => {
   const { url } = await newMigrated()
   await runSql(url, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
   const folder = mountSmallDisk()
   onTestFinished(() => unmount(folder))
   const copy = path.join(folder, 'copy.db')
-  await expect(backupDatabase(url, copy)).rejects.toThrow(
-    new StorageError(`${copy} cannot be written because the disk is full: free some space and retry`, {
-      fault: 'disk-full',
-    }),
-  )
-  expect(contentsOf(folder)).toEqual({})
+  await expectRejection(url, copy, `${copy} cannot be written because the disk is full: free some space and retry`)
 })

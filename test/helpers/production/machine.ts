@@ -69,7 +69,7 @@ export async function startMachine(files: string) {
   }
   const isRunning = 'systemctl is-system-running --wait || test "$(systemctl is-system-running)" = degraded'
   try {
-    await until(() => run(isRunning).then(Boolean, () => false), 60_000)
+    await until(() => run(isRunning).then(Boolean, () => false))
   } catch (error) {
     await remove()
     throw error
