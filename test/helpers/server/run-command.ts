@@ -7,7 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { startServer } from '@plant-store/server'
 import { afterFile } from '../after-file.ts'
 import { bound } from '../bound.ts'
+import { collect } from '../collect.ts'
+import { until } from '../until.ts'
 
+/** A migration may run, on a busy machine, in milliseconds. */
+const STARTUP_TIMEOUT = 240_000
 const MAIN = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
 
 /** The result of a command. */
@@ -57,27 +61,18 @@ export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
 export async function startServerProcess(environment: Record<string, string>, nofile?: number) {
   const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, nofile)
   const closed = once(child, 'close') as Promise<[number | null]>
-  let output = ''
-  let isReady = false
-  const ready = new Promise<string>((resolve, reject) => {
-    const collect = (printed: string) => {
-      output += printed
-      if (isReady) return
-      const [, url] = /"url":"([^"]+)",.*"msg":"ready"/.exec(output) ?? []
-      isReady = url !== undefined
-      if (url !== undefined) resolve(url)
-    }
-    child.stdout?.setEncoding('utf8').on('data', collect)
-    child.stderr?.setEncoding('utf8').on('data', collect)
-    void closed.then(([code]) => reject(new Error(`the server ended with ${code}:\n${output}`)))
-  })
+  const output = collect(child.stdout, child.stderr)
+  const end = () => child.exitCode ?? child.signalCode
+  await until(() => end() !== null || output().includes('"msg":"ready"'), STARTUP_TIMEOUT)
+  if (end() !== null) throw new Error(`the server ended with ${end()}:\n${output()}`)
+  const settingOf = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(output())?.[1]
   return {
-    url: await ready,
-    /** The admin port; undefined if there is none. */
-    adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
+    url: String(settingOf('url')),
+    /** The private port; undefined if there is none. */
+    adminUrl: settingOf('adminUrl'),
     pid: child.pid as number,
     /** Returns everything printed so far. */
-    output: () => output,
+    output,
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
     /** Sends a signal and returns the exit code. */
     async end(signal: NodeJS.Signals = 'SIGTERM') {
