@@ -96,19 +96,15 @@ export async function shadowDatabases(): Promise<unknown[]> {
   return query(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
 }
 
-/** A user that proves who it is with a password. */
-export interface TestRole {
-  readonly password: string
-  /** Returns the URL of a database with this user. */
-  as(url: string): string
-}
-
-/** Creates a user with a password of special characters, and attributes such as SUPERUSER. */
-export async function newRole(name: string, attributes = ''): Promise<TestRole> {
+/**
+ * Creates a user with a password of special characters, and attributes such as SUPERUSER. Returns the password, and what returns
+ * the URL of a database with this user.
+ */
+export async function newRole(name: string, attributes = '') {
   const { url } = await testServer()
   const password = `${name}'s p@ss/w#rd "100 %"`
   await runSql(url('postgres'), `CREATE ROLE ${name} LOGIN ${attributes} PASSWORD '${password.replaceAll("'", "''")}'`)
-  return { password, as: (each) => each.replace('postgres@', () => `${name}:${encodeURIComponent(password)}@`) }
+  return { password, as: (each: string) => each.replace('postgres@', () => `${name}:${encodeURIComponent(password)}@`) }
 }
 
 async function lock(url: string, begin: string, end: string): Promise<Unlock> {
