@@ -42,27 +42,24 @@ async function migrateInProcesses(url: string, folder?: string) {
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
 
-/** Every migration that has landed. It is never edited or renamed: databases have it. A change is a new one, on both engines. */
-const LANDED = {
-  '20261121230000_initial': {
-    sqlite: '2525d797e9ebbe128f6d2bcfc586350cefc27281770d838762d324d291a622f9',
-    postgresql: '87e7e79d8a80782a0d8539dc03506fe62c50ff9dad5edd019128aa6294f56a59',
-  },
-  '20261123190000_edit_times': {
-    sqlite: 'e379188afe03bad722f449c792d87f3818ab568a9545a15606503989cf06934b',
-    postgresql: 'e2bcd36aa4bedb9e93b9aaae2d2749c4c43c6e6dd827f11c03cc05226bacaab2',
-  },
-  '20261125090000_list_versions': {
-    sqlite: 'a520b2df21a8719aa9c600985144015bec12b4995c456a56450f9c8eb2a2f407',
-    postgresql: '03f590654e859c0b602473833b86b2714c5d84691a8182588e04ea9ad004b886',
-  },
-}
+/**
+ * Every migration that has landed, with the beginnings of its checksums. It is never edited or renamed: databases have it. A
+ * change is a new one, on both engines.
+ */
+const LANDED = [
+  { name: '20261121230000_initial', sqlite: '2525d797e9ebbe12', postgresql: '87e7e79d8a80782a' },
+  { name: '20261123190000_edit_times', sqlite: 'e379188afe03bad7', postgresql: 'e2bcd36aa4bedb9e' },
+  { name: '20261125090000_list_versions', sqlite: 'a520b2df21a8719a', postgresql: '03f590654e859c0b' },
+]
+const NAMES = LANDED.map(({ name }) => name)
 
 test.each(['sqlite', 'postgresql'] as const)('the migrations of %s are those that have landed', async (engine) => {
   const url = engine === 'sqlite' ? 'file:/plants.db' : 'postgresql://h/plants'
   const migrations = await readMigrations((await loadEngine(url)).migrationsFolder)
-  const checksums = migrations.map((each) => [each.name, createHash('sha256').update(each.script).digest('hex')])
-  expect(checksums).toEqual(Object.entries(LANDED).map(([name, checksum]) => [name, checksum[engine]]))
+  const checksum = (script: string) => createHash('sha256').update(script).digest('hex').slice(0, 16)
+  expect(migrations.map(({ name, script }) => [name, checksum(script)])).toEqual(
+    LANDED.map((each) => [each.name, each[engine]]),
+  )
 })
 
 const withPots = (columns: string, engine: 'sqlite' | 'postgresql' = 'sqlite') =>
@@ -95,9 +92,9 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await contents()).toEqual({})
     await createEmpty()
     const needed = (names: string) => `${name} needs the migrations ${names}: run "plant-store migrate"`
-    await expect(checkMigrated(url)).rejects.toThrow(needed(Object.keys(LANDED).join(', ')))
+    await expect(checkMigrated(url)).rejects.toThrow(needed(NAMES.join(', ')))
 
-    expect(await migrateDatabase(url)).toEqual({ applied: Object.keys(LANDED) })
+    expect(await migrateDatabase(url)).toEqual({ applied: NAMES })
     expect(await migrateDatabase(url)).toEqual({ applied: [] })
     await runSql(url, INSERT)
     const before = await contents()
@@ -130,8 +127,8 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   test('of processes that create a database, and of those that migrate it, at the same time, one does', async () => {
     const { url, name, createEmpty } = await newDatabase()
     if (engine === 'postgresql') await createEmpty()
-    expect((await migrateInProcesses(url)).sort()).toEqual([[], Object.keys(LANDED)])
-    expect(await query(url, 'SELECT migration_name FROM _prisma_migrations')).toHaveLength(Object.keys(LANDED).length)
+    expect((await migrateInProcesses(url)).sort()).toEqual([[], NAMES])
+    expect(await query(url, 'SELECT migration_name FROM _prisma_migrations')).toHaveLength(NAMES.length)
     const pots = withPots('size INTEGER', engine)
     expect((await migrateInProcesses(url, pots)).sort()).toEqual([[], ['90000101000000_pots']])
     expect(await migrateDatabase(url, pots)).toEqual({ applied: [] })

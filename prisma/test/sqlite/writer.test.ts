@@ -1,8 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
-import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
-import { migrateDatabase, openDatabase, StorageError } from '../../src/index.ts'
+import { openDatabase, StorageError } from '../../src/index.ts'
 import { loadEngine } from '../../src/open-database.ts'
 import { toQuery } from '../../src/prisma-client.ts'
 import { startThread } from '../../src/sqlite/writer.ts'
@@ -50,20 +49,16 @@ test('the write-ahead log shrinks after a reader that has held it open', async (
   expect(logSize()).toBeLessThanOrEqual(64e6)
 })
 
-test('what is migrated while it is open stays usable, and the last to close it leaves no log next to it', async () => {
+test('the last to close a database leaves no log next to it', async () => {
   const { prisma, url, file, close } = await openNewClient()
-  const data = { account: 'alice', id: '1', name: 'Monstera' }
-  await prisma.plant.create({ data })
-  await migrateDatabase(url, migrationsWith({ '90000101000000_pots': 'CREATE TABLE Pot (x);' }))
-  await prisma.plant.create({ data: { ...data, id: '2' } })
-  expect(await prisma.$queryRaw`SELECT * FROM Pot`).toEqual([])
+  await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
   const other = connect(file)
-  expect(other.prepare('SELECT count(*) FROM Plant').pluck().get()).toBe(2)
+  expect(other.prepare('SELECT id FROM Plant').all()).toEqual([{ id: '1' }])
   await close()
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0)
   other.close()
   expect(existsSync(`${file}-wal`)).toBe(false)
-  expect(await query(url, 'SELECT id FROM Plant')).toEqual([{ id: '1' }, { id: '2' }])
+  expect(await query(url, 'SELECT id FROM Plant')).toEqual([{ id: '1' }])
 })
 
 test('a process that ends during a statement does not wait for it', async () => {
