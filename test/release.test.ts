@@ -77,17 +77,14 @@ async function publish(from = packages, packed = from): Promise<string | string[
   return [...output.matchAll(/^\+ @plant-store\/(.*)$/gm)].map(([, version = '']) => version)
 }
 
-/** Returns what spoils the packed SDK: fields of its package.json, and what a command does in its folder. */
-function change(fields: object, command = 'true') {
-  return async (target: string) => {
-    const unpacked = temporaryFolder()
-    const tarball = path.join(target, 'plant-store-client.tgz')
-    await execute('tar', ['-xzf', tarball, '-C', unpacked])
-    const file = `${unpacked}/package/package.json`
-    await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), ...fields }))
-    const pack = `(cd package; ${command}); find package ! -type d | tar -czf '${tarball}' -T -`
-    await execute('sh', ['-c', pack], { cwd: unpacked })
-  }
+/** Returns a copy of the packages in which a command was run in the folder of the unpacked SDK. */
+async function changeClient(command: string): Promise<string> {
+  const copy = temporaryFolder()
+  await cp(packages, copy, { recursive: true })
+  const tarball = path.join(copy, 'plant-store-client.tgz')
+  const script = `tar -xzf ${tarball}; cd package; ${command}; cd ..; find package ! -type d | tar -czf ${tarball} -T -`
+  await run('sh', ['-euc', script], temporaryFolder(), { COPY: copy })
+  return copy
 }
 
 const changeset = (name: string, type: string) => `---\n"@plant-store/${name}": ${type}\n---\n\nPlants can be tall.\n`
@@ -133,24 +130,19 @@ describe('a release', () => {
     await git('clean', '--quiet', '--force')
   })
 
-  test.each<[string, string, (folder: string) => Promise<unknown>]>([
-    ['another file', 'not the four packages', (target) => writeFile(`${target}/.npmrc`, '')],
-    ['a script', 'not that of this commit', change({ scripts: { postinstall: 'true' } })],
-    ['a file that npm would build', 'client has a file for npm', change({}, 'touch binding.gyp')],
-    ['a link', 'client has more than files', change({}, 'ln -s /etc/hostname link')],
-  ])('with %s publishes nothing', async (_title, message, spoil) => {
-    const spoiled = temporaryFolder()
-    await cp(packages, spoiled, { recursive: true })
-    await spoil(spoiled)
-    const output = await publish(spoiled)
+  test.each([
+    ['another file', 'not the four packages', 'touch "$COPY/.npmrc"'],
+    ['a script', 'not that of this commit', `sed -i '1a "scripts": { "postinstall": "true" },' package.json`],
+    ['a file that npm would build', 'client has a file for npm', 'touch binding.gyp'],
+    ['a link', 'client has more than files', 'ln -s /etc/hostname link'],
+  ])('with %s publishes nothing', async (_title, message, command) => {
+    const output = await publish(await changeClient(command))
     expect(output).toMatch(new RegExp(`^Failed: [^]*${message}`))
     expect(output).not.toContain('+ @plant-store/')
   })
 
   test('of other packages than those that were packed publishes nothing', async () => {
-    const replaced = temporaryFolder()
-    await cp(packages, replaced, { recursive: true })
-    await change({})(replaced)
+    const replaced = await changeClient('true')
     expect(await publish(replaced, packages)).toBe('Failed: These packages are not those that were packed.\n')
   })
 
@@ -184,9 +176,7 @@ describe('a release', () => {
   })
 
   test('of a published package that has changed needs a changeset', async () => {
-    const changed = temporaryFolder()
-    await cp(packages, changed, { recursive: true })
-    await change({}, 'echo >>README.md')(changed)
+    const changed = await changeClient('echo >>README.md')
     expect(await publish(changed)).toContain('client@1.0.0 is published, and has changed: it needs a changeset.')
   })
 
