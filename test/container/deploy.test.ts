@@ -1,4 +1,4 @@
-/** Deploys the server as docs/production does and runs what was deployed. */
+/** Deploys the server as docs/production does. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -20,7 +20,8 @@ test('without a folder, or with one that is not empty, it says what to do', () =
   expect(readdirSync(folder)).toEqual(['mine'])
 })
 
-test('what is deployed is small, and has every module that the server can load', () => {
+// test/production-guide.test.ts runs it on both engines.
+test('what is deployed is small, and has neither sources nor a path of this repository', () => {
   const folder = path.join(temporaryFolder(), 'plant-store')
   expect(deploy(folder)).toMatchObject({ status: 0 })
   expect(statSync(folder).mode & 0o777).toBe(0o755)
@@ -45,24 +46,4 @@ test('what is deployed is small, and has every module that the server can load',
     return paths.some((each) => text.includes(each))
   })
   expect(withPath).toEqual([])
-
-  // Imports every module of our packages, and what they import only when a setting asks for it.
-  const flags = ['--experimental-import-meta-resolve', '--no-warnings', '--input-type=module', '--eval']
-  const script = `
-    import { globSync, readFileSync } from 'node:fs'
-    import { pathToFileURL } from 'node:url'
-    // Other than programs, and what runs in a browser.
-    const skipped = /dist.(main|.*(command-line|-process)|docs.(page|swagger-ui).*)\\.js$/
-    const files = globSync('{dist,node_modules/@plant-store/*/dist}/**/*.js').filter((file) => !skipped.test(file))
-    const modules = new Set(files.map((file) => pathToFileURL(file).href))
-    for (const module of [...modules]) {
-      const text = readFileSync(new URL(module), 'utf8')
-      for (const [, name] of text.matchAll(/import\\(["']([^"']+)["']\\)/g)) modules.add(import.meta.resolve(name, module))
-    }
-    for (const module of modules) await import(module)
-    console.log([...modules].join(' '))
-    process.exit()`
-  const { stdout, stderr } = spawnSync(process.execPath, [...flags, script], { cwd: folder, encoding: 'utf8' })
-  expect(stderr).toBe('')
-  for (const name of ['pino-pretty', 'postgresql.wasm']) expect(stdout).toContain(name)
 })
