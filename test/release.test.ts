@@ -198,7 +198,7 @@ describe('a release', () => {
   })
 })
 
-// The job that publishes compares all other fields.
+// The job that publishes compares all other fields, and apps install and run the files.
 test.each(names)('the packed %s has what a public package needs, and nothing of the workspace', async (name) => {
   const tarball = path.join(packages, `plant-store-${name}.tgz`)
   const manifest = JSON.parse(await run('tar', ['-xzOf', tarball, 'package/package.json'], root))
@@ -210,12 +210,8 @@ test.each(names)('the packed %s has what a public package needs, and nothing of 
   })
   expect(JSON.stringify(manifest)).not.toMatch(/workspace:|@plant-store\/source/)
 
-  const listed = await run('tar', ['-tvzf', tarball], root)
-  const files = [...listed.matchAll(/ package\/(.*)$/gm)].map(([, file = '']) => file)
-  const needed = ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE']
-  if (name === 'prisma') needed.push(...(await git('ls-files', `${name}/*.sql`)).replaceAll(`${name}/`, '').split('\n'))
-  expect(files).toEqual(expect.arrayContaining(needed))
-  if (name === 'server') expect(listed).toMatch(/^-rwxr-xr-x .* package\/dist\/main\.js$/m)
+  const files = (await run('tar', ['-tzf', tarball], root)).replaceAll(/^package\//gm, '').split('\n')
+  expect(files).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'LICENSE']))
   const leftOver = /(^|\/)(test|bench|scripts|generator|node_modules)\/|tsbuildinfo|\.env/
   expect(files.filter((file) => leftOver.test(file))).toEqual([])
   // A map is of use only with its source.

@@ -68,17 +68,14 @@ describe.runIf(missing.length === 0)('the image', () => {
     return list.map(({ name }) => name)
   }
 
-  test('adds at most 80 MB to Node.js, runs as a numeric user, and has labels', async () => {
+  test('adds at most 80 MB to Node.js, runs as a numeric user, and names its commit', async () => {
     const base = Number(await inspect('{{.Size}}', `docker.io/library/node:${nodeVersion}-bookworm-slim`))
     const added = Number(await inspect('{{.Size}}')) - base
     console.log(`The image adds ${(added / 1e6).toFixed(1)} MB to Node.js.`)
     expect(added).toBeLessThan(80e6)
     expect(await inspect('{{.Config.User}} {{.Config.StopSignal}}')).toMatch(/^1000:1000 (?:SIGTERM|15)$/)
-    expect(JSON.parse(await inspect('{{json .Config.Labels}}'))).toMatchObject({
-      'org.opencontainers.image.title': 'Plant Store',
-      'org.opencontainers.image.version': '1.0.0',
-      'org.opencontainers.image.revision': (await shell('git rev-parse HEAD')).trim(),
-    })
+    const revision = await inspect('{{index .Config.Labels "org.opencontainers.image.revision"}}')
+    expect(revision).toBe((await shell('git rev-parse HEAD')).trim())
   })
 
   test('has neither sources nor what npm and pnpm have cached, nor the secret of the build', async () => {

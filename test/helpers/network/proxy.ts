@@ -55,7 +55,6 @@ export async function startProxy({ target, request, response }: ProxyOptions) {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    links,
     cutAll,
     async [Symbol.asyncDispose]() {
       cutAll()
