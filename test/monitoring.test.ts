@@ -1,9 +1,10 @@
 /** Compares docs/production/monitoring with the metrics of fresh servers, and lets promtool check rules and queries. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { afterFile } from './helpers/after-file.ts'
 import { newDatabase } from './helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
+import { startPostgresql } from './helpers/database/postgresql.ts'
 import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary-folder.ts'
@@ -18,21 +19,16 @@ const dashboard = readGuide('monitoring/dashboard.json')
 const hasPrometheus = isInstalled('prometheus')
 if (!hasPrometheus) console.log('Metrics, rules and dashboard are only compared: prometheus is not installed.')
 
-let database: PostgresqlServer
-/** The text of /metrics of a fresh server with SQLite, and of one with PostgreSQL. */
-let sqlite: string
-let postgresql: string
-beforeAll(async () => {
-  database = await startPostgresql()
-  sqlite = await scrape(await newDatabase())
-  postgresql = await scrape(await database.create('fresh'))
-})
-afterAll(() => database?.remove())
-
 async function scrape(databaseUrl: string): Promise<string> {
   await using server = await startTestServer({ adminPort: 0, databaseUrl })
   return (await fetch(`${server.adminUrl}/metrics`)).text()
 }
+
+const database = await startPostgresql()
+afterFile(database.remove)
+/** The text of /metrics of a fresh server with SQLite, and of one with PostgreSQL. */
+const sqlite = await scrape(await newDatabase())
+const postgresql = await scrape(await database.create('fresh'))
 
 const metricsIn = (text: string) => [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
 

@@ -2,9 +2,10 @@
 import { writeFileSync } from 'node:fs'
 import { type Contract, contract, editsPlants } from '@plant-store/contract'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterFile } from './helpers/after-file.ts'
 import { query, runSql } from './helpers/database/databases.ts'
-import { demandPasswords, type PostgresqlServer, startPostgresql } from './helpers/database/postgresql.ts'
+import { demandPasswords, startPostgresql } from './helpers/database/postgresql.ts'
 import { freePort } from './helpers/free-port.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
@@ -23,12 +24,9 @@ const editRights = readGuide('several-machines/edit-rights.sql')
 /** What the guide says to run. */
 const neededRights = modifiesPlants ? `${rights} ${editRights}` : rights
 
-let postgresql: PostgresqlServer
-beforeAll(async () => {
-  postgresql = await startPostgresql()
-  await runSql(postgresql.url('postgres'), 'CREATE ROLE plant_store_owner LOGIN; CREATE ROLE plant_store LOGIN')
-})
-afterAll(() => postgresql.remove())
+const postgresql = await startPostgresql()
+afterFile(postgresql.remove)
+await runSql(postgresql.url('postgres'), 'CREATE ROLE plant_store_owner LOGIN; CREATE ROLE plant_store LOGIN')
 
 /** Returns the URLs of a new database for its owner and for the servers. */
 async function createDatabase(name: string): Promise<{ owner: string; server: string }> {

@@ -2,36 +2,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { oncePerTurn } from '../src/once-per-turn.ts'
 
-/** Reads that end when the test says so. */
-function startReads() {
-  const started: { keys: readonly string[]; resolve(values: string[]): void; reject(error: Error): void }[] = []
-  const read = oncePerTurn(
-    (keys) => new Promise<string[]>((resolve, reject) => started.push({ keys, resolve, reject })),
-  )
-  return { read, started }
-}
-
-test('one turn has one read, of each key once, which begins after the last request', async () => {
-  const { read, started } = startReads()
-  const results = ['a', 'b', 'a', 'a'].map(read)
-  expect(started).toEqual([])
-  await nextTurn()
-  expect(started.map(({ keys }) => keys)).toEqual([['a', 'b']])
-  started[0]?.resolve(['of a', 'of b'])
-  expect(await Promise.all(results)).toEqual(['of a', 'of b', 'of a', 'of a'])
-})
-
-test('a request never shares a read that has already begun, and waits for none', async () => {
-  const { read, started } = startReads()
-  const stuck = read('a')
+test('a turn has one read, of each key once, and no request shares or awaits one that has begun', async () => {
+  const reads: { keys: readonly string[]; end(values: string[]): void }[] = []
+  const read = oncePerTurn((keys) => new Promise<string[]>((end) => reads.push({ keys, end })))
+  const first = ['a', 'b', 'a'].map(read)
+  expect(reads).toEqual([])
   await nextTurn()
   const later = read('a')
   await nextTurn()
-  expect(started).toHaveLength(2)
-  started[1]?.resolve(['later'])
+  expect(reads.map(({ keys }) => keys)).toEqual([['a', 'b'], ['a']])
+  reads[1]?.end(['later'])
   expect(await later).toBe('later')
-  started[0]?.resolve(['at last'])
-  expect(await stuck).toBe('at last')
+  reads[0]?.end(['of a', 'of b'])
+  expect(await Promise.all(first)).toEqual(['of a', 'of b', 'of a'])
 })
 
 test('a read that fails alone fails only those who asked for it', async () => {

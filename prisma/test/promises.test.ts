@@ -1,8 +1,9 @@
 /** What each operation of Prisma Client promises by itself. That files are guarded is shown in sqlite/file-guard.test.ts. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { afterFile } from '../../test/helpers/after-file.ts'
 import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
-import { type FaultyNetwork, type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
+import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
+import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { StorageError } from '../src/database.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
@@ -49,25 +50,21 @@ async function editByAccountAndId(prisma: PrismaClient): Promise<void> {
   expect(await plant.findMany({ select: { id: true } })).toEqual([{ id: '1' }])
 }
 
+const postgresql = await startPostgresql()
+afterFile(postgresql.remove)
+const network = await startFaultyNetwork(postgresql.port)
+afterFile(network[Symbol.asyncDispose])
+await runSql(
+  await postgresql.create('plants'),
+  `CREATE ROLE changing LOGIN SUPERUSER;
+   CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_is_in_recovery() RETURNS boolean RETURN true;
+   CREATE TABLE "Writes" ();
+   CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
+     $$ BEGIN INSERT INTO public."Writes" DEFAULT VALUES; RETURN NULL; END $$;
+   CREATE TRIGGER count_write AFTER UPDATE ON "Secret" FOR EACH ROW EXECUTE FUNCTION count_write()`,
+)
+
 describe('on PostgreSQL', () => {
-  let postgresql: PostgresqlServer
-  let network: FaultyNetwork
-  beforeAll(async () => {
-    postgresql = await startPostgresql()
-    network = await startFaultyNetwork(postgresql.port)
-    await postgresql.create('plants')
-    await run('CREATE ROLE changing LOGIN SUPERUSER')
-    await run(`
-      CREATE TABLE "Writes" ();
-      CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN INSERT INTO public."Writes" DEFAULT VALUES; RETURN NULL; END $$;
-      CREATE TRIGGER count_write AFTER UPDATE ON "Secret" FOR EACH ROW EXECUTE FUNCTION count_write()`)
-    await run('CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_is_in_recovery() RETURNS boolean RETURN true')
-  })
-  afterAll(async () => {
-    await network?.[Symbol.asyncDispose]()
-    await postgresql?.remove()
-  })
   beforeEach(() => run(`TRUNCATE "Secret", "Writes"; ${INSERT}`))
 
   const run = (sql: string) => runSql(postgresql.url('plants'), sql)
@@ -92,13 +89,11 @@ describe('on PostgreSQL', () => {
         await cut
       }
       expect(await counted()).toBe(3)
-      let lost = 0
-      for (const write of Object.values(writes)) {
+      for (const [index, write] of Object.values(writes).entries()) {
         const cut = network.cutOnce(moment, '; COMMIT')
         expect(await failure(write(prisma))).toEqual({ fault: 'unavailable' })
         await cut
-        lost++
-        await expect.poll(counted).toBe(3 + (moment === 'before' ? 0 : lost))
+        await expect.poll(counted).toBe(3 + (moment === 'before' ? 0 : index + 1))
       }
     },
   )

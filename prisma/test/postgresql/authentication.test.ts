@@ -3,9 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
 import { runSql } from '../../../test/helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { isInstalled } from '../../../test/helpers/production/guide.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 
@@ -26,32 +27,27 @@ const files = temporaryFolder()
 // Node.js itself can only read certificates.
 const hasOpenssl = isInstalled('openssl')
 if (!hasOpenssl) console.log('TLS to PostgreSQL is not tested: openssl is not installed.')
-let server: PostgresqlServer
-let socketFolder: string
-beforeAll(async () => {
-  if (hasOpenssl) {
-    createAuthority('other-ca')
-    const issue = createAuthority('ca')
-    issue('host', 'localhost')
-    issue('client', 'gardener')
-  }
-  socketFolder = temporaryFolder()
-  chmodSync(socketFolder, 0o777)
-  server = await startPostgresql({
-    settings: { unix_socket_directories: socketFolder, ...(hasOpenssl && TLS) },
-    prepare(folder) {
-      giveFile(folder, 'pg_hba.conf', hasOpenssl ? RULES : RULES.replace(/.*hostssl.*/, ''))
-      if (hasOpenssl) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name, readFile(name))
-    },
-  })
-  const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
-  await runSql(
-    server.url('postgres'),
-    `CREATE ROLE gardener LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
-  )
-  await server.create('plants')
+if (hasOpenssl) {
+  createAuthority('other-ca')
+  const issue = createAuthority('ca')
+  issue('host', 'localhost')
+  issue('client', 'gardener')
+}
+const socketFolder = temporaryFolder()
+chmodSync(socketFolder, 0o777)
+const server = await startPostgresql({
+  settings: { unix_socket_directories: socketFolder, ...(hasOpenssl && TLS) },
+  prepare(folder) {
+    giveFile(folder, 'pg_hba.conf', hasOpenssl ? RULES : RULES.replace(/.*hostssl.*/, ''))
+    if (hasOpenssl) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name)
+  },
 })
-afterAll(() => server?.remove())
+afterFile(server.remove)
+const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+await runSql(
+  await server.create('plants'),
+  `CREATE ROLE gardener LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
+)
 afterEach(() => {
   vi.unstubAllEnvs()
 })
@@ -72,10 +68,8 @@ function createAuthority(authority: string): (file: string, name: string) => voi
   }
 }
 
-const readFile = (name: string) => readFileSync(path.join(files, name), 'utf8')
-
-/** Writes a file that only the user may read who runs PostgreSQL. */
-function giveFile(folder: string, name: string, text: string): void {
+/** Writes a file that only the user may read who runs PostgreSQL, by default a copy of one of ours. */
+function giveFile(folder: string, name: string, text = readFileSync(path.join(files, name), 'utf8')): void {
   const { uid, gid } = statSync(folder)
   writeFileSync(path.join(folder, name), text, { mode: 0o600 })
   chownSync(path.join(folder, name), uid, gid)

@@ -1,12 +1,13 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
 import { randomUUID } from 'node:crypto'
-import { type Database, migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
+import { describe, expect, test } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { type FaultyNetwork, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { until } from '../../../test/helpers/until.ts'
 
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
@@ -20,33 +21,25 @@ const NOT_ALLOWED = /does not allow this user to do that \(permission denied for
 const INCOMPLETE = /lacks what a migration created \(.* does not exist\): .* search_path of this user/
 const OUT_OF_ORDER = /does not keep plants in order, .*: use PostgreSQL itself\.?$/
 
-let postgresql: PostgresqlServer
-let network: FaultyNetwork
+const postgresql = await startPostgresql()
+afterFile(postgresql.remove)
+const network = await startFaultyNetwork(postgresql.port)
+afterFile(network[Symbol.asyncDispose])
 /** The database of the tests, which leave it as it was, behind the network. */
-let url: string
-/** As a server has it open, with the role `changing`. */
-let opened: Database
-beforeAll(async () => {
-  postgresql = await startPostgresql()
-  network = await startFaultyNetwork(postgresql.port)
-  url = network.url('current')
-  const rights = 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT UPDATE ON "Token" TO PUBLIC'
-  await runSql(await postgresql.create('current'), rights)
-  await administrate('CREATE ROLE changing LOGIN')
-  opened = await openDatabase(as('changing'), { patience: 0 })
-  // Loading Prisma Client takes longer on a busy machine than a request may.
-  await until(() => createToken().then(Boolean, () => false))
-})
-afterAll(async () => {
-  await opened?.close()
-  await network?.[Symbol.asyncDispose]()
-  await postgresql?.remove()
-})
-
+const url = network.url('current')
 const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
 const as = (role: string) => url.replace('postgres@', `${role}@`)
 const caught = (error: unknown) => error
+
+const rights = 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT UPDATE ON "Token" TO PUBLIC'
+await runSql(await postgresql.create('current'), rights)
+await administrate('CREATE ROLE changing LOGIN')
+/** As a server has it open, with the role `changing`. */
+const opened = await openDatabase(as('changing'), { patience: 0 })
+afterFile(opened.close)
 const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
+// Loading Prisma Client takes longer on a busy machine than a request may.
+await until(() => createToken().then(Boolean, () => false))
 
 /** Starts as a server does, and returns the message of the error. */
 async function start(address: string): Promise<string> {

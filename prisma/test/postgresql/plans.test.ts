@@ -1,8 +1,9 @@
 /** How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200 ms. */
 import { type Database, openDatabase } from '@plant-store/prisma'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { debianPrograms, type PostgresqlServer, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { debianPrograms, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 
@@ -34,16 +35,13 @@ const RANGES = [
   { limit: 1_000, after: 50_000 },
 ]
 
-let server: PostgresqlServer
-beforeAll(async () => {
-  server = await startPostgresql({ settings: debianPrograms ? COMPILER : {} })
-  await runSql(
-    await server.create('plants'),
-    insertUnevenly(100_000, `CASE WHEN i % 3 = 0 THEN 'large' ELSE 'account ' || i % 1000 END`),
-  )
-  if (debianPrograms) await runSql(server.url('plants'), 'CREATE EXTENSION pg_stat_statements')
-})
-afterAll(() => server?.remove())
+const server = await startPostgresql({ settings: debianPrograms ? COMPILER : {} })
+afterFile(server.remove)
+await runSql(
+  await server.create('plants'),
+  insertUnevenly(100_000, `CASE WHEN i % 3 = 0 THEN 'large' ELSE 'account ' || i % 1000 END`),
+)
+if (debianPrograms) await runSql(server.url('plants'), 'CREATE EXTENSION pg_stat_statements')
 
 test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the account are read', async (prepare) => {
   const url = await server.create(prepare.replaceAll('"', ''))
