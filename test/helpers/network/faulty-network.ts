@@ -4,10 +4,7 @@ import { type Link, startProxy } from './proxy.ts'
 /** When a connection is cut: before a message reaches the server, while it is handled, or in place of its response. */
 export type Moment = 'before' | 'during' | 'after'
 
-/** A network between clients and PostgreSQL that fails when a test says so. */
-export type FaultyNetwork = Awaited<ReturnType<typeof startFaultyNetwork>>
-
-/** Starts a network that leads to a port of this machine. */
+/** Starts a network that leads to a port of this machine, and fails when a test says so. */
 export async function startFaultyNetwork(port: number) {
   let target = port
   let stalled = false
