@@ -1,6 +1,6 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
 import { writeFileSync } from 'node:fs'
-import { type Contract, contract, editsPlants } from '@plant-store/contract'
+import { type Contract, contract, modifiesPlants } from '@plant-store/contract'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { afterFile } from './helpers/after-file.ts'
@@ -89,7 +89,7 @@ describe('the role of the servers', () => {
       expect(runSql(server, sql), sql).rejects.toThrow(/permission denied|must be owner/)
     for (const sql of [...edits, ...others]) await expectDenied(sql)
 
-    const open = () => openDatabase(server, { editsPlants: true })
+    const open = () => openDatabase(server, { modifiesPlants: true })
     await expect(open()).rejects.toThrow('does not allow this user to do that')
     await runSql(owner, editRights)
     await (await open()).close()
@@ -193,7 +193,7 @@ test.runIf(hasNginx)('behind nginx, no request fails while servers are updated, 
     await until(() => writing.responses.length > before + 50)
   }
   /** Waits until nginx uses a server again, as an operator does between two restarts. */
-  const inUse = (index: number) =>
+  const _inUse = (index: number) =>
     until(async () => {
       const metrics = await (await fetch(`${servers[index]?.adminUrl}/metrics`)).text()
       return /^http_server_request_duration_seconds_count\{http_request_method="POST".* [1-9]/m.test(metrics)

@@ -7,7 +7,6 @@ import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { checkMigrated, migrateDatabase } from '../../src/index.ts'
 import { readMigrations } from '../../src/migrations.ts'
 import { loadEngine } from '../../src/open-database.ts'
@@ -108,15 +107,13 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await query(url, 'SELECT * FROM "Pot"')).toEqual([])
   })
 
-  test('migrating waits for another process until it is aborted, and a newer version that migrates first wins', async () => {
+  test('migrating waits for another process, and a newer version that migrates first wins', async () => {
     const { url, lock } = await migrated(newDatabase())
     const unlock = await lock()
     const folder = withPots('size INTEGER', engine)
-    const newer = 'written by a newer version, which added the migration 9_newer'
+    const newer = 'written by a newer version, or one that was never released, with the migration 9_newer'
     // The check before the lock finds something pending.
     const migrating = expect(migrateDatabase(url, folder)).rejects.toThrow(newer)
-    const signal = AbortSignal.timeout(500)
-    await expect(migrateDatabase(url, folder, { signal })).rejects.toThrow('due to timeout')
     await unlock(
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('1', '1', '9_newer', CURRENT_TIMESTAMP)`,
     )
@@ -226,20 +223,6 @@ describe('a SQLite file', () => {
 })
 
 describe('a PostgreSQL database', () => {
-  test('does not change if its migration is aborted, which does not wait for the statement', async () => {
-    const { url, contents } = await migrated(newPostgresqlDatabase())
-    const before = await contents()
-    const folder = migrationsWith({ '9_slow': 'CREATE TABLE "Pot" (x TEXT); SELECT pg_sleep(600);' }, 'postgresql')
-    const sleeping = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
-    const abort = new AbortController()
-    const migrating = migrateDatabase(url, folder, { signal: abort.signal })
-    await until(async () => (await query(url, `SELECT ${sleeping}`)).length === 1)
-    abort.abort(new Error('SIGTERM'))
-    await expect(migrating).rejects.toThrow('SIGTERM')
-    await query(url, `SELECT pg_terminate_backend(pid, 30000) ${sleeping}`)
-    expect(await contents()).toEqual(before)
-  })
-
   test('that does not exist is not created, and a user without the right to create tables gets a sentence', async () => {
     const { url, name, createEmpty } = await newPostgresqlDatabase()
     const role = await newRole('gardener')

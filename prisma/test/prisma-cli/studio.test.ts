@@ -70,10 +70,12 @@ async function startStudio(databaseUrl: string): Promise<{ url: string; connecti
   const port = await freePort()
   const connections = path.join(temporaryFolder(), 'connections')
   writeFileSync(connections, '')
-  const command = [process.execPath, prismaCommand, 'studio', '--browser', 'none', '--port', String(port)]
+  const command = ['npm', 'run', 'studio', '--', '--browser', 'none', '--port', String(port)]
   const reporting = `--require=${fileURLToPath(new URL('../helpers/report-connections.cjs', import.meta.url))}`
-  const env = { ...process.env, DATABASE_URL: databaseUrl, NODE_OPTIONS: reporting, CONNECTIONS: connections }
-  const studio = await startProgram(command, /running at/, { cwd: packageFolder, env })
+  const own = { DATABASE_URL: databaseUrl, NODE_OPTIONS: reporting, CONNECTIONS: connections }
+  // Otherwise npm asks the registry for a newer npm.
+  const env = { ...process.env, ...own, npm_config_update_notifier: 'false' }
+  const studio = await startProgram(command, /running at/, { cwd: path.join(packageFolder, '..'), env })
   onTestFinished(() => void studio.stop('SIGKILL'))
   return {
     url: `http://127.0.0.1:${port}/`,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { engine, runSql } from '../../../test/helpers/database/databases.ts'
+import { engine, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken, isWellFormedToken } from '../../src/accounts/tokens.ts'

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
-import { connect } from '../../../test/helpers/database/sqlite.ts'
+import { connect } from '../../../test/helpers/database/databases.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
