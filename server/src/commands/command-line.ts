@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { DEFAULT_DATABASE_URL, SettingsFileError, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { StartError } from '../http/ports.ts'
-import { loadSettings, readVersion } from '../installation.ts'
+import { loadSettings, ownCommand, readVersion } from '../installation.ts'
 import { type Environment, readSettings, SettingsError } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { CommandError, type Context, UsageError, writeLine } from './console.ts'
@@ -49,7 +49,7 @@ export async function runCommandLine(
 
 function createProgram({ environment, stdout, stderr }: Required<Surroundings>): Command {
   const program = new Command('plant-store')
-    .description('Runs the plant store and manages its tokens and its database.')
+    .description('Runs the plant store and manages its tokens and database. Its settings are environment variables.')
     .showSuggestionAfterError()
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -95,7 +95,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     // Not a required option: Commander would report that it is missing instead of what was mistyped.
     .option('--account <name>', 'the account that the token belongs to; required')
     .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
-    .option('--expires <time>', 'when it expires: 30s, 15m, 12h, 90d (default: never)')
+    .option('--expires <time>', 'how long it is valid, such as 30s, 15m, 12h or 90d (default: forever)')
     .option('--label <text>', 'a note for people')
     .option('--json', 'print it as JSON, with its id, account, scopes, expiresAt and label')
     .action((options) => withSettings((context) => createToken(context, options)))
@@ -105,17 +105,17 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
   ])
     .option('--account <name>', 'only those of this account')
     .option('--active', 'only those that are neither expired nor revoked')
-    .option('--json', 'as JSON, for programs')
+    .option('--json', 'print them as JSON')
     .action((options) => withSettings((context) => listTokens(context, options)))
   addCommand(token, 'revoke', 'revoke a token; it is rejected within one second', ['plant-store token revoke ID'])
     .argument('<id>', 'the id that "token list" shows')
     .action((id) => withSettings((context) => revokeToken(context, id)))
 
-  addCommand(program, 'migrate', 'create the database, or apply the migrations that it lacks', [
+  addCommand(program, 'migrate', 'apply missing migrations; a missing SQLite file is created', [
     'plant-store migrate',
   ]).action(() => withSettings(migrate))
 
-  addCommand(program, 'backup', 'copy the database consistently, even while the server writes to it', [
+  addCommand(program, 'backup', 'copy a SQLite database to a file, even while a server writes to it', [
     'plant-store backup "plants-$(date +%F).db"',
   ])
     .argument('<file>', 'where to write the copy; the file must not exist')
@@ -135,19 +135,21 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
   return program
 }
 
-const ABOUT_COPY = `Stop the servers of both. The target must be empty; if anything fails, it still is, and you can run the command again.
+const ABOUT_COPY = `Stop the servers of both databases first. The target must be empty; if the copy
+fails, it still is, and you can run the command again.
 
-DATABASE_URL is the safe place for a URL with a password: other users may see the arguments of a process. PGPASSWORD and
-~/.pgpass work too.`
+Other users of the machine may see the arguments of a process, so pass a URL
+with a password as DATABASE_URL. PGPASSWORD and ~/.pgpass work too.`
 
 function addCommand(parent: Command, name: string, description: string, examples: readonly string[]): Command {
   return addExamples(parent.command(name).description(description), ...examples)
 }
 
-/** Adds examples to the end of a command's help. */
+/** Adds examples to the end of a command's help, as the command is called here. */
 function addExamples(command: Command, ...examples: readonly string[]): Command {
   const title = examples.length === 1 ? 'Example' : 'Examples'
-  return command.addHelpText('after', `\n${title}:\n${examples.map((line) => `  ${line}`).join('\n')}\n`)
+  const lines = examples.map((line) => `  ${line.replace('plant-store', ownCommand)}`)
+  return command.addHelpText('after', `\n${title}:\n${lines.join('\n')}\n`)
 }
 
 /** Returns whether no restart helps against an error of HOST or PORT. */

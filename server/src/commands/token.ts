@@ -9,6 +9,7 @@ import {
   type TokenStore,
   tokenState,
 } from '../accounts/tokens.ts'
+import { ownCommand } from '../installation.ts'
 import { parseDuration } from '../settings.ts'
 import { CommandError, type Context, UsageError } from './console.ts'
 
@@ -61,12 +62,12 @@ export async function revokeToken({ settings, logger, print }: Context, id: stri
   await withTokens(settings.databaseUrl, async (tokens) => {
     const token = await tokens.revoke(id)
     if (!token?.revokedAt) {
-      throw new CommandError(`token "${id}" does not exist; list them with: plant-store token list`)
+      throw new CommandError(`token "${id}" does not exist; list them with: ${ownCommand} token list`)
     }
     const name = `${token.id} of the account "${token.account}"`
     const isNew = token.revokedAt >= begin
     if (isNew) logTokenEvent(logger, 'token revoked', token)
-    await print(isNew ? `revoked ${name}` : `${name} is revoked since ${token.revokedAt.toISOString()}`)
+    await print(isNew ? `revoked ${name}` : `${name} was already revoked at ${token.revokedAt.toISOString()}`)
   })
 }
 

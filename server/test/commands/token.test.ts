@@ -81,13 +81,13 @@ test('revoke logs it once, keeps the first time, and fails for an unknown id', a
   expect(await run('revoke', 'no such')).toEqual({
     exitCode: 1,
     stdout: '',
-    stderr: 'plant-store: token "no such" does not exist; list them with: plant-store token list\n',
+    stderr: 'plant-store: token "no such" does not exist; list them with: npm run --silent plant-store -- token list\n',
   })
   const { id } = JSON.parse(await create('--json'))
   const revoked = await run('revoke', id)
   expect(revoked).toMatchObject({ exitCode: 0, stdout: `revoked ${id} of the account "alice"\n` })
   expect(JSON.parse(revoked.stderr)).toMatchObject({ event: 'token revoked', tokenId: id, account: 'alice' })
   const [{ revokedAt }] = await list()
-  const stdout = `${id} of the account "alice" is revoked since ${revokedAt}\n`
+  const stdout = `${id} of the account "alice" was already revoked at ${revokedAt}\n`
   expect(await run('revoke', id)).toEqual({ exitCode: 0, stdout, stderr: '' })
 })
