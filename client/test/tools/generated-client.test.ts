@@ -2,17 +2,15 @@
 import { cp, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
 import { run } from '../../../test/helpers/packed-package.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
-import { compilerOptions } from '../helpers/recipe-app.ts'
 
-const tools = fileURLToPath(new URL('.', import.meta.url)).slice(0, -1)
-const types = fileURLToPath(new URL('../../../node_modules/@types', import.meta.url))
+const tools = path.dirname(fileURLToPath(import.meta.url))
+const workspace = path.join(tools, '../../..')
 
 test('the client of openapi-typescript', { timeout: INSTALL_TIMEOUT }, async () => {
   const installed = await installTools(tools)
@@ -21,12 +19,12 @@ test('the client of openapi-typescript', { timeout: INSTALL_TIMEOUT }, async () 
   const generator = path.join(installed, 'node_modules/.bin/openapi-typescript')
   await run(process.execPath, [generator, `${server.url}/openapi.json`, '-o', 'generated.d.ts'], folder)
   await cp(path.join(tools, 'apps/generated-client.ts'), path.join(folder, 'app.ts'))
-  const tsconfig = { compilerOptions: { ...compilerOptions, types: ['node'], typeRoots: [types] }, files: ['app.ts'] }
+  const typeRoots = [path.join(workspace, 'node_modules/@types')]
+  const compilerOptions = { module: 'esnext', moduleResolution: 'bundler', lib: ['es2023', 'dom'], typeRoots }
+  const tsconfig = { extends: path.join(workspace, 'tsconfig.base.json'), compilerOptions }
   await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   await expectToCompile(folder)
-  const outfile = path.join(folder, 'app.mjs')
-  await build({ entryPoints: [path.join(folder, 'app.ts')], bundle: true, format: 'esm', platform: 'node', outfile })
-  const output = await run(process.execPath, [outfile, server.url, server.token], folder)
+  const output = await run(process.execPath, ['app.ts', server.url, server.token], folder)
   const plants = [{ name: '🌱 Ficus é', tag: '' }, { name: '' }]
   expect(JSON.parse(output)).toEqual([...plants, 40003, { name: 'above' }, plants])
   const responses = ['9007199254740992', '9007199254740993'].map((id) => server.post(`{"id":${id},"name":"probe"}`))
