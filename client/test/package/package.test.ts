@@ -1,4 +1,5 @@
 /** The package as an app installs it: from its tarball, outside the workspace. */
+import { randomUUID } from 'node:crypto'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { type Consumer, installPackage, readPackage, run } from '../../../test/helpers/packed-package.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/runtimes.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { bundle } from '../helpers/bundle.ts'
-import { startFaultyProxy } from '../helpers/faulty-proxy.ts'
-import { runtimes } from '../helpers/runtimes.ts'
+import { startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 
 const MINUTE = 60_000
 const workspace = fileURLToPath(new URL('../../..', import.meta.url))
@@ -34,18 +35,11 @@ describe('the package has', () => {
     expect(await readInstalled('LICENSE')).toMatch(/^MIT License\n\nCopyright .* Plant Store maintainers/)
   })
 
-  test('a README whose links lead to its files and headings', async () => {
-    const links = [...(await readInstalled('README.md')).matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)/g)]
-    expect(links.length).toBeGreaterThan(0)
-    for (const [, link = '', anchor = ''] of links) {
-      const headings = (await readInstalled(link || 'README.md')).match(/^#+ .*$/gm)?.map((each) => each.toLowerCase())
-      if (anchor) expect(headings).toContain(`## ${anchor.replaceAll('-', ' ')}`)
-    }
-  })
-
   test('both formats with their types, source maps to included sources, and no imports from other packages', async () => {
     const { files, imported } = await readPackage(consumer)
-    expect(files).toEqual(expect.arrayContaining(['dist/esm/index.js', 'dist/cjs/testing/index.d.ts']))
+    expect(files).toEqual(
+      expect.arrayContaining(['dist/esm/index.js', 'dist/cjs/testing/index.d.ts', 'docs/recipes.md']),
+    )
     expect(files.filter((file) => file.startsWith('example/'))).toEqual([])
     expect(imported).toEqual([])
     // An editor shows the comments.
@@ -118,25 +112,53 @@ const EXPECTED = [
   ...[true, 400, 40003, 'string', 'aborted', 'malformed-response', 'timeout', 2],
 ]
 
+/** The runtimes of apps, with the parameters that precede a file. Deno has no permission to read the environment. */
+const runtimes: [name: string, program: string | undefined, ...parameters: string[]][] = [
+  [`Node.js ${process.versions.node}`, process.execPath],
+  ['Node.js 20', findRuntime('node-20/bin/node')],
+  ['Node.js 22', findRuntime('node-22/bin/node')],
+  ['Node.js 24', findRuntime('node-24/bin/node')],
+  ['Node.js 26', findRuntime('node-26/bin/node')],
+  ['Bun', findRuntime('bun')],
+  ['Deno', findRuntime('deno'), 'run', '--no-prompt', '--node-modules-dir=manual', '--allow-net=127.0.0.1'],
+]
+
 describe('the package runs', () => {
-  let proxy: Awaited<ReturnType<typeof startFaultyProxy>>
+  let service: TestServer
+  /** The target of the redirects, which must not get the token. */
+  let elsewhere: TinyServer
+  /** Passes requests on to the service, also under `/api`, and can redirect and hang. */
+  let proxy: TinyServer
   beforeAll(async () => {
     const { text } = await bundle("export { run } from './run.mjs'", consumer.folder)
-    proxy = await startFaultyProxy({
-      '/': { type: 'text/html', text: '<!doctype html><title>consumer</title>' },
-      '/run.mjs': { type: 'text/javascript', text },
+    const files: Record<string, [type: string, text: string]> = {
+      '/': ['text/html', '<!doctype html><title>consumer</title>'],
+      '/run.mjs': ['text/javascript', text],
+    }
+    service = await startTestServer()
+    elsewhere = await startTinyServer((response) => response.end('[]'))
+    proxy = await startTinyServer(async (response, { method, url: target, headers, body }) => {
+      const url = target.replace(/^\/api(?=\/)/, '')
+      const file = files[url]
+      if (file) return response.writeHead(200, { 'content-type': file[0] }).end(file[1])
+      if (url.startsWith('/redirect/')) return response.writeHead(302, { location: `${elsewhere.url}${url}` }).end()
+      if (url.startsWith('/hang/')) return undefined
+      const passed = { authorization: headers.authorization ?? '', 'content-type': headers['content-type'] ?? '' }
+      const forwarded = await fetch(service.url + url, { method, headers: passed, ...(body && { body }) })
+      return response.writeHead(forwarded.status, Object.fromEntries(forwarded.headers)).end(await forwarded.text())
     })
   })
   afterAll(async () => {
-    expect(proxy.elsewhere.requests, 'the token reached another origin').toEqual([])
-    await proxy[Symbol.asyncDispose]()
+    for (const resource of [proxy, elsewhere, service]) await resource[Symbol.asyncDispose]()
+    expect(elsewhere.requests, 'the token reached another origin').toEqual([])
   })
+  const createToken = async () => (await service.createToken({ account: randomUUID() })).token
 
-  for (const [name, program, parameters] of runtimes) {
+  for (const [name, program, ...parameters] of runtimes) {
     noteAbsence(name, program)
 
     test.skipIf(!program)(`on ${name}`, { timeout: MINUTE }, async () => {
-      const start = [...parameters, 'start.mjs', proxy.url, await proxy.createToken()]
+      const start = [...parameters, 'start.mjs', proxy.url, await createToken()]
       expect(JSON.parse(await run(String(program), start, consumer.folder))).toEqual(EXPECTED)
     })
 
@@ -154,7 +176,7 @@ describe('the package runs', () => {
     const page = await chrome.newPage()
     await page.goto(proxy.url)
     // In a browser, the base URL may be a path of the page's origin.
-    const call = `import('/run.mjs').then(({ run }) => run('/api', ${JSON.stringify(await proxy.createToken())}))`
+    const call = `import('/run.mjs').then(({ run }) => run('/api', ${JSON.stringify(await createToken())}))`
     expect(JSON.parse(await page.evaluate(call))).toEqual(EXPECTED)
   })
 })
