@@ -24,11 +24,10 @@ function recorder() {
   return { fetch, create, sent, tokens: () => sent.map(({ headers }) => headers['authorization']) }
 }
 
-/** Returns the message of the error of a client with these options. */
-async function rejectionOf(options: unknown): Promise<string> {
-  const created = (async () => createPlantStoreClient(options as sdk.ClientOptions))()
-  return (await failureOf(created, UsageError)).message
-}
+/** Returns the message of the error of a function that creates a client. */
+const rejectionBy = async (create: () => unknown) => (await failureOf((async () => create())(), UsageError)).message
+
+const rejectionOf = (options: unknown) => rejectionBy(() => createPlantStoreClient(options as sdk.ClientOptions))
 
 /** Returns the detail of the error of a call with these options. */
 async function callRejectionOf(options: unknown): Promise<string> {
@@ -41,8 +40,6 @@ async function callRejectionOf(options: unknown): Promise<string> {
 const OPTIONS = 'token, timeout, retries, signal, headers, fetch, hooks, logger, logLevel'
 const notOf = `options: must be an object of ${OPTIONS}`
 const each = (name: string, values: unknown[]) => values.map((value) => ({ [name]: value }))
-
-const missing = undefined as unknown as string
 const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
 const NO_TOKEN = 'must be ASCII text without whitespace'
 const INVALID = 'must be a valid text'
@@ -61,7 +58,7 @@ describe('an option', () => {
     'fetch: must be a function': each('fetch', [null, 'fetch']),
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
     [`token: ${NO_TOKEN}${LEAVE_OUT}`]: [
-      ...[{ retries: 0, token: missing }, { get token() { return missing } }], // biome-ignore format: one line
+      ...[{ retries: 0, token: undefined }, { get token() { return undefined } }], // biome-ignore format: one line
       ...each('token', [null, 5, '', ' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b']),
     ],
     'headers: must be an object': each('headers', [null, 'x-key: secret']),
@@ -77,11 +74,8 @@ describe('an option', () => {
   test.each(rows)('%s: of a client and of a call is an error, and no value is shown (%o)', async (detail, options) => {
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
     expect(await callRejectionOf(options)).toBe(detail.replace(/^(?!options: )/, 'options.'))
-    const changing = (async () =>
-      recorder()
-        .create()
-        .withOptions(options as sdk.CallOptions))()
-    expect((await failureOf(changing, UsageError)).detail).toBe(detail)
+    const client = recorder().create()
+    expect(await rejectionBy(() => client.withOptions(options as sdk.CallOptions))).toBe(detail)
     // Before the error that `baseUrl` is missing.
     expect(await rejectionOf(options)).toBe(detail.replace(OPTIONS, `baseUrl, ${OPTIONS}`))
   })
@@ -89,11 +83,9 @@ describe('an option', () => {
   test('may be undefined, or come from a class', async () => {
     const { create, fetch, tokens } = recorder()
     class Configuration {
-      readonly baseUrl = 'http://localhost'
-      readonly fetch = fetch
-      get token() {
-        return 'pst_inherited'
-      }
+      baseUrl = 'http://localhost'
+      fetch = fetch
+      get token() { return 'pst_inherited' } // biome-ignore format: one line
     }
     await createPlantStoreClient(new Configuration()).getPlants()
     // All but `token` may be undefined.
@@ -106,48 +98,31 @@ describe('an option', () => {
 
 describe('the input of a call', () => {
   const hint = '; options are the second argument'
-  const notQuery = `input: must be an object of limit, cursor${hint}`
-  const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
   const INT64 = 'id: must be a bigint or a safe integer (int64)'
   const page = `page: is not one of limit, cursor${hint}`
-  const plants = (tags: unknown[]) => tags.map((tag) => ({ id: 1, name: '', tag }))
-  type Invalid = Record<string, unknown[]>
-  const queries: Invalid = {
-    [`signal: is not one of limit, cursor${hint}`]: [{ signal: new AbortController().signal }],
-    [notQuery]: [new URLSearchParams('limit=5'), new AbortController().signal, new FormData(), 'limit=5'],
-    'limit: must be a bigint or a safe integer': [{ limit: Number.NaN }],
-    'limit: must be text, a number or a boolean': [{ limit: null }],
-    'cursor: must not contain U+0000 or a lone surrogate': [{ cursor: '\0' }],
-    [`${page}; ${page.replace('page', 'size')}`]: [{ cursor: '\0', page: 1, size: 2 }],
-  }
-  const bodies: Invalid = {
-    [INT64]: [2 ** 53, -(2 ** 53), 1.5, '1', null, 2n ** 63n, -(2n ** 63n) - 1n].map((id) => ({ id, name: '' })),
-    'id: is required': [{ name: 'Ficus' }, { id: undefined, name: 'Ficus' }],
-    'name: must not contain U+0000 or a lone surrogate': unsafeTexts.map((name) => ({ id: 1, name })),
-    'tag: must not contain U+0000 or a lone surrogate': plants(unsafeTexts),
-    'tag: must be JSON': plants([() => 'fig', Symbol('fig')]),
-    'tag: must be a bigint or a safe integer': plants([[1, { a: 2 ** 53 }]]),
-    [`${INT64}; name: is required`]: [{ id: '1' }],
-    [`tags: is not one of id, name, tag${hint}`]: [{ id: 1, name: 'Ficus', tags: 'fig' }],
-    [`toJSON: is not one of id, name, tag${hint}`]: [{ id: 1, name: 'Ficus', toJSON() {} }],
-    [`input: must be an object of id, name, tag${hint}`]: ['Ficus', [], new Map()],
-    'id: is required; name: is required': [undefined, null, {}],
-  }
-  const rows = [queries, bodies].flatMap((invalid, index) =>
-    Object.entries(invalid).map(([detail, inputs]) => [detail, ['getPlants', 'createPlant'][index], inputs] as const),
-  )
-  test.each(rows)(
-    '%s: an error of %s with an issue for each field, and nothing is sent',
-    async (detail, name, inputs) => {
-      const { create, sent } = recorder()
-      for (const input of inputs) {
-        const error = await failureOf(create()[name as 'getPlants'](input as object), UsageError)
-        expect([input, error.detail, error.attempts, error.url]).toEqual([input, detail, 0, 'http://localhost/plants'])
-        expect(error.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')).toBe(detail)
-      }
-      expect(sent).toEqual([])
-    },
-  )
+  test.each<[detail: string, operation: 'getPlants' | 'createPlant', inputs: unknown[]]>([
+    [`${page}; ${page.replace('page', 'size')}`, 'getPlants', [{ cursor: '\0', page: 1, size: 2 }]],
+    [`signal: is not one of limit, cursor${hint}`, 'getPlants', [{ signal: new AbortController().signal }]],
+    [`input: must be an object of limit, cursor${hint}`, 'getPlants', [new URLSearchParams('limit=5'), new AbortController().signal, 'limit=5']], // biome-ignore format: one line
+    [`input: must be an object of id, name, tag${hint}`, 'createPlant', ['Ficus', [], new Map()]],
+    ['limit: must be a bigint or a safe integer', 'getPlants', [{ limit: Number.NaN }]],
+    ['limit: must be text, a number or a boolean', 'getPlants', [{ limit: null }]],
+    ['cursor: must not contain U+0000 or a lone surrogate', 'getPlants', [{ cursor: '\0' }]],
+    [INT64, 'createPlant', [2 ** 53, -(2 ** 53), 1.5, '1', null, 2n ** 63n, -(2n ** 63n) - 1n].map((id) => ({ id, name: '' }))], // biome-ignore format: one line
+    [`${INT64}; name: is required`, 'createPlant', [{ id: '1' }]],
+    ['id: is required; name: is required', 'createPlant', [undefined, null, {}, { id: undefined }]],
+    ['tag: must not contain U+0000 or a lone surrogate', 'createPlant', ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0'].map((tag) => ({ id: 1, name: '', tag }))], // biome-ignore format: one line
+    ['tag: must be JSON', 'createPlant', [() => 'fig', Symbol('fig')].map((tag) => ({ id: 1, name: '', tag }))],
+    ['tag: must be a bigint or a safe integer', 'createPlant', [{ id: 1, name: '', tag: [1, { a: 2 ** 53 }] }]],
+  ])('%s: an error of %s with an issue for each field, and nothing is sent', async (detail, name, inputs) => {
+    const { create, sent } = recorder()
+    for (const input of inputs) {
+      const error = await failureOf(create()[name](input as never), UsageError)
+      expect([input, error.detail, error.attempts, error.url]).toEqual([input, detail, 0, 'http://localhost/plants'])
+      expect(error.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')).toBe(detail)
+    }
+    expect(sent).toEqual([])
+  })
 
   test('is followed by options only', async () => {
     const tooMany = recorder().create().getPlants as (...all: object[]) => Promise<unknown>
@@ -165,13 +140,9 @@ describe('baseUrl', () => {
 
   const invalid: Record<string, unknown[]> = {
     'is missing; set it, or leave the option out and set PLANT_STORE_URL': ['', undefined, null],
-    'must be an HTTP URL': [
-      ...['plants.example.com', 'localhost:3000', '//example.com', './api', '/plants'],
-      ...['http://[', 'https://', 'ftp://example.com', 'javascript:alert(1)'],
-    ],
+    'must be an HTTP URL': ['localhost:3000', '//example.com', './api', '/plants', 'http://[', 'ftp://example.com'],
     'must not have credentials, a query or a fragment': [
-      ...['https://me:secret@example.com', 'https://secret@example.com'],
-      ...['?a=secret', '?', '#secret'].map((end) => `https://example.com/${end}`),
+      ...['me:secret@a.b', 'secret@a.b', 'a.b/?a=secret', 'a.b/?', 'a.b/#secret'].map((end) => `https://${end}`),
     ],
   }
   test.each(Object.entries(invalid))('%s: is an error, although the environment has one', async (reason, urls) => {
