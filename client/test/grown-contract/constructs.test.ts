@@ -147,7 +147,7 @@ test('the fake names the items of a list that are invalid, and the first three o
   expect(await response.json()).toMatchObject({ message: `${one}; ${two}; ${size}; and 1 more` })
 })
 
-test('an optional field that is added anywhere changes no call, in types and at run time', async () => {
+test('an optional field that is added anywhere does not change a call', async () => {
   const dryRun = z.object({ dryRun: z.stringbool().optional() })
   const createPlant = { ...ownContract.createPlant, query: dryRun, body: NewPlantSchema.extend({ height: z.int().optional() }).meta({ id: 'TallPlant' }) } // biome-ignore format: one line
   const getPlants = { ...ownContract.getPlants, query: ownContract.getPlants.query.extend(dryRun.shape) }
@@ -162,14 +162,6 @@ export type Plant = Awaited<ReturnType<Operations['createPlant']>>`
   await writeFile(path.join(grown.folder, 'src/released-types.ts'), String(generate(ownContract)['types.ts']))
   await writeFile(path.join(grown.folder, 'src/app.ts'), app)
   await expectToCompile(grown.folder)
-  await using plants = await startTinyServer((response, { method }) =>
-    sendJson(response, 200, method === 'GET' ? [] : {}),
-  )
-  const { createPlant: create, getPlants: list } = grown.createClient({ baseUrl: plants.url, token: 'pst_test' })
-  await create?.({ id: 1, name: 'Ficus' }, { timeout: 5000 })
-  await list?.({ limit: 1 }, { timeout: 5000 })
-  await create?.({ id: 1, name: 'Ficus', dryRun: true })
-  expect(plants.requests.map(({ url }) => url)).toEqual(['/plants', '/plants?limit=1', '/plants?dryRun=true'])
 })
 
 describe('rejected', () => {
@@ -183,14 +175,13 @@ describe('rejected', () => {
   const refined = 'a .refine() is not described'
   const others = [z.unknown(), z.date(), z.null(), z.literal('a'), z.enum({ A: 1 }), z.looseObject({})]
   const combined = [mail.nullable(), mail.or(z.int()), mail.and(mail), z.record(mail, mail), z.tuple([mail])]
-  const describedBefore = z.int().meta({ description: 'A number.' })
+  const described = z.int().meta({ description: 'A number.' })
   const hexadecimal = { decode: (text: string) => Number.parseInt(text, 16), encode: String }
   test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
     ['body', supported, [...others, ...combined, z.array(z.any()), z.map(mail, mail)]],
     ['response', supported, [...others, ...combined, z.custom(() => true)]],
     ['body', 'Cycle detected', [recursive]],
-    ['body', refined, [Even, Even.meta({ title: 'a' }), z.object({ a: mail }).refine(() => true)]],
-    ['body', refined, [describedBefore.refine((value) => value > 2)]],
+    ['body', refined, [Even, Even.meta({ title: 'a' }), Empty.refine(() => true), described.refine(() => true)]],
     ['body', 'no regular expression flags', [z.string().regex(/^a/i).min(1)]],
     ['body', 'an object inherits this name', [z.object({ toString: mail })]],
     ['body', 'rejects integers below 2^53', [z.int64(), z.bigint()]],
@@ -237,7 +228,6 @@ describe('rejected', () => {
     ['since a PUT whose response was lost gets the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
     ['id: the path and the query have a field of this name; rename one', { ...inId, query: id }],
     ['id: the path and the body have a field of this name', { ...post, ...inId, body: NewBed }],
-    ['limit: the query and the body have a field', { ...post, query, body: z.object({ limit: z.int() }) }],
     ['another schema has the id Row', { ...post, body: one, responses: { 200: another } }],
     ['PlantStoreError: this name is taken', response(200, Empty.meta({ id: 'PlantStoreError' }))],
     ['a component has a name such as NewPlant', response(200, Empty.meta({ id: 'flower-bed' }))],
