@@ -1,35 +1,23 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { type ClientOptions, createPlantStoreClient, type PlantStoreClient } from '../../src/index.ts'
-
-/** A request as the server received it. */
-export interface ReceivedRequest {
-  method: string
-  url: string
-  headers: IncomingMessage['headers']
-  body: string
-}
+import { type ClientOptions, createPlantStoreClient } from '../../src/index.ts'
 
 /** A server whose responses a test decides. */
-export interface TinyServer extends AsyncDisposable {
-  url: string
-  requests: ReceivedRequest[]
-  /** Creates a client of this server. */
-  createClient(options?: ClientOptions): PlantStoreClient
-}
+export type TinyServer = Awaited<ReturnType<typeof startTinyServer>>
+
+/** A request as the server received it. */
+type ReceivedRequest = Awaited<ReturnType<typeof readRequest>>
 
 /** Responds to a request. `number` counts from 1. */
 export type Handler = (response: ServerResponse, request: ReceivedRequest, number: number) => unknown
 
 /** Starts an HTTP server on a free local port. */
-export async function startTinyServer(handler: Handler): Promise<TinyServer> {
+export async function startTinyServer(handler: Handler) {
   const requests: ReceivedRequest[] = []
   // A busy machine must not decide a test: no connection is closed while a test computes.
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
-    const { method = '', url = '', headers } = incoming
-    const body = await text(incoming).catch(() => '')
-    const request = { method, url, headers, body }
+    const request = await readRequest(incoming)
     requests.push(request)
     await handler(response, request, requests.length)
   })
@@ -38,12 +26,18 @@ export async function startTinyServer(handler: Handler): Promise<TinyServer> {
   return {
     url,
     requests,
-    createClient: (options) => createPlantStoreClient({ baseUrl: url, token: 'pst_test', ...options }),
+    /** Creates a client of this server. */
+    createClient: (options?: ClientOptions) => createPlantStoreClient({ baseUrl: url, token: 'pst_test', ...options }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+async function readRequest(incoming: IncomingMessage) {
+  const { method = '', url = '', headers } = incoming
+  return { method, url, headers, body: await text(incoming).catch(() => '') }
 }
 
 /** Responds with JSON. */

@@ -12,20 +12,14 @@ import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 /** A plant store, the real one or the fake. */
-interface ServiceUnderTest extends AsyncDisposable {
-  url: string
-  /** Sends a raw request. */
-  fetch: typeof fetch
-  createToken(): Promise<string>
-  /** Creates a token that is no longer valid. */
-  createEndedToken(): Promise<string>
-}
+type ServiceUnderTest = Awaited<ReturnType<typeof startRealService>>
 
-async function startRealService(): Promise<ServiceUnderTest> {
+async function startRealService() {
   const { url, createToken, close } = await startTestServer()
   return {
-    ...{ url, fetch, [Symbol.asyncDispose]: close },
+    ...{ url, fetch, close },
     createToken: async () => (await createToken({ account: randomUUID() })).token,
+    /** Creates a token that is no longer valid. */
     createEndedToken: async () => (await createToken({ expiresAt: new Date(Date.now() - 1000) })).token,
   }
 }
@@ -33,14 +27,13 @@ async function startRealService(): Promise<ServiceUnderTest> {
 async function startFake(): Promise<ServiceUnderTest> {
   const fake = createFakePlantStore()
   return {
-    ...{ url: fake.baseUrl, fetch: fake.fetch as typeof fetch },
+    ...{ url: fake.baseUrl, fetch: fake.fetch as typeof fetch, close: async () => {} },
     createToken: async () => fake.createToken({ account: randomUUID() }),
     async createEndedToken() {
       const token = fake.createToken()
       fake.revokeToken(token)
       return token
     },
-    async [Symbol.asyncDispose]() {},
   }
 }
 
@@ -111,7 +104,7 @@ describe.each([
   beforeAll(async () => {
     service = await start()
   })
-  afterAll(() => service[Symbol.asyncDispose]())
+  afterAll(() => service.close())
 
   const clientOf = (options: sdk.ClientOptions) =>
     createPlantStoreClient({ baseUrl: service.url, fetch: service.fetch, ...options })
