@@ -40,10 +40,20 @@ export function explain(error: unknown): string {
   if (error instanceof sdk.ConnectionError) return error.kind
   if (error instanceof sdk.AbortError) return String(error.reason)
   if (error instanceof sdk.MalformedResponseError) return error.headers.get('content-type') ?? 'none'
-  if (error instanceof sdk.PlantStoreError && error.kind === 'api') return String(error.status)
+  if (error instanceof sdk.PlantStoreError && error.kind === 'usage') return error.issues.map(({ path }) => path).join()
   return error instanceof sdk.PlantStoreError ? error.kind : 'another'
 }
 
+declare const found: string | undefined
+// @ts-expect-error: the token may be undefined
+sdk.createPlantStoreClient({ token: found })
+// @ts-expect-error: the base URL may be undefined
+sdk.createPlantStoreClient({ baseUrl: found })
+// @ts-expect-error: true does not say which token
+sdk.createPlantStoreClient({ token: true })
+// @ts-expect-error: a token function returns a token, or throws
+sdk.createPlantStoreClient({ token: () => found })
+client.getPlants({}, { timeout: undefined, signal: undefined, headers: undefined })
 // @ts-expect-error: id is required
 client.createPlant({ name: 'Ficus' })
 // @ts-expect-error: an id is not text

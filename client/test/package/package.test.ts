@@ -64,19 +64,11 @@ async function compile(
   parameters: string[] = [],
 ): Promise<string> {
   const config = {
+    extends: './tsconfig.json',
     files,
     compilerOptions: {
-      target: 'es2022',
       module: module === 'bundler' ? 'esnext' : module,
       moduleResolution: module,
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      skipLibCheck: false,
-      // TypeScript's own declarations take longer than all others.
-      skipDefaultLibCheck: true,
-      noEmit: true,
-      types: [],
       typeRoots: [path.join(workspace, 'node_modules/@types')],
       ...options,
     },
