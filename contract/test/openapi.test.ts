@@ -46,23 +46,18 @@ test('the document has the specified version, paths, operations, scopes, bodies 
   for (const parameter of get.parameters) expect(parameter).not.toHaveProperty('required')
 })
 
-test('every error response is an Error, and says what each of its errors means', () => {
+test('every operation has its scope, and says of each error response what its errors mean', () => {
   const errors = Object.values(errorCatalogue)
   expect(new Set(errors.map(({ code }) => code)).size).toBe(errors.length)
   for (const { reason } of errors) expect(reason, 'it is a full sentence').toMatch(/^[A-Z].{20,}\.$/s)
-  for (const [, { responses }] of operations) {
+  for (const [method, { operationId, security, requestBody, responses }] of operations) {
+    if (!['get', 'post'].includes(method)) expect(security, operationId).toEqual([{ bearer: ['write'] }])
+    for (const status of [413, 415]) expect(status in responses, operationId).toBe(!!requestBody)
     for (const status of Object.keys(responses).filter((each) => Number(each) >= 400)) {
       const own = errors.filter(({ code }) => String(code).startsWith(status))
       const description = own.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
       expect(responses[status]).toMatchObject({ description, ...content(refer('Error').schema) })
     }
-  }
-})
-
-test('what changes something needs the scope write, and what takes a body says how that is rejected', () => {
-  for (const [method, { operationId, security, requestBody, responses }] of operations) {
-    if (!['get', 'post'].includes(method)) expect(security, operationId).toEqual([{ bearer: ['write'] }])
-    for (const status of [413, 415]) expect(status in responses, operationId).toBe(!!requestBody)
   }
 })
 
@@ -76,6 +71,7 @@ test('every field has its specified type and format, and a description', () => {
   expect(ErrorComponent).toMatchObject({ required: ['error', 'message'], properties: { error, message: text } })
   for (const schema of [Plant, NewPlant, ErrorComponent]) {
     expect(schema).toHaveProperty('description')
+    // A later version may add fields.
     expect(schema).not.toHaveProperty('additionalProperties')
     for (const property of Object.values<Record<string, unknown>>(schema.properties)) {
       expect(property['description']).toMatch(/.{10,}/)
@@ -92,16 +88,11 @@ test('the pattern of texts rejects none that the service accepts, with any flags
   // Only what every engine reads: Rust's and RE2 have no surrogates.
   expect([name.pattern, tag.pattern]).toEqual(['^[^\\x00]*$', '^[^\\x00]*$'])
   const long = '🌱ab'.repeat(2 ** 17)
-  const units = fc.oneof(
-    fc.string({ unit: codePoint }),
-    fc.constantFrom('', '\0', '\n', '\u2028', '🌱'),
-    fc.integer({ min: 0xd7ff, max: 0xe000 }).map((unit) => String.fromCharCode(unit)),
-  )
+  const unit = fc.oneof(codePoint, fc.constantFrom('\0', '\n', '\u2028', '🌱', '\ud800', '\udbff', '\udc00', '\udfff'))
   for (const flags of ['', 'u', 'v', 's', 'su']) {
     const pattern = new RegExp(name.pattern, flags)
     expect([long, `${long}\0`].map((each) => pattern.test(each))).toEqual([true, false])
-    const property = fc.property(fc.array(units), (parts) => {
-      const text = parts.join('')
+    const property = fc.property(fc.string({ unit }), (text) => {
       const { success } = NewPlantSchema.safeParse({ id: 1, name: text })
       expect(pattern.test(text)).toBe(success || (!text.isWellFormed() && !text.includes('\0')))
     })
@@ -151,7 +142,5 @@ test('operations added to the contract are described completely, in a valid docu
   const properties = { id: int64, names, ratio: { type: 'number' }, old: { enum: ['a'] } }
   const described = { properties, required: ['id', 'names', 'ratio'], additionalProperties: false }
   expect(paths['/beds'].post.requestBody).toMatchObject(content(described))
-  // A later version may add fields to a response.
-  expect(components.schemas.Plant).not.toHaveProperty('additionalProperties')
   expect(components.schemas).toHaveProperty('Error')
 })
