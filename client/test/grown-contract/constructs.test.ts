@@ -15,7 +15,7 @@ import { initContract } from '@ts-rest/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { generate } from '../../generator/generate.ts'
-import { createSdk, expectToCompile, type Sdk } from '../helpers/generated-sdk.ts'
+import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
 import { sendJson, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
 
 const c = initContract()
@@ -29,26 +29,25 @@ const Even = z.int().refine((value) => value % 2 === 0)
 const BIG = 9007199254740993n
 
 /** Each field of an input with its type, a value, and what is sent. */
-const fields: [part: 'body' | 'query' | 'pathParams', schema: z.ZodType, type: string, value: unknown, sent: string][] =
-  [
-    ['body', TextSchema, 'string', 'a"b\\u00001', '{"value":"a\\"b\\\\u00001"}'],
-    ['body', z.email(), 'string', 'ada@example.com', '{"value":"ada@example.com"}'],
-    ['body', z.int().gt(0).lt(9), 'number', 3, '{"value":3}'],
-    ['body', Even.meta({ description: 'An even number.' }), 'number', 4, '{"value":4}'],
-    ['body', Int64Schema, 'number | bigint', BIG, '{"value":9007199254740993}'],
-    ['body', Int64Schema.optional(), 'number | bigint | undefined', -(2n ** 63n), '{"value":-9223372036854775808}'],
-    ['body', z.boolean(), 'boolean', false, '{"value":false}'],
-    ['body', Letter, 'Letter', 'b', '{"value":"b"}'],
-    ['body', z.array(Int64Schema).min(1), 'readonly (number | bigint)[]', [1, BIG], '{"value":[1,9007199254740993]}'],
-    ['body', z.object({ a: Int64Schema }), '{ a: number | bigint }', { a: BIG }, '{"value":{"a":9007199254740993}}'],
-    ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
-    ['query', Page.optional(), 'number | undefined', 4, '?value=4'],
-    ['query', z.stringbool(), 'boolean', true, '?value=true'],
-    ['query', listOf(TextSchema).optional(), 'readonly string[] | undefined', ['a', 'b'], '?value=a&value=b'],
-    ['query', listOf(Int64TextSchema), 'readonly (number | bigint)[]', [BIG], '?value=9007199254740993'],
-    ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
-    ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
-  ]
+const fields: [part: 'body' | 'query' | 'pathParams', z.ZodType, type: string, value: unknown, sent: string][] = [
+  ['body', TextSchema, 'string', 'a"b\\u00001', '{"value":"a\\"b\\\\u00001"}'],
+  ['body', z.email(), 'string', 'ada@example.com', '{"value":"ada@example.com"}'],
+  ['body', z.int().gt(0).lt(9), 'number', 3, '{"value":3}'],
+  ['body', Even.meta({ description: 'An even number.' }), 'number', 4, '{"value":4}'],
+  ['body', Int64Schema, 'number | bigint', BIG, '{"value":9007199254740993}'],
+  ['body', Int64Schema.optional(), 'number | bigint | undefined', -(2n ** 63n), '{"value":-9223372036854775808}'],
+  ['body', z.boolean(), 'boolean', false, '{"value":false}'],
+  ['body', Letter, 'Letter', 'b', '{"value":"b"}'],
+  ['body', z.array(Int64Schema).min(1), 'readonly (number | bigint)[]', [1, BIG], '{"value":[1,9007199254740993]}'],
+  ['body', z.object({ a: Int64Schema }), '{ a: number | bigint }', { a: BIG }, '{"value":{"a":9007199254740993}}'],
+  ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
+  ['query', Page.optional(), 'number | undefined', 4, '?value=4'],
+  ['query', z.stringbool(), 'boolean', true, '?value=true'],
+  ['query', listOf(TextSchema).optional(), 'readonly string[] | undefined', ['a', 'b'], '?value=a&value=b'],
+  ['query', listOf(Int64TextSchema), 'readonly (number | bigint)[]', [BIG], '?value=9007199254740993'],
+  ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
+  ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
+]
 
 /** Creates an operation with a field in one part. */
 function operationWith(part: string, schema: z.ZodType, target = '/beds'): object {
@@ -83,11 +82,10 @@ function same<A, B>(_equal: Equal<A, B>): void {}
 ${fields.map(([, , type], index) => `same<NonNullable<Parameters<Operations['send${index}']>[0]>['value'], ${type}>(true)`).join('\n')}
 `
 
-let sdk: Sdk
+const sdk = await createSdk(contract)
 let server: TinyServer
-let client: ReturnType<Sdk['createClient']>
+let client: ReturnType<typeof sdk.createClient>
 beforeAll(async () => {
-  sdk = await createSdk(contract)
   server = await startTinyServer((response, { method, url }) => {
     if ((method === 'POST' && url !== '/bed-list') || method === 'DELETE') response.writeHead(204).end()
     else sendJson(response, 200, url.startsWith('/bed-list') && method === 'GET' ? [] : {})

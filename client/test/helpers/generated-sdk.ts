@@ -12,14 +12,8 @@ type Call = (...parameters: unknown[]) => Promise<unknown>
 /** The client of a generated SDK. The compiler checks the types of its operations. */
 type Client = Record<string, Call> & Record<'safe' | 'raw' | 'iterate', Record<string, Call>>
 
-/** The SDK of a contract. */
-export interface Sdk {
-  folder: string
-  createClient(options: object): Client
-}
-
 /** Generates the SDK of a contract in a new folder. */
-export async function createSdk(operations: Record<string, unknown>): Promise<Sdk> {
+export async function createSdk(operations: Record<string, unknown>) {
   const cache = path.join(client, 'node_modules/.cache')
   await mkdir(cache, { recursive: true })
   const folder = temporaryFolder(cache)
@@ -34,7 +28,7 @@ export async function createSdk(operations: Record<string, unknown>): Promise<Sd
   }
   await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
-  return { folder, createClient: createPlantStoreClient }
+  return { folder, createClient: createPlantStoreClient as (options: object) => Client }
 }
 
 /** Compiles a project. Fails with the compiler's output. */

@@ -10,19 +10,18 @@ const ficus = { id: 1n, name: 'Ficus' }
 
 test('it handles a Request, as Mock Service Worker passes it, and records requests without the token', async () => {
   const store = createFakePlantStore()
-  const headers = { authorization: `Bearer ${store.token}`, 'content-type': 'application/json' }
-  const request = new Request(`${store.baseUrl}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Ficus"}' })
+  const url = `${store.baseUrl}/plants`
+  const body = '{"id":1,"name":"Ficus"}'
+  const json = { 'content-type': 'application/json' }
+  const headers = { authorization: `Bearer ${store.token}`, ...json }
+  const request = new Request(url, { method: 'POST', headers, body })
   expect((await store.fetch(request.url, request)).status).toBe(200)
   expect(store.plants()).toStrictEqual([ficus])
   await createPlantStoreClient({ ...store, headers: { 'user-agent': 'app' } }).getPlants({ limit: 3 })
+  const own = { accept: 'application/json', 'user-agent': 'app' }
   expect(store.requests).toEqual([
-    {
-      method: 'POST',
-      url: request.url,
-      headers: { 'content-type': 'application/json' },
-      body: '{"id":1,"name":"Ficus"}',
-    },
-    { ...{ method: 'GET', url: `${request.url}?limit=3` }, headers: { accept: 'application/json', 'user-agent': 'app' }, body: '' }, // biome-ignore format: one line
+    { method: 'POST', url, headers: json, body },
+    { method: 'GET', url: `${url}?limit=3`, headers: own, body: '' },
   ])
 })
 

@@ -1,12 +1,9 @@
 /** Responses that are not the service's, or did not arrive intact, and what errors show of a response. */
-import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { ApiError, MalformedResponseError, PlantStoreError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
-
-type Handler = (response: ServerResponse) => unknown
+import { type Handler, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 function respond(status: number, contentType: string | undefined, body: string, headers: object = {}): Handler {
   const all = { ...(contentType && { 'content-type': contentType }), ...headers }
