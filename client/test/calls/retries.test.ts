@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { AbortError, ApiError, createPlantStoreClient, PlantStoreError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { breakOff, type Handler, sendError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
+import { breakOff, type Handler, respondError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 // No jitter: the random part of the delay is 0.
 beforeEach(() => vi.spyOn(Math, 'random').mockReturnValue(0) && undefined)
@@ -17,7 +17,7 @@ const newPlant = { id: 1, name: 'Ficus' }
 describe('attempts of creating a plant', () => {
   type Row = [title: string, Handler]
   const page: Handler = (response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>')
-  const failing = (status: number): Row => [`status ${status}`, (response) => sendError(response, status * 100)]
+  const failing = (status: number): Row => [`status ${status}`, respondError(status * 100)]
 
   test.each<Row>([
     ...[408, 429, 500, 502, 503, 504].map(failing),

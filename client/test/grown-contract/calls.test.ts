@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { bundle } from '../helpers/bundle.ts'
 import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
-import { breakOff, type Handler, sendError, startTinyServer } from '../helpers/tiny-server.ts'
+import { breakOff, type Handler, respondError, startTinyServer } from '../helpers/tiny-server.ts'
 
 const putBeds = {
   ...{ method: 'PUT', path: '/beds', metadata: { scope: 'write' } },
@@ -20,16 +20,12 @@ describe('an operation that is not safe to repeat is sent again only if it certa
 
   test('its SDK, without paged operations, compiles', () => expectToCompile(sdk.folder))
 
-  const after =
-    (code: number): Handler =>
-    (response) =>
-      sendError(response, code)
   test.each<[title: string, attempts: number, Handler, options?: object]>([
-    ['a 408', 2, after(40800)],
-    ['a 429', 2, after(42900)],
-    ['a 401 of a token function', 2, after(40102), { token: () => 'pst_test', retries: 0 }],
-    ['a 500', 1, after(50000)],
-    ['a 503', 1, after(50300)],
+    ['a 408', 2, respondError(40800)],
+    ['a 429', 2, respondError(42900)],
+    ['a 401 of a token function', 2, respondError(40102), { token: () => 'pst_test', retries: 0 }],
+    ['a 500', 1, respondError(50000)],
+    ['a 503', 1, respondError(50300)],
     ['a connection that breaks before the response', 1, (response) => response.destroy()],
     ['a connection that breaks in the response', 1, breakOff],
     ['no response in time', 1, () => undefined, { timeout: 1000 }],
@@ -43,12 +39,10 @@ describe('an operation that is not safe to repeat is sent again only if it certa
 
 test('a bundle has less than 6 kB, and at most 100 bytes more for each further operation', async () => {
   const { createPlant, getPlants } = contract
-  const contents = `export { createPlantStoreClient } from './src/index.ts'`
   const operations = { createPlant, getPlants }
   const sdks = await Promise.all([operations, { ...operations, ...grown }].map(createSdk))
-  const [size = 0, larger = 0] = await Promise.all(
-    sdks.map(async ({ folder }) => (await bundle(contents, folder)).size),
-  )
+  const bundles = sdks.map(({ folder }) => bundle("export { createPlantStoreClient } from './src/index.ts'", folder))
+  const [size = 0, larger = 0] = (await Promise.all(bundles)).map((each) => each.size)
   console.log(`a bundle of two operations: ${size} B gzip, of ${Object.keys(grown).length} more: ${larger} B`)
   expect(size).toBeLessThan(6000)
   expect(larger - size).toBeLessThanOrEqual(100 * Object.keys(grown).length)

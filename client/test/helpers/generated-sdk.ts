@@ -21,17 +21,18 @@ export async function createSdk(operations: Record<string, unknown>) {
   for (const [name, text] of Object.entries(generate(operations))) {
     await writeFile(path.join(folder, 'src/generated', name), text)
   }
-  const tsconfig = {
-    extends: path.join(client, '../tsconfig.base.json'),
-    include: ['src/*.ts'],
-    compilerOptions: { typeRoots: [path.join(client, '../node_modules/@types')] },
-  }
-  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   const { createPlantStoreClient } = await import(path.join(folder, 'src/index.ts'))
   return { folder, createClient: createPlantStoreClient as (options: object) => Client }
 }
 
-/** Compiles a project. Fails with the compiler's output. */
-export async function expectToCompile(folder: string): Promise<void> {
+/** Compiles the files of a folder and of its `src`. Fails with the compiler's output. */
+export async function expectToCompile(folder: string, options: object = {}): Promise<void> {
+  const compilerOptions = { typeRoots: [path.join(client, '../node_modules/@types')], ...options }
+  const tsconfig = {
+    extends: path.join(client, '../tsconfig.base.json'),
+    include: ['*.ts', 'src/*.ts'],
+    compilerOptions,
+  }
+  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   await run(process.execPath, [compiler, '--project', folder], folder)
 }

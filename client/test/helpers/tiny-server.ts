@@ -52,6 +52,7 @@ export const breakOff: Handler = (response) => {
 }
 
 /** Responds with an `Error` body. */
-export function sendError(response: ServerResponse, code: number, headers: object = {}): void {
-  sendJson(response, Math.floor(code / 100), { error: code, message: `failure ${code}` }, headers)
+export function respondError(code: number): Handler {
+  const body = { error: code, message: `failure ${code}` }
+  return (response) => sendJson(response, Math.floor(code / 100), body)
 }

@@ -25,9 +25,6 @@ describe('the README of the client', () => {
     for (const { code, file } of snippets) {
       await writeFile(path.join(folder, file), code.replaceAll('https://plants.example.com', server.url))
     }
-    const typeRoots = [path.join(client, '../node_modules/@types')]
-    const tsconfig = { extends: path.join(client, '../tsconfig.base.json'), compilerOptions: { typeRoots } }
-    await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
   })
   afterAll(() => server.close())
 

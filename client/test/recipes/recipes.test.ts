@@ -75,8 +75,8 @@ test('Next.js serves a list of now and one of the build, and a route handler for
   const sdk = createPlantStoreClient({ baseUrl: service.url, token: service.token })
   await sdk.createPlant({ id: 1, name: 'Ficus' })
   const next = 'next/dist/bin/next'
-  const own = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: service.token, NEXT_TELEMETRY_DISABLED: '1' }
-  const settings: NodeJS.ProcessEnv = { ...own, NODE_ENV: 'production' }
+  const { url: PLANT_STORE_URL, token: PLANT_STORE_TOKEN } = service
+  const settings = { PLANT_STORE_URL, PLANT_STORE_TOKEN, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' } as const
   await runTool(next, ['build'], 'next', settings)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
