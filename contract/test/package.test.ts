@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Consumer, installPackage, readPackage, run } from '../../test/helpers/packed-package.ts'
+import { codeBlocks } from '../../test/helpers/production/guide.ts'
 import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 
@@ -38,15 +39,12 @@ let snippets: string[]
 beforeAll(async () => {
   consumer = await installPackage(contract, { dependencies: ['@ts-rest/core', 'zod'] })
   readme = await readFile(path.join(consumer.installed, 'README.md'), 'utf8')
-  const blocks = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)
-  snippets = blocks.filter((code) => code.includes("from '@plant-store/contract'"))
-  const programs = snippets.map((code, index): [string, string] => [`snippet-${index}.ts`, code])
-  const files = Object.fromEntries([['types.ts', types], ...programs])
-  for (const [name, text] of Object.entries(files)) await writeFile(path.join(consumer.folder, name), text)
-  const format = { target: 'es2022', lib: ['es2022', 'dom'], module: 'nodenext', strict: true, outDir: 'dist' }
+  snippets = codeBlocks(readme, 'ts').filter((code) => code.includes("from '@plant-store/contract'"))
+  const format = { target: 'es2022', lib: ['es2022', 'dom'], module: 'nodenext', strict: true, noEmit: true }
   const platform = { types: ['node'], typeRoots: [path.join(compiler, '../@types')], skipLibCheck: true }
-  const config = { compilerOptions: { ...format, ...platform }, files: Object.keys(files) }
-  await writeFile(path.join(consumer.folder, 'tsconfig.json'), JSON.stringify(config))
+  const files = [['tsconfig.json', JSON.stringify({ compilerOptions: { ...format, ...platform }, include: ['*.ts'] })]]
+  for (const [index, code] of [...snippets, types].entries()) files.push([`file-${index}.ts`, code])
+  for (const [name = '', text = ''] of files) await writeFile(path.join(consumer.folder, name), text)
   await compile(compiler)
 }, TIMEOUT)
 afterAll(explainSkipped)
@@ -65,11 +63,11 @@ describe('the packed contract', () => {
 
   noteAbsence('TypeScript 5.4', oldCompiler)
   test.skipIf(!oldCompiler)('compiles with TypeScript 5.4', { timeout: TIMEOUT }, async () => {
-    await compile(String(oldCompiler), ['--noEmit'])
+    await compile(String(oldCompiler))
   })
 
   test('has declarations without errors, unlike @ts-rest/core', { timeout: TIMEOUT }, async () => {
-    const output = await compile(compiler, ['--noEmit', '--skipLibCheck', 'false']).then(() => '', String)
+    const output = await compile(compiler, ['--skipLibCheck', 'false']).then(() => '', String)
     const files = [...output.matchAll(/^(\S+)\(\d+,\d+\): error/gm)].map(([, file = '']) => file)
     const folders = new Set(files.map((file) => file.replace(/(\/core\/).*/, '$1')))
     expect(folders).toEqual(new Set(['node_modules/@ts-rest/core/']))
@@ -78,8 +76,9 @@ describe('the packed contract', () => {
   test('has a README whose snippets create, list and reject plants with initClient', { timeout: TIMEOUT }, async () => {
     await using server = await startTestServer()
     const environment = { PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: server.token }
-    const runFile = (file: string) => run(process.execPath, [`dist/${file}`], consumer.folder, environment)
-    const outputs = snippets.map((_, index) => runFile(`snippet-${index}.js`))
+    const outputs = snippets.map((_, index) =>
+      run(process.execPath, [`file-${index}.ts`], consumer.folder, environment),
+    )
     const expected = [...snippets.join('').matchAll(/\/\/ -> (.*)$/gm)].map(([, line]) => `${line}\n`)
     expect(expected.length).toBeGreaterThanOrEqual(3)
     expect((await Promise.all(outputs)).join('')).toBe(expected.join(''))
