@@ -79,15 +79,13 @@ describe('the link to the next page', () => {
     expect([next, names]).toEqual([cursor, ['/plants?limit=1', ...pages]])
   })
 
-  test.each(['/plants?limit=1&cursor=', 'http://[', '?limit=1'])(
-    'without a cursor, %s, is an error after the plants of this page',
-    async (target) => {
-      const { names, error } = await follow(`<${target}>; rel="next"`)
-      expect(names).toHaveLength(1)
-      expect(error).toBeInstanceOf(MalformedResponseError)
-      expect(error).toMatchObject({ detail: `responded 200 with an invalid link: <${target}>; rel="next"` })
-    },
-  )
+  const invalid = ['/plants?limit=1&cursor=', 'http://[', '?limit=1']
+  test.each(invalid)('without a cursor, %s, is an error after the plants of this page', async (target) => {
+    const { names, error } = await follow(`<${target}>; rel="next"`)
+    expect(names).toHaveLength(1)
+    expect(error).toBeInstanceOf(MalformedResponseError)
+    expect(error).toMatchObject({ detail: `responded 200 with an invalid link: <${target}>; rel="next"` })
+  })
 
   test('to the same page is an error', async () => {
     await using server = await startTinyServer((response) => {

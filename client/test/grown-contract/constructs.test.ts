@@ -112,14 +112,11 @@ test.each(fields.map((row, index) => [index, ...row] as const))('field %i of the
   expect(part === 'body' ? body : url.replace(`/field${index}`, '')).toBe(sent)
 })
 
-test.each(Object.entries(operations))(
-  '%s takes one input, and is described completely',
-  (name, [operation, ...texts]) => {
-    const text = Object.values(generate({ [name]: operation })).join('\n')
-    // Comments are wrapped.
-    for (const part of texts) expect(text.replace(/\s+(\*(?!\/)\s*)?/g, ' ')).toContain(part)
-  },
-)
+test.each(Object.entries(operations))('%s takes one input, described completely', (name, [operation, ...texts]) => {
+  const text = Object.values(generate({ [name]: operation })).join('\n')
+  // Comments are wrapped.
+  for (const part of texts) expect(text.replace(/\s+(\*(?!\/)\s*)?/g, ' ')).toContain(part)
+})
 
 test('a field of the path and the body is sent in both, and an input without fields takes none', async () => {
   await client['putBed']?.({ id: BIG, name: 'north' })

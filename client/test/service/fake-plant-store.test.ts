@@ -38,20 +38,18 @@ test('add adds plants to an account of this fake without a request, and rejects 
   expect(store.plants()).toHaveLength(2)
 })
 
-test.each(['notFound', 'unavailable', 'scopeMissing'] as const)(
-  'createApiError creates %s as a client does',
-  async (name) => {
-    const headers = { 'x-request-id': 'abc', 'retry-after': '2' }
-    const store = createFakePlantStore()
-    store.failNext({ error: name, headers })
-    const thrown = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ApiError)
-    const created = createApiError({ name, headers })
-    expect(created).toBeInstanceOf(ApiError)
-    const { method, url, message, ...others } = thrown.toJSON()
-    expect(created.toJSON()).toEqual({ ...others, message: String(message).replace(`${method} ${url}: `, '') })
-    expect(created.headers.get('Retry-After')).toBe('2')
-  },
-)
+const errors = ['notFound', 'unavailable', 'scopeMissing'] as const
+test.each(errors)('createApiError creates %s as a client does', async (name) => {
+  const headers = { 'x-request-id': 'abc', 'retry-after': '2' }
+  const store = createFakePlantStore()
+  store.failNext({ error: name, headers })
+  const thrown = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ApiError)
+  const created = createApiError({ name, headers })
+  expect(created).toBeInstanceOf(ApiError)
+  const { method, url, message, ...others } = thrown.toJSON()
+  expect(created.toJSON()).toEqual({ ...others, message: String(message).replace(`${method} ${url}: `, '') })
+  expect(created.headers.get('Retry-After')).toBe('2')
+})
 
 test.each<[reason: string, () => unknown]>([
   ['baseURL: is not one of baseUrl', () => createFakePlantStore({ baseURL: 'http://a.b' } as object)],
