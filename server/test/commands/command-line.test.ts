@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { ownCommand } from '../../src/installation.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
@@ -69,7 +69,8 @@ test('the README lists every command with the options of its help, which has exa
     const help = await helpOf(nameOf(usage))
     const options = help.match(/(?<=^ {2})--[a-z-]+/gm) ?? []
     expect(optionsIn(usage), usage).toEqual(options)
-    const [, examples = ''] = /\nExamples?:\n((?: {2}.+\n)+)/.exec(help) ?? []
+    const [, found = ''] = /\nExamples?:\n((?: {2}.+\n)+)/.exec(help) ?? []
+    const examples = found.replaceAll(ownCommand, 'plant-store')
     expect(examples).toContain(`plant-store ${nameOf(usage)}`)
     expect(options, examples).toEqual(expect.arrayContaining(optionsIn(examples)))
   }
@@ -85,44 +86,6 @@ async function helpOf(command: string): Promise<string> {
 async function listCommands(parent = ''): Promise<string[]> {
   const [, section = ''] = /\nCommands:\n((?: .*\n)+)/.exec(await helpOf(parent)) ?? []
   const names = [...section.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
-  const found = await Promise.all(
-    names.map(async (name) => (name === 'token' ? listCommands(name) : [[...parents, name].join(' ')])),
-  )
-  return found.flat()
-}
-
-test('the help of every command has examples, and in the long tests each of them works as pasted', async () => {
-  const shell = isLong ? await openShell() : undefined
-  for (const command of ['', 'token', ...(await listCommands())]) {
-    const { stdout } = await runInProcess([...command.split(' ').filter(Boolean), '--help'])
-    const examples = /\nExamples?:\n((?: {2}.+\n)+)/.exec(stdout)?.[1]?.trim().split(/\n */) ?? []
-    expect(examples.length, `plant-store ${command} --help`).toBeGreaterThan(0)
-    for (const example of examples) {
-      expect(example).toContain(`${ownCommand} ${command}`.trim())
-      // Other tests start servers.
-      if (!/ serve$/.test(example)) await shell?.(example)
-    }
-  }
-})
-
-/** Opens a shell with the command `plant-store`, a database and a token. */
-async function openShell(): Promise<(example: string) => Promise<unknown>> {
-  const postgresql = await startPostgresql()
-  onTestFinished(postgresql.remove)
-  const shared = await postgresql.create('plants')
-  const bin = path.join(folder, 'bin')
-  await mkdir(bin)
-  const script = `#!/bin/sh\nexec ${commandLine([]).join(' ')} "$@"\n`
-  await writeFile(path.join(bin, 'plant-store'), script, { mode: 0o755 })
-  await runInProcess(['migrate'], environment)
-  const { stdout } = await runInProcess(['token', 'create', '--account', 'me', '--json'], environment)
-  const { id } = JSON.parse(stdout)
-  const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
-  return (example) => {
-    const text = example
-      .replace(ownCommand, 'plant-store')
-      .replace('ID', id)
-      .replace('postgresql://localhost/plants', shared)
-    return promisify(execFile)('sh', ['-euc', text], { cwd: folder, env })
-  }
+  const found = names.map((name) => (name === 'token' ? listCommands(name) : [`${parent} ${name}`.trim()]))
+  return (await Promise.all(found)).flat()
 }
