@@ -34,6 +34,7 @@ test(
     ]
     const options = [service.url, '--port', String(port), '--verboseLevel', 'warn']
     await using _ = await startProgram([...command, ...options], responds(url))
+    let judged = 0
     for (const [status, target, body, token = service.token] of requests) {
       const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }
       const response = await fetch(url + target, { headers, ...(body && { method: 'POST', body }) })
@@ -41,7 +42,10 @@ test(
       const violations: { location: string[] }[] = JSON.parse(response.headers.get('sl-violations') ?? '[]')
       const unexpected = violations.filter(({ location }) => location[0] !== 'request' || status < 400)
       expect(unexpected, target).toEqual([])
+      judged += violations.length
     }
+    // The invalid requests.
+    expect(judged).toBeGreaterThan(0)
   },
   INSTALL_TIMEOUT,
 )
