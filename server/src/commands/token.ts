@@ -124,6 +124,7 @@ function formatTable(tokens: readonly Token[]): string {
   return lines.map((line) => line.trimEnd()).join('\n')
 }
 
+/** Formats a time in UTC. One that was written by hand may be invalid. */
 function formatTime(time: Date | null): string {
-  return time === null ? '-' : time.toISOString().slice(0, 19).replace('T', ' ')
+  return time?.toJSON()?.slice(0, 19).replace('T', ' ') ?? '-'
 }

@@ -105,9 +105,8 @@ function toHttpError(error: unknown): HttpError {
 }
 
 /** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
-export function toValidationError({ pathParams, headers, query, body }: RequestValidationError): HttpError {
+export function toValidationError({ pathParams, query, body }: RequestValidationError): HttpError {
   if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
-  if (headers) return new HttpError('badRequest', describeIssues(headers, 'The headers'))
   if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query'))
   if (body) return new HttpError('invalidBody', describeIssues(body, 'The body'))
   return new HttpError('badRequest')
