@@ -154,19 +154,17 @@ describe('a SQLite file', () => {
   })
 
   // In a process of its own, since nothing but its end ends the statement.
-  test('stays empty if its first migration is aborted, and the next one migrates it', async () => {
+  test('stays empty if its first migration is ended by its process, and the next one migrates it', async () => {
     const { url, name } = await newSqliteDatabase()
     const endless = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SELECT count(*) FROM c'
     const folder = migrationsWith({ '1_endless': `CREATE TABLE Pot (x); ${endless};` }, 'none')
     const script = `
       const [url, folder, journal] = process.argv.slice(1)
-      const abort = new AbortController()
-      setInterval(() => existsSync(journal) && abort.abort(new Error('aborted')), 20)
+      setInterval(() => existsSync(journal) && process.exit(), 20)
       const { migrateDatabase } = await import('@plant-store/prisma')
-      await migrateDatabase(url, folder, { signal: abort.signal }).catch(({ message }) => console.log(message))
-      process.exit()`
+      await migrateDatabase(url, folder)`
     const flags = ['--input-type=module', '--eval', `import { existsSync } from 'node:fs'; ${script}`]
-    expect((await run(process.execPath, [...flags, url, folder, `${name}-journal`])).stdout).toBe('aborted\n')
+    await run(process.execPath, [...flags, url, folder, `${name}-journal`])
     expect((await migrateDatabase(url)).applied.length).toBeGreaterThan(0)
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
   })

@@ -1,6 +1,6 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -43,6 +43,7 @@ test('backup copies the database while the server runs, but never over a file', 
   expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
   const stdout = `The database is copied to ${copy}.\n`
   expect(await runInProcess(['backup', copy], environment)).toEqual({ exitCode: 0, stdout, stderr: '' })
+  expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
   const again = await runInProcess(['backup', copy], environment)
   expect(again).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^plant-store: .*copy\.db.*\n$/) })
 
