@@ -23,11 +23,12 @@ export async function backup(file: string, copy: string): Promise<void> {
   if (existsSync(copy)) throw taken(copy)
   const draftFolder = copy + DRAFT_SUFFIX
   const draft = path.join(draftFolder, path.basename(copy))
-  createDraft(draftFolder, draft)
+  createDraftFolder(draftFolder)
   // A signal may end the process while the thread writes: without its folder, it cannot create the draft again.
   const removeDraft = () => rmSync(draftFolder, { recursive: true, force: true })
   process.prependListener('exit', removeDraft)
   try {
+    closeSync(openSync(draft, 'wx', 0o600))
     await writeCopy(file, draft, copy)
     name(draft, copy)
     await syncFolder(folder)
@@ -43,13 +44,12 @@ function taken(copy: string): StorageError {
   return new StorageError(`${copy} already exists: choose another name for the copy`)
 }
 
-/** Creates a folder, and an empty file in it, that only their owner may read. */
-function createDraft(folder: string, draft: string): void {
+/** Creates a folder that only its owner may read. */
+function createDraftFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
-    closeSync(openSync(draft, 'wx', 0o600))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, draft)
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, folder)
     const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
     throw new StorageError(`${folder} ${reason}`)
   }
