@@ -78,11 +78,11 @@ export async function startServer(
     }
     // Check the ports first: a failed start leaves the database untouched.
     await checkPort(publicPort)
+    // Loaded while threads look at the database and open it.
+    const loadingApp = import('./app.ts')
     await migrate(databaseUrl, logger, () => {
       notReady = 'The server is migrating the database.'
     })
-    // Loaded while the database opens.
-    const loadingApp = import('./app.ts')
     dependencies = await openDependencies(settings, logger)
     // The pages of this server then need no write, which fails while the disk does not respond.
     await Promise.race([dependencies.cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])

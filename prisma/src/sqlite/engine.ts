@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
@@ -8,6 +8,7 @@ import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
 import { DEFAULT_DATABASE_URL, databaseFile, existingFile } from './address.ts'
 import { backup } from './backup.ts'
+import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { dialect } from './statements.ts'
@@ -36,8 +37,8 @@ export function createEngine(url: string): Engine {
     open: async (options) => open(existingFile(url), options),
     create: async () => createFile(file),
     backup: async (copy) => backup(existingFile(url), copy),
-    beginReading: async () => begin(existingFile(url), READ_ONLY, ''),
-    beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE', 'COMMIT'),
+    beginReading: async () => beginReading(existingFile(url)),
+    beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE'),
   }
 }
 
@@ -139,10 +140,25 @@ function createFile(file: string): void {
 }
 
 /**
- * Opens a connection in a thread of its own, and runs its first statement. Migrations take long, and the last connection of a
- * file writes the log back when it closes, which may hang: the event loop must not wait for either.
+ * Opens a connection that only reads. It needs a thread only where a process that was killed has left a log: SQLite may sync
+ * what is in it when it opens or closes the file. Starting a thread takes a quarter of a startup.
  */
-async function begin(file: string, first: string, last: string): Promise<Transaction> {
+async function beginReading(file: string): Promise<Transaction> {
+  const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
+  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return begin(file, READ_ONLY)
+  const connection = connect(file)
+  await connection.executeScript(READ_ONLY).catch((error) => {
+    void connection.dispose()
+    throw error
+  })
+  return { connection, commit: async () => {}, close: connection.dispose }
+}
+
+/**
+ * Opens a connection in a thread of its own, and runs its first statement. A migration takes long, and a disk may hang: the event
+ * loop must not wait for either.
+ */
+async function begin(file: string, first: string): Promise<Transaction> {
   const thread = startThread(file)
   const executeScript = (script: string) => thread.run('executeScript', script)
   try {
@@ -155,7 +171,7 @@ async function begin(file: string, first: string, last: string): Promise<Transac
       executeRaw: (query) => thread.run('executeRaw', query),
       executeScript,
     }
-    return { connection, commit: () => executeScript(last), close: thread.close }
+    return { connection, commit: () => executeScript('COMMIT'), close: thread.close }
   } catch (error) {
     await thread.close()
     throw error
