@@ -146,12 +146,7 @@ const FIELD = /((?:[^:\\]|\\.)*)/.source
 const LINE = new RegExp(`^${Array(5).fill(FIELD).join(':')}$`)
 
 /** What a password is for. */
-interface PasswordKey {
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-}
+type PasswordKey = Pick<Address, 'host' | 'port' | 'database' | 'user'>
 
 /**
  * Finds a password in the password file of libpq, which has lines `host:port:database:user:password` where `*` matches

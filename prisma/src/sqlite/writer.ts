@@ -25,7 +25,7 @@ const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, 
 const EXIT_PATIENCE = 1_000
 /** What counts as operations of a thread that must not close its files. */
 const LEFT = 2 ** 30
-/** The number of operations of each thread that has not ended. */
+/** The number of operations of each thread that has not ended yet. */
 const counts = new Set<Int32Array>()
 process.on('exit', () => {
   const end = performance.now() + EXIT_PATIENCE
@@ -56,10 +56,8 @@ export function startThread(file: string) {
   const pending = new Map<number, Pending>()
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   let lastId = 0
-  let hasEnded = false
 
   function end(cause?: unknown): void {
-    hasEnded = true
     counts.delete(count)
     for (const { reject } of pending.values()) reject(stateError(file, WRITER_ENDED, cause))
     pending.clear()
@@ -80,7 +78,7 @@ export function startThread(file: string) {
     ...args: Parameters<Operations[Name]>
   ): Promise<Result<Name>> {
     return new Promise<unknown>((resolve, reject) => {
-      if (hasEnded) throw stateError(file, WRITER_ENDED)
+      if (!counts.has(count)) throw stateError(file, WRITER_ENDED)
       const id = ++lastId
       pending.set(id, { resolve, reject })
       worker.ref()
