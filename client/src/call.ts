@@ -7,7 +7,7 @@ import { reasonOf, retryDelay } from './retry.ts'
 import { defaultHeaders, readHeaders, withoutNull } from './wire/headers.ts'
 import { writeRequest } from './wire/request.ts'
 import { readData, readHead } from './wire/response.ts'
-import { orUndefined, reject } from './wire/values.ts'
+import { reject } from './wire/values.ts'
 
 /** A call of an operation, ready to send. */
 export type Call = ReturnType<typeof prepareCall>
@@ -59,7 +59,7 @@ export async function sendCall(call: Call) {
   const { authorization: _, ...headers } = call.headers
   const token = typeof settings.token === 'function' ? undefined : settings.token
   const progress: Progress = { method, url, attempts: 0, retries: 0, token, renewed: false }
-  const signals = deriveSignals(settings.signal)
+  const signals = settings.signal
   for (;;) {
     const number = 1 + progress.retries + Number(progress.renewed)
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
@@ -175,12 +175,20 @@ function within<T>(
     }
     // The longest delay of a timer is 24 days. A longer time sets no limit.
     if (time < 2 ** 31) timer = setTimeout(end, time)
-    for (const signal of signals) signal.addEventListener('abort', end)
+    for (const signal of signals) {
+      waits.set(signal, (waits.get(signal) ?? new Set()).add(end))
+      // Adding it again has no effect.
+      signal.addEventListener('abort', endWaits)
+    }
     if (findAborted(signals)) end()
     else work?.(controller.signal).then(resolve, rejectWith)
   }).finally(() => {
     clearTimeout(timer)
-    for (const signal of signals) signal.removeEventListener('abort', end)
+    for (const signal of signals) {
+      const ends = waits.get(signal)
+      ends?.delete(end)
+      if (!ends?.size) signal.removeEventListener('abort', endWaits)
+    }
   })
 }
 
@@ -193,8 +201,9 @@ function toAbortError(cause: unknown, call: Progress): AbortError | TimeoutError
   return new AbortError('aborted by the signal', call, { kind: 'aborted', cause })
 }
 
-/** Derives a signal, so that no call adds a listener to that of the app: Node.js 20 warns of more than ten. */
-function deriveSignals(signals: readonly Signal[]): readonly Signal[] {
-  // Without signals there is nothing to derive, and `any` takes time.
-  return (signals.length > 0 && orUndefined(() => [AbortSignal.any(signals as never)])) || signals
+/** What waits for each signal. One listener calls them all: Node.js 20 warns of more than ten, and `any` leaks memory on 22. */
+const waits = new WeakMap<Signal, Set<() => void>>()
+
+function endWaits(this: Signal): void {
+  for (const end of waits.get(this) ?? []) end()
 }
