@@ -41,14 +41,14 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     else admit()
   })
 
-  const authenticate = createAuthentication(dependencies.findToken, settings.authFailureLimit)
-  const countRequest = settings.rateLimit && createRateLimit('rate-limit', settings.rateLimit)
+  const authenticate = createAuthentication(dependencies.findToken)
+  const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
   const router = createPlantsRouter({ plants, cursors, publicUrl: settings.publicUrl })
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [
       async (request, response, next) => {
-        await authenticate(request, response)
+        await authenticate(request)
         requestsInFlight.countForAccount(request)
         countRequest?.(request.identity.tokenId, response)
         await readBody(request, response)

@@ -154,9 +154,6 @@ export const SettingsSchema = z.object({
   rateLimit: optional(rate, '100/1s').describe(
     'Requests per token and time, in each process; above it, 429. All JSON Web Tokens of one subject count as one. Default: unlimited.',
   ),
-  authFailureLimit: optional(rate, '20/1m').describe(
-    'How often an address may fail to authenticate, in each process; then 429. Valid tokens are still accepted. Default: unlimited.',
-  ),
   trustProxy: optional(proxies, '1').describe(
     'Proxies trusted to report client addresses (X-Forwarded-For) and the origin of the OpenAPI document (X-Forwarded-Proto, X-Forwarded-Host): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
   ),

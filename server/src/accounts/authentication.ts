@@ -1,11 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
-import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import { addressKey, clientAddress } from '../http/client-address.ts'
 import { HttpError } from '../http/errors.ts'
-import { createRateLimit, type RateLimit } from '../http/rate-limit.ts'
 import { authenticationFailed } from '../telemetry/events.ts'
 
 /** Who sends a request. */
@@ -60,14 +57,9 @@ const MAX_CACHED = 10_000
  * are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time that takes
  * reveals nothing about them.
  *
- * @param failureLimit how often an address may fail
- * @returns a function that throws an HttpError: 401, 403, 429, or 503 while the key of a token is unavailable
+ * @returns a function that throws an HttpError: 401, 403, or 503 while the key of a token is unavailable
  */
-export function createAuthentication(
-  findToken: FindToken,
-  failureLimit: RateLimit | undefined,
-): (request: TsRestRequest<typeof contract>, response: Response) => Promise<void> {
-  const countFailure = failureLimit && createRateLimit('auth-failures', failureLimit)
+export function createAuthentication(findToken: FindToken): (request: TsRestRequest<typeof contract>) => Promise<void> {
   const cache = new LRUCache<string, ValidToken>({ max: MAX_CACHED, ttl: TTL })
 
   async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
@@ -85,15 +77,9 @@ export function createAuthentication(
     return found
   }
 
-  function reportFailure(failure: HttpError, address: string, response: Response): void {
-    if (failure.status === 401) authenticationFailed.publish(failure.body.error)
-    // A 503 counts too: a client chooses which key its token names.
-    countFailure?.(address, response)
-  }
-
-  return async (request, response) => {
+  return async (request) => {
     const { identity } = await find(request.headers).catch((error) => {
-      if (error instanceof HttpError) reportFailure(error, addressKey(clientAddress(request)), response)
+      if (error instanceof HttpError && error.status === 401) authenticationFailed.publish(error.body.error)
       throw error
     })
     request.identity = identity

@@ -21,14 +21,7 @@ export interface RequestEnded {
 }
 
 /** Why a request or connection was rejected without being handled. */
-export const rejections = [
-  'in-flight',
-  'gave-way',
-  'connections',
-  'rate-limit',
-  'auth-failures',
-  'issuer-keys',
-] as const
+export const rejections = ['in-flight', 'gave-way', 'connections', 'rate-limit', 'issuer-keys'] as const
 
 /** Why a request or connection was rejected without being handled. */
 export type Rejection = (typeof rejections)[number]

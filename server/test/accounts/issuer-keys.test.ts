@@ -105,19 +105,6 @@ test('of compressed keys without end, only the start is read', async () => {
   expect(log.written()).toContain('more than 262144 bytes')
 })
 
-test('before the first fetch of the keys succeeds, such requests are failed authentications of their address, but not own tokens', async () => {
-  const { keyServer, server, list } = await start({ authFailureLimit: { requests: 2, seconds: 3_600 } })
-  keyServer.respond = DOWN
-  const token = await signToken(key)
-  for (const expected of [UNAVAILABLE, UNAVAILABLE, 42900]) expect(await list(token)).toBe(expected)
-  expect((await server.call('/plants', { token: null })).status).toBe(429)
-  expect(await list(server.token)).toBe(200)
-
-  keyServer.respond = undefined
-  expect(await list(token)).toBe(200)
-  expect(await list(await signUnknown())).toBe(42900)
-})
-
 test('once the keys were fetched, a token that names an unknown key gets a 401 without a fetch for ten seconds; while the issuer is unavailable it gets a 503, and known keys are used for a day', async () => {
   const { keyServer, list, listAs } = await start()
   expect(await listAs({ jti: '1' })).toBe(200)

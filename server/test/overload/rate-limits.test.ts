@@ -1,13 +1,16 @@
-/** Rate limits by token and by address, and the memory of what counts clients. */
+/** Rate limits by token, shares by address, and the memory of what counts clients. */
 import type { Response } from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { until } from '../../../test/helpers/until.ts'
 import { HttpError } from '../../src/http/errors.ts'
 import { createFairShare } from '../../src/http/fair-share.ts'
 import { createRateLimit } from '../../src/http/rate-limit.ts'
+import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { readSettings } from '../../src/index.ts'
-import { get, NO_TOKEN, post } from '../helpers/wire/requests.ts'
+import { get, post } from '../helpers/wire/requests.ts'
+import { serveApp } from '../helpers/wire/serve-app.ts'
 import { accepts, rejects } from '../helpers/wire/wire.ts'
 
 test('requests beyond the limit get a 429 with Retry-After and RateLimit; another token is not affected', async () => {
@@ -33,52 +36,49 @@ test('requests beyond the limit get a 429 with Retry-After and RateLimit; anothe
   await accepts(server, get())
 })
 
-test('failed authentications beyond the limit get a 429 instead of 401; a valid token, also without the scope, does not', async () => {
-  await using server = await startTestServer({ authFailureLimit: { requests: 2, seconds: 60 } })
-  const { token: writeOnly } = await server.createToken({ scopes: ['write'] })
-  for (let count = 0; count < 3; count++) await rejects({ ...server, token: writeOnly }, get(), 40301)
-  await rejects(server, get('/plants', NO_TOKEN), 40101)
-  await rejects({ ...server, token: 'wrong' }, get(), 40102)
-  await rejects({ ...server, token: writeOnly }, get(), 40301)
-  // X-Forwarded-For is ignored without TRUST_PROXY.
-  for (const headers of [{}, { 'X-Forwarded-For': '192.0.2.1' }]) {
-    const expected = { headers: { 'Retry-After': /^[56]\d$/ } }
-    await rejects({ ...server, token: 'wrong' }, get('/plants', headers), 42900, expected)
-  }
-  // Without RATE_LIMIT there is no header.
-  await accepts(server, get(), { headers: { RateLimit: null } })
-})
-
-test('failed authentications are counted by the address, or the /64 network, that a trusted proxy reports, perhaps with a port', async () => {
-  const limits = { authFailureLimit: { requests: 1, seconds: 60 } }
-  await using server = await startTestServer({ trustProxy: ['127.0.0.1'], ...limits })
-  // Those of a line are one client.
-  for (const addresses of [
-    ['192.0.2.1:4711', '192.0.2.1:4712', '::ffff:c000:0201'],
-    ['192.0.2.2'],
-    ['127.0.0.1'],
-    ['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0:1::', '2001:db8:0::%zone'],
-    ['2001:db8:0:1::1', '2001:db8:0:1:2:3:4:5'],
-    ['::1'],
-  ]) {
-    for (const [index, address] of addresses.entries()) {
-      const wire = get('/plants', { ...NO_TOKEN, 'X-Forwarded-For': address })
-      await rejects(server, wire, index === 0 ? 40101 : 42900)
-    }
+// The addresses of a line are one client.
+const CLIENTS = [
+  ['192.0.2.1:4711', '192.0.2.1:4712', '::ffff:c000:0201'],
+  ['192.0.2.2'],
+  ['127.0.0.1'],
+  ['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0:1::', '2001:db8:0::%zone'],
+  ['2001:db8:0:1::1', '2001:db8:0:1:2:3:4:5'],
+  ['::1'],
+]
+test('requests are shared by the address, or the /64 network, that a trusted proxy reports, perhaps with a port', async () => {
+  const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 9, trustProxy: ['127.0.0.1'] })
+  const held: Response[] = []
+  const url = await serveApp((app) =>
+    app.set('trust proxy', ['127.0.0.1']).use((request, response) => {
+      requestsInFlight.add(request, response)
+      requestsInFlight.countForAddress(request)
+      if (request.path === '/held') held.push(response)
+      else response.end()
+    }),
+  )
+  const call = (path: string, address = '') => fetch(url + path, { headers: { 'X-Forwarded-For': address } })
+  for (const [index, addresses] of CLIENTS.entries()) {
+    const calls = Array.from({ length: 8 }, (_, count) => call('/held', addresses[count % addresses.length]))
+    await until(() => held.length === 8)
+    for (const address of addresses) expect((await call('/', address)).status, address).toBe(503)
+    expect((await call('/', CLIENTS.at(index - 1)?.[0])).status).toBe(200)
+    for (const response of held.splice(0)) response.end()
+    await Promise.all(calls)
+    await until(() => requestsInFlight.count() === 0)
   }
 })
 
-test('a flood of addresses is counted in bounded memory, and resets none that goes on beyond its limit', () => {
-  const count = createRateLimit('auth-failures', { requests: 2, seconds: 2_000_000 })
+test('a flood of tokens is counted in bounded memory, and resets none that goes on beyond its limit', () => {
+  const count = createRateLimit({ requests: 2, seconds: 2_000_000 })
   const response = { setHeader() {} } as unknown as Response
   const before = memoryInUse()
-  for (let failure = 0; failure < 2; failure++) count('192.0.2.1', response)
-  for (let address = 0; address < 200_000; address++) {
-    count(`2001:db8:0:${address.toString(16)}::/64`, response)
-    if (address % 10_000 === 0) expect(() => count('192.0.2.1', response)).toThrow(HttpError)
+  for (let request = 0; request < 2; request++) count('alice', response)
+  for (let token = 0; token < 200_000; token++) {
+    count(`https://login.example.com/ ${token}`, response)
+    if (token % 10_000 === 0) expect(() => count('alice', response)).toThrow(HttpError)
   }
   expect(memoryInUse() - before).toBeLessThan(20e6)
-  count('192.0.2.2', response)
+  count('bob', response)
 })
 
 test('clients that hold nothing any more take no memory, and those that hold something are kept', () => {
