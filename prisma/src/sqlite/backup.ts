@@ -1,15 +1,15 @@
-import { closeSync, existsSync, linkSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { StorageError } from '../database.ts'
 import { retry } from '../patience.ts'
 import { belongsTo } from './address.ts'
-import { translate } from './errors.ts'
+import { stateError, translate } from './errors.ts'
 import { startThread } from './writer.ts'
 
 /** How long a copy waits for another process's lock, in milliseconds. */
 const COPY_PATIENCE = 5_000
-/** What is appended to the name of a copy, for the folder that has it until it is complete. */
+/** What is appended to the name of a copy until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
 
 /** Copies a SQLite file, in a thread of its own. */
@@ -21,22 +21,22 @@ export async function backup(file: string, copy: string): Promise<void> {
     throw new StorageError(`${copy} is a file of the database itself: choose another name for the copy`)
   }
   if (existsSync(copy)) throw taken(copy)
-  const draftFolder = copy + DRAFT_SUFFIX
-  const draft = path.join(draftFolder, path.basename(copy))
-  createDraftFolder(draftFolder)
-  // A signal may end the process while the thread writes: without its folder, it cannot create the draft again.
-  const removeDraft = () => rmSync(draftFolder, { recursive: true, force: true })
-  process.prependListener('exit', removeDraft)
+  const draft = createDraft(copy + DRAFT_SUFFIX)
+  const removeDraft = () => {
+    for (const file of [draft, `${draft}-journal`]) rmSync(file, { force: true })
+  }
+  // A signal may end the process while the thread writes. It may create the file again after the first one, and the process
+  // may be killed before the second one.
+  process.prependListener('exit', removeDraft).on('exit', removeDraft)
   try {
-    closeSync(openSync(draft, 'wx', 0o600))
     await writeCopy(file, draft, copy)
     name(draft, copy)
-    await syncFolder(folder)
+    await syncFolder(copy)
   } catch (error) {
-    throw translate(error, copy)
+    throw toStorageError(error, copy)
   } finally {
     removeDraft()
-    process.off('exit', removeDraft)
+    process.off('exit', removeDraft).off('exit', removeDraft)
   }
 }
 
@@ -44,14 +44,21 @@ function taken(copy: string): StorageError {
   return new StorageError(`${copy} already exists: choose another name for the copy`)
 }
 
-/** Creates a folder that only its owner may read. */
-function createDraftFolder(folder: string): void {
+/** Returns the error of an operation; any error of the system is one of storage. */
+function toStorageError(error: unknown, file: string): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return code && syscall ? stateError(file, code, error) : translate(error, file)
+}
+
+/** Creates an empty file that only its owner may read. */
+function createDraft(draft: string): string {
   try {
-    mkdirSync(folder, { mode: 0o700 })
+    closeSync(openSync(draft, 'wx', 0o600))
+    return draft
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, folder)
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw toStorageError(error, draft)
     const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
-    throw new StorageError(`${folder} ${reason}`)
+    throw new StorageError(`${draft} ${reason}`)
   }
 }
 
@@ -59,19 +66,22 @@ function createDraftFolder(folder: string): void {
 function name(draft: string, copy: string): void {
   try {
     linkSync(draft, copy)
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST' || existsSync(copy)) throw taken(copy)
-    if (!/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS|EMLINK)$/.test(code)) throw error
+  } catch {
+    if (existsSync(copy)) throw taken(copy)
     renameSync(draft, copy)
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot sync folders, and does not need it.
-  if (process.platform === 'win32') return
-  const handle = await open(folder, 'r')
-  await handle.sync().finally(() => handle.close())
+/** Makes the name of a copy survive a power failure, or removes the copy. Network disks and Windows cannot sync folders. */
+async function syncFolder(copy: string): Promise<void> {
+  try {
+    const handle = await open(path.dirname(copy), 'r')
+    await handle.sync().finally(() => handle.close())
+  } catch (error) {
+    if (!/^(EIO|ENOSPC|EDQUOT)$/.test((error as NodeJS.ErrnoException).code ?? '')) return
+    rmSync(copy)
+    throw error
+  }
 }
 
 /** Writes and checks a copy. */

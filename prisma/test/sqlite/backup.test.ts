@@ -55,7 +55,7 @@ test('where the name of a backup is taken while it is made, that file stays, and
   const backup = expect(backupDatabase(url, copy)).rejects.toThrow('already exists')
   await until(() => existsSync(`${copy}.incomplete`))
   // Only its owner may read it.
-  expect((statSync(`${copy}.incomplete`).mode & 0o777).toString(8)).toBe('700')
+  expect((statSync(`${copy}.incomplete`).mode & 0o777).toString(8)).toBe('600')
   writeFileSync(copy, 'other')
   other.close()
   await backup

@@ -20,7 +20,7 @@ import { readDatabase } from '../helpers/storage/read-database.ts'
 
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const whyNoDisk = whyNoSmallDisk()
-const { ENOLCK, EIO } = constants.errno
+const { ENOLCK, EIO, EINVAL, EPERM } = constants.errno
 
 // SQLite calls a disk without locks busy, so a command first waits for another process.
 test.skipIf(whyNoFaultyDisk).concurrent.each([
@@ -30,10 +30,37 @@ test.skipIf(whyNoFaultyDisk).concurrent.each([
 ])('on a disk without locks, %s says so (%i)', async (command, errno, reason) => {
   const { file, url } = temporaryDatabase()
   await writeNewDatabase(file)
-  const result = await runCommand(command.split(' '), { DATABASE_URL: url, PORT: '0', ...onFaultyDisk(errno) })
+  const result = await runCommand(command.split(' '), {
+    DATABASE_URL: url,
+    PORT: '0',
+    ...onFaultyDisk({ LOCK_ERRNO: errno }),
+  })
   expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(reason) })
   expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
 })
+
+test.skipIf(whyNoFaultyDisk)(
+  'a backup to a disk without links and syncs of folders succeeds; where a sync fails, nothing is left',
+  async () => {
+    const { file, url } = temporaryDatabase()
+    await writeNewDatabase(file)
+    const copy = path.join(temporaryFolder(), 'copy.db')
+    const backup = (errnos: Parameters<typeof onFaultyDisk>[0]) =>
+      runCommand(['backup', copy], { DATABASE_URL: url, ...onFaultyDisk(errnos) })
+    const stderr = `plant-store: ${copy} cannot be read or written, I/O errors: its disk is full or fails; free some space, or check the disk\n`
+    expect(await backup({ FOLDER_ERRNO: EIO })).toEqual({ exitCode: 1, stdout: '', stderr })
+    expect(readdirSync(path.dirname(copy))).toEqual([])
+    const expected = { exitCode: 0, stdout: `The database is copied to ${copy}.\n`, stderr: '' }
+    expect(await backup({ LINK_ERRNO: EPERM, FOLDER_ERRNO: EINVAL })).toEqual(expected)
+    expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
+    const taken = {
+      exitCode: 1,
+      stdout: '',
+      stderr: `plant-store: ${copy} already exists: choose another name for the copy\n`,
+    }
+    expect(await backup({ LINK_ERRNO: EPERM })).toEqual(taken)
+  },
+)
 
 test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
   const folder = mountSmallDisk()

@@ -1,5 +1,5 @@
-// Fails locks, which a disk may not support, with the errno LOCK_ERRNO. Delays what waits for a disk by the milliseconds in the
-// file SYNC_DELAY_FILE.
+// Fails what a disk may not support with an errno: locks with LOCK_ERRNO, links with LINK_ERRNO, and syncs of folders with
+// FOLDER_ERRNO. Delays what waits for a disk by the milliseconds in the file SYNC_DELAY_FILE.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -7,14 +7,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+static int fails(const char *name) {
+  const char *code = getenv(name);
+  if (code) errno = atoi(code);
+  return code != NULL;
+}
+
 static int control(const char *name, int descriptor, int command, void *argument) {
-  const char *code = getenv("LOCK_ERRNO");
-  if (code && (command == F_SETLK || command == F_SETLKW)) {
-    errno = atoi(code);
-    return -1;
-  }
+  if ((command == F_SETLK || command == F_SETLKW) && fails("LOCK_ERRNO")) return -1;
   int (*real)(int, int, ...) = dlsym(RTLD_NEXT, name);
   return real(descriptor, command, argument);
 }
@@ -41,9 +44,17 @@ static int read_delay(void) {
 
 // The delay may be shortened meanwhile.
 static int sync_slowly(const char *name, int descriptor) {
+  struct stat status;
+  if (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode) && fails("FOLDER_ERRNO")) return -1;
   for (int passed = 0; passed < read_delay(); passed += 5) usleep(5000);
   int (*real)(int) = dlsym(RTLD_NEXT, name);
   return real(descriptor);
+}
+
+int link(const char *from, const char *to) {
+  if (fails("LINK_ERRNO")) return -1;
+  int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
+  return real(from, to);
 }
 
 int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }

@@ -15,9 +15,12 @@ export const whyNoFaultyDisk = whyImpossible(() =>
 )
 requireInCi('a C compiler', !whyNoFaultyDisk)
 
-/** Returns the environment of a process for which locks fail with an errno, as on some network disks. */
-export function onFaultyDisk(errno: number): Record<string, string> {
-  return { LD_PRELOAD: library, LOCK_ERRNO: String(errno) }
+/** Returns the environment of a process for which locks, links or syncs of folders fail, as on some network disks. */
+export function onFaultyDisk(
+  errnos: Partial<Record<'LOCK_ERRNO' | 'LINK_ERRNO' | 'FOLDER_ERRNO', number>>,
+): Record<string, string> {
+  const values = Object.entries(errnos).map(([name, errno]) => [name, String(errno)])
+  return { LD_PRELOAD: library, ...Object.fromEntries(values) }
 }
 
 /** A fault that can be set while processes run. */
