@@ -4,4 +4,6 @@ export { loadSettingsFile, runsFromRepository, SettingsFileError } from './envir
 export { checkMigrated, migrateDatabase } from './migrations.ts'
 export { oncePerTurn } from './once-per-turn.ts'
 export { backupDatabase, databaseUrl, nameDatabase, openDatabase } from './open-database.ts'
+export type { ListPart, ListRange, ListState, PlantRow, Plants } from './plants.ts'
 export { DEFAULT_DATABASE_URL } from './sqlite/address.ts'
+export type { NewTokenRow, TokenRow, Tokens } from './tokens.ts'

@@ -1,7 +1,84 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import type { PlantRow, Plants } from './database.ts'
-import type { Dialect } from './engine.ts'
 import { type Prisma, type SqlValue, toQuery } from './prisma-client.ts'
+
+/** The plants of all accounts. */
+export interface Plants {
+  /** Inserts, in order, the plants whose account does not have their id yet: all or none, durably. Returns how many. */
+  insert(plants: readonly PlantRow[]): Promise<number>
+  /** Returns for each plant whether its account has its id with the same content; undefined: its account lacks the id. */
+  compare(plants: readonly PlantRow[]): Promise<(boolean | undefined)[]>
+  /** Reads, for each account, how its list is now: for all of them in one short statement. */
+  states(accounts: readonly string[]): Promise<ListState[]>
+  /** Reads a part of an account's list, in order of creation, with one short statement. */
+  read(account: string, range: ListRange): Promise<ListPart>
+  /** Returns whether no account has a plant. */
+  isEmpty(): Promise<boolean>
+}
+
+/** A list as it is at one moment. */
+export interface ListState {
+  /**
+   * Another text after each insert, change and deletion of a plant of the account, by anyone: lists of one account with the
+   * same version are the same. Undefined: it is not known.
+   */
+  readonly version: string | undefined
+  /** The `seq` of the last plant; 0 if there is none. */
+  readonly last: number
+}
+
+/** A plant as it is stored. */
+export interface PlantRow {
+  readonly account: string
+  /** An int64 as canonical decimal text. */
+  readonly id: string
+  readonly name: string
+  readonly tag: string | null
+}
+
+/** Which part of an account's list to read. */
+export interface ListRange {
+  /** At most this many plants. */
+  limit: number
+  /** Only plants created after the one with this `seq`. Default: from the first. */
+  after?: number | undefined
+  /** Only plants up to the one with this `seq`. Default: to the last. */
+  until?: number | undefined
+}
+
+/** A part of a list, as it is at one moment. */
+export interface ListPart {
+  /** The plants as JSON objects separated by commas; undefined: several have more than 64 kB, and none was read. */
+  readonly json: string | undefined
+  /** The `seq` of the last of them; 0 if there is none. */
+  readonly last: number
+  /** Whether plants follow that one in the range. */
+  readonly more: boolean
+  /** The version of the whole list, as {@link ListState} has it. */
+  readonly version: string | undefined
+}
+
+/** The statements of plants, which each engine writes. The first parameter is `$1`. */
+export interface PlantStatements {
+  /**
+   * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account, id, name,
+   * tag].
+   */
+  readonly insertPlants: string
+  /**
+   * Selects for each plant, in order, whether the stored one has its name and tag, NULL if its account lacks its id: as
+   * `insertPlants`, as "isSame". Of a text with another length, no more than the length is read.
+   */
+  readonly comparePlants: string
+  /**
+   * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
+   * of bytes of each, as text and on average as JSON. One row: "json", the plants as JSON objects separated by commas, NULL
+   * if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more follow in this part; and
+   * the "version" of the list.
+   */
+  readonly selectPart: string
+  /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
+  readonly selectStates: string
+}
 
 /** A part of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
 const MAX_PART_BYTES = 2 ** 16
@@ -21,22 +98,22 @@ const NOTHING: PartRow = [null, 0, false, null]
  * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of its last
  * calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
-export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, dialect: Dialect): Plants {
+export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, statements: PlantStatements): Plants {
   async function select<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const { rows } = await adapter.queryRaw(toQuery(sql, ...values))
     return rows as Row[]
   }
 
   return {
-    insert: (plants) => adapter.executeRaw(toQuery(dialect.insertPlants, JSON.stringify(plants.map(toStoredPlant)))),
+    insert: (plants) => adapter.executeRaw(toQuery(statements.insertPlants, JSON.stringify(plants.map(toStoredPlant)))),
 
     async compare(plants) {
-      const rows = await select<ComparedRow>(dialect.comparePlants, JSON.stringify(plants.map(toStoredPlant)))
+      const rows = await select<ComparedRow>(statements.comparePlants, JSON.stringify(plants.map(toStoredPlant)))
       return rows.map(([isSame]) => (isSame === null ? undefined : Boolean(isSame)))
     },
 
     async states(accounts) {
-      const rows = await select<StateRow>(dialect.selectStates, JSON.stringify(accounts))
+      const rows = await select<StateRow>(statements.selectStates, JSON.stringify(accounts))
       return rows.map(([version, last]) => ({ version: version ?? undefined, last: Number(last) }))
     },
 
@@ -44,7 +121,7 @@ export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, di
       // A plant alone may have any length.
       const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PART_BYTES - 2) / limit) - 1
       const values = [account, after, until, limit, maxBytes]
-      const [[json, last, more, version] = NOTHING] = await select<PartRow>(dialect.selectPart, ...values)
+      const [[json, last, more, version] = NOTHING] = await select<PartRow>(statements.selectPart, ...values)
       // Without a plant, there is no JSON either.
       const text = json ?? (Number(last) === 0 ? '' : undefined)
       return { json: text, last: Number(last), more: Boolean(more), version: version ?? undefined }

@@ -3,10 +3,10 @@ import type { PrismaClient } from './generated/sqlite/client.ts'
 
 /**
  * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. Each of its operations keeps what the plant store
- * promises, since the engine's driver adapter does (docs/decisions/013-prisma-client.md). A write has to be one statement:
- * transactions of several are rejected.
- */
-export type Prisma = Pick<PrismaClient, 'plant' | 'token' | 'secret' | '$queryRawUnsafe' | '$executeRawUnsafe'>
+ * XX */
+export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
+  readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
+}
 
 /** The Prisma Client that is generated for an engine. */
 export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
@@ -57,12 +57,7 @@ export async function select<Row = Record<string, unknown>>(
   return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
 }
 
-/**
- * Creates the Prisma Client of an engine.
- *
- * Each `findUnique` becomes a statement of its own. Prisma Client joins all of one turn of the event loop, of any account: their
- * statement brings more than one request may take, and fails for all of them beyond a number of parameters.
- */
+/** Creates the Prisma Client of an engine. */
 export function createPrisma(Client: GeneratedClient, connection: Connection): Prisma {
   const { provider, adapterName, schemaName } = connection
   const driverAdapter: SqlDriverAdapter = {
@@ -73,23 +68,5 @@ export function createPrisma(Client: GeneratedClient, connection: Connection): P
   }
   const adapter = { provider, adapterName, connect: async () => driverAdapter }
   // The default format of errors quotes the source code around the call.
-  const client = new Client({ adapter, errorFormat: 'minimal' }) as PrismaClient
-  const alone = <Args extends { where: object }>({ where, ...args }: Args) =>
-    ({ ...args, where: flatten(where) }) as object
-  const models = (name: string) => Reflect.get(client, name.toLowerCase()) as PrismaClient['plant']
-  return client.$extends({
-    query: {
-      $allModels: {
-        findUnique: ({ model, args }) => models(model).findFirst(alone(args)),
-        findUniqueOrThrow: ({ model, args }) => models(model).findFirstOrThrow(alone(args)),
-      },
-    },
-  }) as unknown as Prisma
-}
-
-/** Turns a key of several columns, such as `account_id: { account, id }`, into these. */
-function flatten(where: object): object {
-  return Object.fromEntries(
-    Object.entries(where).flatMap(([name, value]) => (name.includes('_') ? Object.entries(value) : [[name, value]])),
-  )
+  return new Client({ adapter, errorFormat: 'minimal' }) as Prisma
 }

@@ -1,9 +1,49 @@
 import { randomBytes } from 'node:crypto'
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import type { TokenRow, Tokens } from './database.ts'
-import type { Dialect } from './engine.ts'
 import { oncePerTurn } from './once-per-turn.ts'
 import { type Prisma, select } from './prisma-client.ts'
+
+/** The tokens of all accounts. */
+export interface Tokens {
+  create(token: NewTokenRow): Promise<TokenRow>
+  /** Returns all tokens, or those of an account, oldest first. */
+  list(account?: string): Promise<TokenRow[]>
+  /** Revokes a token; undefined where no token has this id. Revoking it again keeps the first time. */
+  revoke(id: string): Promise<TokenRow | undefined>
+  /** Returns the token with this hash, even if it is expired or revoked. */
+  find(hash: string): Promise<TokenRow | undefined>
+  /** Returns whether there is no token. */
+  isEmpty(): Promise<boolean>
+}
+
+/** A token as it is stored: everything but the token itself. */
+export interface TokenRow {
+  /** Names it in `token list`, in `token revoke` and in logs. */
+  readonly id: string
+  readonly account: string
+  readonly scopes: readonly string[]
+  readonly label: string | null
+  readonly createdAt: Date
+  /** When it expires; `null`: never. */
+  readonly expiresAt: Date | null
+  /** When it was revoked; `null`: it was not. */
+  readonly revokedAt: Date | null
+}
+
+/** A token to store. */
+export interface NewTokenRow extends Omit<TokenRow, 'createdAt' | 'revokedAt'> {
+  /** The token's SHA-256, 64 lower-case hexadecimal digits. */
+  readonly hash: string
+}
+
+/** The statements of tokens, which each engine writes. */
+export interface TokenStatements {
+  /**
+   * Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. A value that is not a
+   * time is 1970: a token that has expired rather than one that never does.
+   */
+  readonly selectTokens: string
+}
 
 const SECRET_BYTES = 32
 /** Prisma's code of a unique key that is taken. */
@@ -15,7 +55,11 @@ type FoundToken = Omit<StoredToken, Times> & Record<Times, number | null>
 type Times = 'createdAt' | 'expiresAt' | 'revokedAt'
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
-export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { selectTokens }: Dialect): Tokens {
+export function createTokens(
+  { token: table }: Prisma,
+  adapter: SqlQueryable,
+  { selectTokens }: TokenStatements,
+): Tokens {
   return {
     create: async ({ scopes, ...token }) =>
       toTokenRow(await table.create({ data: { ...token, scopes: scopes.join(' '), createdAt: new Date() } })),
@@ -27,7 +71,7 @@ export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { 
 
     async revoke(id) {
       await table.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } })
-      const token = await table.findUnique({ where: { id } })
+      const token = await table.findFirst({ where: { id } })
       return token ? toTokenRow(token) : undefined
     },
 
@@ -44,7 +88,7 @@ export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { 
 
 /** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
 export async function readSecret({ secret: table }: Prisma, name: string): Promise<Buffer> {
-  const find = () => table.findUnique({ where: { name } })
+  const find = () => table.findFirst({ where: { name } })
   const value = randomBytes(SECRET_BYTES).toString('hex')
   const create = () => table.create({ data: { name, value } })
   const stored =

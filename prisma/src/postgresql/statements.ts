@@ -1,7 +1,8 @@
-import { type Dialect, writeStatements } from '../engine.ts'
+import type { Dialect } from '../engine.ts'
 import { DURABLY } from './guarantees.ts'
 
-const readTime = (column: string) => `round(date_part('epoch', ${column}) * 1000)`
+/** A time in milliseconds since 1970. */
+const readTime = (column: string) => `round(date_part('epoch', ${column}) * 1000) AS ${column}`
 
 /**
  * The plants of a part of a list, in order. It compares rows, and orders by the account too, since only the index
@@ -23,14 +24,12 @@ const joinJson = (maxBytes: string | number) => `
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
 export const dialect: Dialect = {
-  ...writeStatements({
-    durably: DURABLY,
-    // `jsonb`, since `json` would be parsed again for each column of each element.
-    elements: 'jsonb_array_elements($1::jsonb) WITH ORDINALITY AS elements(value, key)',
-    now: 'now()',
-    texts: 'SELECT value FROM json_array_elements_text($1::json)',
-    readTime,
-  }),
+  // `jsonb`, since `json` would be parsed again for each column of each element.
+  insertPlants: `
+    INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, now()
+    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
+    WHERE ${DURABLY} ORDER BY position ON CONFLICT ("account", "id") DO NOTHING`,
 
   comparePlants: `
     SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
@@ -48,4 +47,8 @@ export const dialect: Dialect = {
       SELECT "seq" FROM "Plant" WHERE "account" >= value AND "account" <= value
       ORDER BY "account" DESC, "seq" DESC LIMIT 1), 0)
     FROM json_array_elements_text($1::json) WITH ORDINALITY AS accounts(value, position) ORDER BY position`,
+
+  selectTokens: `
+    SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
+    FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json))`,
 }

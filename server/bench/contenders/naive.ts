@@ -56,7 +56,7 @@ app.listen(0, '127.0.0.1', function (this: Server) {
 async function connect(url: string): Promise<Pick<PrismaClient, 'plant' | 'token'>> {
   if (url.startsWith('file:')) {
     const { open, loadClient } = await loadEngine(url)
-    return createPrisma(await loadClient(), (await open({})).adapter)
+    return createPrisma(await loadClient(), (await open({})).adapter) as PrismaClient
   }
   return new PostgresqlClient({ adapter: new PrismaPg(url) }) as unknown as PrismaClient
 }
