@@ -4,7 +4,7 @@ import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/tokens.ts'
 import { type Dependencies, openDependencies } from './dependencies.ts'
 import { createHttpServer, type HttpServer, limitConnections } from './http/http-server.ts'
-import { checkPort, findBadPort, listen, startAdminPort, stop } from './http/ports.ts'
+import { checkPort, listen, startAdminPort, stop } from './http/ports.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -102,8 +102,6 @@ export async function startServer(
       })
     }
     const url = await listen(http.server, publicPort)
-    const badPort = findBadPort(Number(new URL(url).port))
-    if (badPort) logger.warn(badPort)
     notReady = undefined
     const { plants, tokens } = dependencies.database
     const isEmpty = async () => (await plants.isEmpty()) && (await tokens.isEmpty())

@@ -16,13 +16,6 @@ export interface Port {
   port: number
 }
 
-/** The ports of other protocols, to which browsers send nothing (https://fetch.spec.whatwg.org/#port-blocking). */
-const BAD_PORTS = new Set([
-  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
-  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
-  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
-  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
-])
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
 /** How many connections the admin port accepts: a part of the files that clients leave. */
@@ -52,13 +45,6 @@ export async function listen(server: net.Server, { host, port }: Port, prefix = 
     throw portError(error, prefix, host, port)
   }
   return `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as net.AddressInfo).port}`
-}
-
-/** Returns a warning about a port that browsers and `fetch`, and so the SDK, do not connect to. */
-export function findBadPort(port: number): string | undefined {
-  if (!BAD_PORTS.has(port)) return undefined
-  const effect = `PORT ${port} is a "bad port" of browsers and fetch: they, and the SDK, do not connect to it`
-  return `${effect}. Set another PORT, unless a proxy is in front of the server.`
 }
 
 /**

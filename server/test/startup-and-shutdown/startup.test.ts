@@ -7,8 +7,7 @@ import { explainSkipped, findRuntime, noteAbsence } from '../../../test/helpers/
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { findBadPort } from '../../src/http/ports.ts'
-import { type RunningServer, startServer } from '../../src/index.ts'
+import { startServer } from '../../src/index.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
 /** Reads the status and the text of a response; undefined if nothing listens. */
@@ -40,28 +39,6 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   const server = await starting
   expect(await read(`${admin}/readyz`)).toEqual([200, 'ready\n'])
   await server.close()
-})
-
-test('on a port that browsers and fetch reject, one warning says so and what to do', async () => {
-  const { logger, lines } = await createMemoryLog('warn')
-  const start = (port: number) =>
-    startServer({ port, databaseUrl: temporaryDatabase().url, shutdownDelay: 0 }, { logger })
-  let server: RunningServer | undefined
-  // The first that no other program has.
-  for (const port of [6000, 6566, 6665, 6666, 6697, 10080]) server ??= await start(port).catch(() => undefined)
-  await server?.close()
-  const msg = expect.stringMatching(/^PORT \d+ is a "bad port" .* Set another PORT, unless a proxy is in front/)
-  expect(lines()).toMatchObject([{ level: 'warn', msg }])
-})
-
-test('the ports with a warning are those that fetch rejects', async () => {
-  // Nothing is sent. None of the list is higher than 10080.
-  const options: object = { dispatcher: { dispatch: () => expect.fail('sent') } }
-  const isRejected = (port: number) =>
-    fetch(`http://127.0.0.1:${port}`, options).catch(({ cause }) => cause.message === 'bad port')
-  for (let port = 1; port < 11_000; port++) {
-    expect(findBadPort(port) !== undefined, `${port}`).toBe(await isRejected(port))
-  }
 })
 
 afterAll(explainSkipped)
