@@ -32,6 +32,7 @@ function generateErrorCodes(): string {
     '/** The codes of the error catalogue, by name: compare the `code` of an `ApiError` with them. */\n',
     `export const errorCodes = {\n${codes.join('')}} as const\n\n`,
     '/** The name of an error code. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
+    '/** An error code. */\nexport type ErrorCode = (typeof errorCodes)[ErrorName]\n\n',
     '/** What each error code means. */\n',
     `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n\n`,
     `/** The messages of the service. */\nexport const errorMessages = {\n${messages.join('')}}\n`,

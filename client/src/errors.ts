@@ -1,5 +1,6 @@
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
 import type { ResponseHeaders } from './fetch.ts'
+import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
 
 /** The call that an error belongs to. */
@@ -100,8 +101,8 @@ abstract class ResponseError extends BaseError implements ResponseHead {
  */
 export class ApiError extends ResponseError {
   declare readonly kind: 'api'
-  /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. */
-  declare readonly code: number
+  /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. A later service may have others. */
+  declare readonly code: ErrorCode | (number & {})
   /** The body of the response. */
   declare readonly body: ErrorBody
   /** The fields that the service rejects, each with what is wrong; empty for an error that is not about fields. */

@@ -24,7 +24,7 @@ export {
   UsageError,
 } from './errors.ts'
 export type { Fetch, FetchInit, FetchResponse, ResponseHeaders, Signal } from './fetch.ts'
-export { type ErrorName, errorCodes } from './generated/error-codes.ts'
+export { type ErrorCode, type ErrorName, errorCodes } from './generated/error-codes.ts'
 // `export type *`, so that the types of an operation added to the contract are exported too.
 export type * from './generated/operations.ts'
 export type { OperationName } from './generated/routes.ts'

@@ -45,6 +45,9 @@ export const errorCodes = {
 /** The name of an error code. */
 export type ErrorName = keyof typeof errorCodes
 
+/** An error code. */
+export type ErrorCode = (typeof errorCodes)[ErrorName]
+
 /** What each error code means. */
 export const errorReasons: Record<ErrorName, string> = {
   badRequest:

@@ -45,6 +45,10 @@ export function explain(error: unknown): string {
 }
 
 declare const found: string | undefined
+// An editor completes the codes, although a later service may have others.
+export const code: Extract<sdk.ApiError['code'], sdk.ErrorCode> = 40003
+export const later: sdk.ApiError['code'] = 41800
+
 // @ts-expect-error: the token may be undefined
 sdk.createPlantStoreClient({ token: found })
 // @ts-expect-error: the base URL may be undefined
