@@ -256,10 +256,15 @@ describe('headers', () => {
   })
 })
 
-test('parseId accepts every int64 and nothing else', () => {
+test('parseId accepts every int64, and says what is wrong with another text', () => {
   const min = -(2n ** 63n)
   for (const id of [min, -min - 1n, 0n, -1n, 2n ** 53n + 1n]) expect(sdk.parseId(String(id))).toBe(id)
-  for (const text of ['', ' 1', '1 ', '+1', '0x10', '1.0', '1e3', '١', '1\n', String(min - 1n), String(-min)]) {
-    expect(sdk.parseId(text), JSON.stringify(text)).toBeUndefined()
+  expect(sdk.parseId(`-${'0'.repeat(50)}7`)).toBe(-7n)
+  const invalid = {
+    'not-an-integer': ['', '-', ' 1', '1 ', '+1', '0x10', '1.0', '1e3', '١', '1\n', 'abc'],
+    'out-of-range': [String(min - 1n), String(-min), '9'.repeat(19), '9'.repeat(3_000_000)],
+  }
+  for (const [reason, texts] of Object.entries(invalid)) {
+    for (const text of texts) expect([text, sdk.parseId(text)]).toEqual([text, reason])
   }
 })

@@ -68,7 +68,7 @@ test('a test with Mock Service Worker passes in Vitest', async () => {
 test('an id survives JSON', async () => {
   const { token } = await service.createToken({ account: 'ids' })
   const settings = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
-  const printed = '{"id":"9007199254740993","name":"Ficus"}\nundefined undefined -1n\n'
+  const printed = '{"id":"9007199254740993","name":"Ficus"}\nout-of-range not-an-integer -1n\n'
   expect(await run(process.execPath, ['ids.ts'], path.join(folder, 'others'), settings)).toBe(printed)
 })
 
