@@ -52,7 +52,7 @@ abstract class BaseError extends Error {
     { headers, ...fields }: Readonly<Record<string, unknown>> = {},
   ) {
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
-    super(url ? `${method} ${url}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
+    super(url ? `${method} ${shorten(url)}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
     // `timeout` of a `TimeoutError`, unless the fields have another kind.
     const kind = this.name.replace('Error', '').toLowerCase()
     Object.assign(this, { kind, method, url, attempts, detail: reason, retryable: false, ...fields })
@@ -76,6 +76,11 @@ abstract class BaseError extends Error {
       ? names.includes(this.prototype.name)
       : super[Symbol.hasInstance](value)
   }
+}
+
+/** Cuts a URL in a message, which a long value would fill. */
+export function shorten(url: string): string {
+  return url.replace(/^(.{200}).+/, '$1…')
 }
 
 /** The names of the classes of an error. `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */

@@ -1,4 +1,4 @@
-import type { PlantStoreError, ResponseHead } from './errors.ts'
+import { type PlantStoreError, type ResponseHead, shorten } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
 
 /** One request of a call. All hooks of an attempt get the same object, so it can be the key of a `WeakMap`. */
@@ -69,9 +69,9 @@ export function logHooks(logger: Logger | undefined, logLevel = logger ? 'warn' 
     if (shown.includes(level)) (logger ?? console)[level](text.replace(/\p{Cc}+/gu, ' '))
   }
   const hooks: Hooks = {
-    request: ({ method, url, number }) => observe(() => log('debug', `${method} ${url}: attempt ${number}`)),
+    request: ({ method, url, number }) => observe(() => log('debug', `${method} ${shorten(url)}: attempt ${number}`)),
     response: ({ method, url }, { status, duration, requestId = '-' }) =>
-      log('info', `${method} ${url}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
+      log('info', `${method} ${shorten(url)}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
     error: (_, { message }, delay) => delay && log('warn', `${message}; retrying in ${Math.ceil(delay)} ms`),
   }
   return [hooks]
