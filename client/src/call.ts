@@ -1,16 +1,43 @@
-import { AbortError, ConnectionError, PlantStoreError, TimeoutError, TokenError, UsageError } from './errors.ts'
+import {
+  AbortError,
+  ConnectionError,
+  type FailedCall,
+  PlantStoreError,
+  type ResponseHead,
+  TimeoutError,
+  TokenError,
+  UsageError,
+} from './errors.ts'
 import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
-import { type CallOptions, CONFLICT, isToken, NO_TOKEN, readCallOptions, type Settings } from './options.ts'
-import { reasonOf, retryDelay } from './retry.ts'
+import {
+  type CallOptions,
+  CONFLICT,
+  isToken,
+  NO_TOKEN,
+  readCallOptions,
+  type Settings,
+  type TokenSource,
+} from './options.ts'
 import { defaultHeaders, readHeaders, withoutNull } from './wire/headers.ts'
-import { writeRequest } from './wire/request.ts'
+import { type Route, writeRequest } from './wire/request.ts'
 import { readData, readHead } from './wire/response.ts'
-import { reject } from './wire/values.ts'
+import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, ready to send. */
-export type Call = ReturnType<typeof prepareCall>
+export interface Call {
+  readonly operation: OperationName
+  readonly route: Route
+  /** The options of the call, merged into those of its client. */
+  readonly settings: Settings
+  /** The complete URL. */
+  readonly url: string
+  /** The JSON to send; undefined for none. */
+  readonly body: string | undefined
+  /** All headers but that of the token, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+}
 
 /**
  * Prepares a call of an operation.
@@ -18,7 +45,7 @@ export type Call = ReturnType<typeof prepareCall>
  * @param parameters what the operation was called with: the input, and options
  * @throws UsageError if one of them is invalid
  */
-export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings) {
+export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
   const route = routes[operation]
   try {
     const [input, options, ...others] = parameters
@@ -33,19 +60,23 @@ export function prepareCall(operation: OperationName, parameters: readonly unkno
 }
 
 /** The response of a successful call. */
-export type CallResponse = Awaited<ReturnType<typeof sendCall>>
+export interface CallResponse {
+  readonly head: ResponseHead
+  readonly call: FailedCall
+  /** The data of the body; undefined if the operation has none. */
+  readonly data: unknown
+}
 
 /** How far a call is. */
-interface Progress {
-  readonly method: string
-  readonly url: string
+interface Progress extends FailedCall {
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
   retries: number
-  /** The token of the next attempt; undefined if it has to be requested. */
-  token: string | false | undefined
-  /** Whether the token was requested once more, after a 401. Such an attempt is not a retry. */
-  renewed: boolean
+  /** The token of the next attempt, or the function to request it of. */
+  token: TokenSource | false
+  /** Whether a function can be asked for a token once more, after a 401. Such an attempt is not a retry. */
+  renewable: boolean
+  lastFailure?: PlantStoreError | undefined
 }
 
 /**
@@ -53,15 +84,14 @@ interface Progress {
  *
  * @throws PlantStoreError of any kind
  */
-export async function sendCall(call: Call) {
+export async function sendCall(call: Call): Promise<CallResponse> {
   const { operation, url, settings, route } = call
   const { method } = route
   const { authorization: _, ...headers } = call.headers
-  const token = typeof settings.token === 'function' ? undefined : settings.token
-  const progress: Progress = { method, url, attempts: 0, retries: 0, token, renewed: false }
+  const { token } = settings
+  const progress: Progress = { ...route, url, attempts: 0, retries: 0, token, renewable: typeof token === 'function' }
   const signals = settings.signal
-  for (;;) {
-    const number = 1 + progress.retries + Number(progress.renewed)
+  for (let number = 1; ; number++) {
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
     const begun: Hooks[] = []
     try {
@@ -69,16 +99,19 @@ export async function sendCall(call: Call) {
       const received = await within(settings.timeout, signals, progress, (signal) =>
         sendAttempt(attempt, begun, call, progress, signal),
       )
-      if (!received) throw new TimeoutError(`timed out after ${settings.timeout} ms`, progress)
+      if (!received) throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, progress)
       const [head, text] = received
       const duration = performance.now() - start
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
-      return { head, call: progress, data: readData(route, text, head, progress) }
+      const data = readData(route, text, head, progress)
+      settings.budget.spent = Math.max(0, settings.budget.spent - 1)
+      return { head, call: progress, data }
     } catch (thrown) {
       const error = toError(thrown, progress)
-      const delay = findAborted(signals) ? undefined : nextDelay(error, call, progress)
+      const delay = findAborted(signals) ? undefined : nextDelay(error, settings, progress)
       for (const hook of begun) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
+      progress.lastFailure = error
       await within(delay, signals, progress)
     }
   }
@@ -96,7 +129,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, progres
     }
     requireOpen(signal)
   }
-  if (typeof settings.token === 'function') progress.token ??= await requestToken(settings.token, progress, signal)
+  if (typeof progress.token === 'function') progress.token = await requestToken(progress.token, progress, signal)
   // Only hooks change them.
   const changed = begun.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
   const { authorization: added, ...headers } = changed
@@ -112,15 +145,15 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, progres
 }
 
 /** Requests a token of the app's function. */
-async function requestToken(source: Exclude<Settings['token'], string | false>, progress: Progress, signal: Signal) {
+async function requestToken(source: Exclude<TokenSource, string>, progress: Progress, signal: Signal) {
   let token: unknown
   try {
-    token = await source({ rejected: progress.renewed })
+    token = await source({ rejected: !progress.renewable })
   } catch (cause) {
-    throw new TokenError(`token: failed${reasonOf(cause)}`, progress, { cause })
+    throw new TokenError('token', `token: failed${reasonOf(cause)}`, progress, { cause })
   }
   requireOpen(signal)
-  if (!isToken(token)) throw new TokenError(`token: ${NO_TOKEN}`, progress)
+  if (!isToken(token)) throw new TokenError('token', `token: ${NO_TOKEN}`, progress, { retryable: false })
   return token
 }
 
@@ -130,23 +163,37 @@ function requireOpen({ aborted }: Signal): void {
 }
 
 /** Adds the call to an error about usage. Any other error is that of `fetch`, or before it of a getter of the app. */
-function toError(thrown: unknown, call: Pick<Progress, 'method' | 'url' | 'attempts'>): PlantStoreError {
+function toError(thrown: unknown, call: FailedCall): PlantStoreError {
   if (thrown instanceof UsageError) return new UsageError(thrown.issues, call, thrown.cause)
   if (thrown instanceof PlantStoreError) return thrown
   const reason = reasonOf(thrown)
   if (call.attempts === 0) return new UsageError([{ path: 'input', message: `failed${reason}` }], call, thrown)
-  return new ConnectionError(`connection failed${reason}`, call, { cause: thrown }) as PlantStoreError
+  return new ConnectionError('connection', `connection failed${reason}`, call, { cause: thrown }) as PlantStoreError
 }
 
-/** Decides about the next attempt. Returns the delay before it; undefined if there is none. */
-function nextDelay(error: PlantStoreError, { route, settings }: Call, progress: Progress): number | undefined {
-  const isStale = error.kind === 'api' && error.status === 401
-  const canRenew = isStale && typeof settings.token === 'function' && !progress.renewed
-  const delay = canRenew ? 0 : retryDelay(error, progress.retries, route.idempotent)
-  Object.assign(error, { retryable: delay !== undefined })
-  if (canRenew) Object.assign(progress, { token: undefined, renewed: true })
-  else if (progress.retries++ >= settings.retries) return undefined
-  return delay
+/** How many points a client may spend on retries. */
+const MAX_SPENT = 500
+
+/** Decides about the next attempt. Returns the delay before it in milliseconds; undefined if there is none. */
+function nextDelay(error: PlantStoreError, settings: Settings, progress: Progress): number | undefined {
+  const { retries, retryDelay, budget } = settings
+  const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
+  if (!error.retryable) return undefined
+  if (status === 401) {
+    Object.assign(progress, { token: settings.token, renewable: false })
+    return 0
+  }
+  const cost = error.kind === 'timeout' ? 10 : 5
+  if (progress.retries >= retries || budget.spent + cost > MAX_SPENT) return undefined
+  budget.spent += cost
+  // Full jitter, so that clients that failed together do not retry together.
+  return retryAfterMs + Math.random() * Math.min(Math.max(5_000, retryDelay), retryDelay * 2 ** progress.retries++)
+}
+
+/** Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`. */
+function reasonOf(error: unknown): string {
+  const fields = Object(error)
+  return orUndefined(() => `: ${fields.cause?.message || fields.cause?.code || (fields.message ?? error)}`) ?? ''
 }
 
 /**
@@ -196,9 +243,12 @@ function findAborted(signals: readonly Signal[]): Signal | undefined {
   return signals.find(({ aborted }) => aborted)
 }
 
-function toAbortError(cause: unknown, call: Progress): AbortError | TimeoutError {
-  if (Object(cause).name === 'TimeoutError') return new TimeoutError('timed out by the signal', call, { cause })
-  return new AbortError('aborted by the signal', call, { kind: 'aborted', cause })
+function toAbortError(reason: unknown, call: Progress): AbortError | TimeoutError {
+  const { lastFailure } = call
+  const text = `by the signal${lastFailure ? `, after: ${lastFailure.detail}` : ''}`
+  const fields = { cause: lastFailure ?? reason, reason, retryable: false }
+  if (Object(reason).name === 'TimeoutError') return new TimeoutError('timeout', `timed out ${text}`, call, fields)
+  return new AbortError('aborted', `aborted ${text}`, call, fields)
 }
 
 /** What waits for each signal. One listener calls them all: Node.js 20 warns of more than ten, and `any` leaks memory on 22. */

@@ -9,6 +9,12 @@ export interface FailedCall {
   readonly url: string
   /** How many requests were sent. */
   readonly attempts: number
+  /** Whether a request that may have been processed can be sent again. Default: true. */
+  readonly idempotent?: boolean | undefined
+  /** Whether a 401 can be followed by another token. Default: false. */
+  readonly renewable?: boolean | undefined
+  /** The failure of the attempt before. */
+  readonly lastFailure?: PlantStoreError | undefined
 }
 
 /** The status and headers of a response. */
@@ -44,20 +50,24 @@ abstract class BaseError extends Error {
   declare readonly detail: string
   /** Whether the client retries such an error while it has retries left. */
   declare readonly retryable: boolean
+  /** What the attempt before failed with, such as the 503 before a timeout. Undefined for the first attempt. */
+  declare readonly lastFailure: PlantStoreError | undefined
 
   /** @internal */
   constructor(
-    reason: string,
-    { method, url, attempts = 0 }: Partial<FailedCall> = {},
-    { headers, ...fields }: Readonly<Record<string, unknown>> = {},
+    kind: string,
+    detail: string,
+    call: Partial<FailedCall> = {},
+    { headers, reason, ...fields }: Readonly<Record<string, unknown>> = {},
   ) {
+    const { method, url, attempts = 0, lastFailure } = call
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
-    super(url ? `${method} ${shorten(url)}: ${reason}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : reason, fields)
-    // `timeout` of a `TimeoutError`, unless the fields have another kind.
-    const kind = this.name.replace('Error', '').toLowerCase()
-    Object.assign(this, { kind, method, url, attempts, detail: reason, retryable: false, ...fields })
-    // Not enumerable, because a header may have a secret: `console.log`, `{ ...error }` and `toJSON` leave it out.
-    if (headers) Object.defineProperty(this, 'headers', { value: headers })
+    super(url ? `${method} ${shorten(url)}: ${detail}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : detail, fields)
+    const retryable = isRetryable(kind, detail, call, fields)
+    Object.assign(this, { kind, method, url, attempts, detail, retryable, ...fields })
+    // Not enumerable, because they may have a secret: `console.log`, `{ ...error }` and `toJSON` leave them out.
+    const hidden = { headers: { value: headers }, reason: { value: reason }, lastFailure: { value: lastFailure } }
+    Object.defineProperties(this, hidden)
   }
 
   /** Returns the fields that are safe to log, with the `body`: no headers and no cause. */
@@ -81,6 +91,26 @@ abstract class BaseError extends Error {
 /** Cuts a URL in a message, which a long value would fill. */
 export function shorten(url: string): string {
   return url.replace(/^(.{200}).+/, '$1…')
+}
+
+/** The kinds and statuses of temporary failures. */
+const TEMPORARY: readonly unknown[] = ['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504]
+
+/** What no retry changes: a certificate that is not trusted, a port that `fetch` refuses. */
+const PERMANENT = /certificate|CERT|bad port/
+
+/** Decides whether a failure may be temporary, and its request can be sent again. */
+function isRetryable(
+  kind: string,
+  detail: string,
+  { idempotent = true, renewable = false }: Partial<FailedCall>,
+  { status, retryAfterMs = 0 }: Partial<ResponseHead>,
+): boolean {
+  if (kind === 'api' && status === 401) return renewable
+  if (!TEMPORARY.includes(status ?? kind) || retryAfterMs > 60_000) return false
+  // 408: the request did not arrive in time. 429: it was one too many. A 503 may follow a lost commit.
+  if (!idempotent && kind !== 'token' && !(kind === 'api' && [408, 429].includes(Number(status)))) return false
+  return kind !== 'connection' || !PERMANENT.test(detail)
 }
 
 /** The names of the classes of an error. `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
@@ -117,7 +147,7 @@ export class ApiError extends ResponseError {
   constructor(body: ErrorBody, head: ResponseHead, call: Partial<FailedCall>) {
     const { error: code, message: detail } = body
     const issues = readIssues(code, detail)
-    super(`responded ${head.status} (${code}): ${detail}`, call, { ...head, kind: 'api', detail, code, body, issues })
+    super('api', `responded ${head.status} (${code}): ${detail}`, call, { ...head, detail, code, body, issues })
   }
 }
 
@@ -140,7 +170,7 @@ export class MalformedResponseError extends ResponseError {
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
     const page = text ? `: ${text}` : ''
-    super(`responded ${head.status} ${reason}${page}`, call, { ...head, kind: 'malformed-response', text })
+    super('malformed-response', `responded ${head.status} ${reason}${page}`, call, { ...head, text })
   }
 }
 
@@ -149,22 +179,25 @@ export class ConnectionError extends BaseError {
   declare readonly kind: 'connection' | 'timeout'
 }
 
-/** An attempt took longer than `timeout`, or the `signal` was that of `AbortSignal.timeout`. */
+/**
+ * An attempt took longer than `timeout`, or the `signal` was that of `AbortSignal.timeout`. The `cause` is the last failure, or
+ * else the reason of the signal.
+ */
 export class TimeoutError extends ConnectionError {
   declare readonly kind: 'timeout'
 }
 
-/** The call was aborted by its `signal`. */
+/** The call was aborted by its `signal`. The `cause` is the last failure, or else the reason. */
 export class AbortError extends BaseError {
   declare readonly kind: 'aborted'
-
-  /** The reason of the signal, which is also the `cause`. */
-  get reason(): unknown {
-    return this.cause
-  }
+  /** The reason of the signal. */
+  declare readonly reason: unknown
 }
 
-/** The `token` function failed, or returned no token. Its error is the `cause`. */
+/**
+ * The `token` function failed, and its error is the `cause`; or the token that it returned, or that the call was given, cannot
+ * be sent. Then `retryable` is false: an app that passes on the tokens of its users responds 401.
+ */
 export class TokenError extends BaseError {
   declare readonly kind: 'token'
 }
@@ -178,7 +211,7 @@ export class UsageError extends BaseError {
   /** @internal */
   constructor(issues: readonly Issue[], call?: FailedCall, cause?: unknown) {
     const reason = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
-    super(reason, call, { issues, ...(cause !== undefined && { cause }) })
+    super('usage', reason, call, { issues, ...(cause !== undefined && { cause }) })
   }
 }
 

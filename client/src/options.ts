@@ -41,8 +41,11 @@ export interface CallOptions {
 
   /**
    * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429, 500,
-   * 502, 503 or 504. The delay before a retry is random: up to 300 ms at first, doubling each time up to 5 s, plus
+   * 502, 503 or 504. The delay before a retry is random: up to `retryDelay` at first, doubling each time up to 5 s, plus
    * `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the error.
+   *
+   * A client spends at most 500 points on retries, so that an outage does not triple the load: a retry costs 5, after a timeout
+   * 10, and a call that succeeds brings back 1. Clients of `withOptions` share those of their parent.
    *
    * An operation that is not safe to repeat says so in its description: it is retried only if the service certainly did not
    * process it, after status 408 or 429, or a failed token function.
@@ -50,6 +53,13 @@ export interface CallOptions {
    * Default: 2.
    */
   retries?: number | undefined
+
+  /**
+   * The maximum delay before the first retry, in milliseconds: an integer, above 5000 the maximum of all.
+   *
+   * Default: 300.
+   */
+  retryDelay?: number | undefined
 
   /**
    * Aborts the call, including while it waits for a retry, with an `AbortError` that has the signal's reason, or with a
@@ -106,6 +116,9 @@ export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLev
   readonly token: TokenSource | false
   readonly timeout: number
   readonly retries: number
+  readonly retryDelay: number
+  /** How many points retries have cost. All clients that derive from one have the same object. */
+  readonly budget: { spent: number }
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
   readonly hooks: readonly Hooks[]
@@ -119,12 +132,18 @@ function must(expected: string, isValid: (value: never) => boolean) {
     isValid(value as never) ? value : reject(path, `must be ${expected}`)
 }
 
+const count = must('a non-negative integer', (value: number) => Number.isInteger(value) && value >= 0)
+
 /** Reads each option, by its value and that of the client. Their order is that of the checks. */
 const READERS: Readonly<Record<string, (value: never, client: never, path: string) => unknown>> = {
-  token: (token: unknown, _: unknown, path: string) =>
-    token === false || typeof token === 'function' ? token : checkToken(token, path),
+  token: (token: unknown, _: unknown, path: string) => {
+    if (token === false || typeof token === 'function') return token
+    // That of a call may be a user's: if it cannot be sent, it fails like one that a function returns.
+    return path === 'options.token' && !isToken(token) ? () => token : checkToken(token, path)
+  },
   timeout: must('a positive number', (time: unknown) => typeof time === 'number' && time > 0),
-  retries: must('a non-negative integer', (count: number) => Number.isInteger(count) && count >= 0),
+  retries: count,
+  retryDelay: count,
   // The signal of another realm, or of a polyfill, is an instance of another class.
   signal: (signal: Signal, signals: Signal[], path: string) =>
     signal?.aborted === undefined ? reject(path, 'must be an AbortSignal') : signals.concat(signal),
@@ -151,13 +170,13 @@ export function readClientOptions(options: ClientOptions): Settings {
   const logLevel = LOG_LEVELS.find((each) => each === level)
   // Whoever runs the code sets the variable: an invalid value must not make the code fail.
   if (level && !logLevel) console.warn(`PLANT_STORE_LOG: must be ${LEVELS}`)
-  const defaults = { token, timeout: 30_000, retries: 2, signal: [], headers: {}, hooks: [], logLevel }
+  const defaults = { token, timeout: 30_000, retries: 2, retryDelay: 300, signal: [], headers: {}, hooks: [], logLevel }
   const settings = mergeOptions(options, defaults, '')
   // `in` also finds inherited options, such as the getters of a class.
   const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))
   if (!('token' in options)) checkToken(token, 'token')
   if (!settings.fetch && !globalThis.fetch) reject('fetch', 'is missing; set it')
-  return { ...settings, baseUrl }
+  return { ...settings, baseUrl, budget: { spent: 0 } }
 }
 
 /**
@@ -167,8 +186,7 @@ export function readClientOptions(options: ClientOptions): Settings {
  * @throws UsageError if an option is invalid
  */
 export function readCallOptions(options: CallOptions, client: Settings, prefix: string): Settings {
-  const hint = 'aborted' in Object(options) ? '; write { signal }' : ''
-  requireKnown(options, Object.keys(READERS), 'options', prefix, hint)
+  requireKnown(options, Object.keys(READERS), 'options', prefix)
   return mergeOptions(options, client, prefix)
 }
 

@@ -5,7 +5,6 @@ import type { Operations } from '../generated/operations.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { Plant } from '../generated/types.ts'
-import { retryDelay } from '../retry.ts'
 import { readHead } from '../wire/response.ts'
 import { isObject, orUndefined, requireKnown } from '../wire/values.ts'
 
@@ -242,6 +241,5 @@ export function createApiError(options: ApiErrorOptions): ApiError {
   const code = errorCodes[name]
   const response = jsonResponse(Math.floor(code / 100), undefined, { ...headers })
   const head = readHead(response.status, new Headers(response.headers))
-  const error = new ApiError({ error: code, message }, head, { attempts: 1 })
-  return Object.assign(error, { retryable: retryDelay(error, 0) !== undefined })
+  return new ApiError({ error: code, message }, head, { attempts: 1 })
 }

@@ -54,8 +54,8 @@ export function orUndefined<T>(run: () => T): T | undefined {
 export type InvalidId = 'not-an-integer' | 'out-of-range'
 
 /**
- * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; undefined if the text is not an int64.
- * `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`.
+ * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; if the text is not an int64, it returns
+ * why. `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`.
  *
  * @example
  * const id = parseId(String(form.get('id')))

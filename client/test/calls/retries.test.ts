@@ -1,6 +1,14 @@
 /** Which failures are retried, when, and how often. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { AbortError, ApiError, createPlantStoreClient, PlantStoreError } from '../../src/index.ts'
+import {
+  ApiError,
+  type CallOptions,
+  type ClientOptions,
+  createPlantStoreClient,
+  type PlantStoreClient,
+  PlantStoreError,
+  TimeoutError,
+} from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { breakOff, type Handler, respondError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
@@ -47,7 +55,7 @@ describe('attempts of creating a plant', () => {
 const NOW = Date.UTC(2026, 10, 24)
 
 /** Returns the delays before the attempts of a call that fails with this header, as they are and as its hook gets them. */
-async function delaysOf(retryAfter: string | undefined, retries: number): Promise<[number[], unknown[]]> {
+async function delaysOf(retryAfter: string | undefined, options: ClientOptions): Promise<[number[], unknown[]]> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: NOW })
   const store = createFakePlantStore()
   store.failNext({ status: 503, ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }) }, 20)
@@ -55,7 +63,7 @@ async function delaysOf(retryAfter: string | undefined, retries: number): Promis
   const delays: unknown[] = []
   const request = () => void times.push(Date.now())
   const error = (_: unknown, __: unknown, delay: unknown) => delays.push(delay)
-  const client = createPlantStoreClient({ ...store, retries, hooks: { request, error } })
+  const client = createPlantStoreClient({ ...store, ...options, hooks: { request, error } })
   const failed = failureOf(client.getPlants(), ApiError)
   await vi.advanceTimersByTimeAsync(10 * 60_000)
   await failed
@@ -64,12 +72,18 @@ async function delaysOf(retryAfter: string | undefined, retries: number): Promis
 
 describe('the delay before a retry', () => {
   test.each([
-    [1, [300, 600, 1200, 2400, 4800, 5000]],
-    [0.5, [150, 300]],
-  ])('is up to 300 ms, doubling each time up to 5 s: %d of %j', async (random, delays) => {
-    vi.mocked(Math.random).mockReturnValue(random)
-    expect(await delaysOf(undefined, delays.length)).toEqual([delays, [...delays, undefined]])
-  })
+    [1, undefined, [300, 600, 1200, 2400, 4800, 5000]],
+    [0.5, undefined, [150, 300]],
+    [1, 10, [10, 20]],
+    [1, 8000, [8000, 8000]],
+  ])(
+    'is up to 300 ms, doubling each time up to 5 s: %d of it, with retryDelay %s',
+    async (random, retryDelay, delays) => {
+      vi.mocked(Math.random).mockReturnValue(random)
+      const seen = await delaysOf(undefined, { retries: delays.length, retryDelay })
+      expect(seen).toEqual([delays, [...delays, undefined]])
+    },
+  )
 
   test.each([
     ['7', 7300],
@@ -78,17 +92,56 @@ describe('the delay before a retry', () => {
     ...[new Date(0).toUTCString(), 'soon', '-1', ''].map((invalid) => [invalid, 300] as const),
   ] as const)('after the Retry-After "%s" is %s ms, with jitter', async (value, delay) => {
     vi.mocked(Math.random).mockReturnValue(1)
-    expect(await delaysOf(value, 1)).toEqual([[delay], [delay, undefined]])
+    expect(await delaysOf(value, { retries: 1 })).toEqual([[delay], [delay, undefined]])
   })
 
-  test('ends when the call is aborted, with the reason of the signal', async () => {
+  test.each([
+    ['aborted', 'aborted', 'enough'],
+    ['timed out', 'timeout', new DOMException('late', 'TimeoutError')],
+  ])('ends when the call is %s by its signal, with the last failure', async (text, kind, reason) => {
     const store = createFakePlantStore()
-    store.failNext({ status: 503, headers: { 'retry-after': '50' } })
-    const controller = new AbortController()
-    const hooks = { error: () => setTimeout(() => controller.abort('enough'), 20) }
-    const client = createPlantStoreClient({ ...store, signal: controller.signal, hooks })
     // The delay is longer than a test may take.
-    expect(await failureOf(client.getPlants(), AbortError)).toMatchObject({ reason: 'enough', attempts: 1 })
+    store.failNext({ error: 'unavailable', headers: { 'retry-after': '50', 'x-request-id': 'abc' } })
+    const controller = new AbortController()
+    const hooks = { error: () => setTimeout(() => controller.abort(reason), 20) }
+    const client = createPlantStoreClient({ ...store, signal: controller.signal, hooks })
+    const error = await failureOf(client.getPlants(), PlantStoreError)
+    expect(error).toMatchObject({ kind, reason, attempts: 1, retryable: false })
+    expect(error.lastFailure).toMatchObject({ kind: 'api', status: 503, requestId: 'abc', retryAfterMs: 50_000 })
+    expect(error.cause).toBe(error.lastFailure)
+    expect(error.detail).toBe(`${text} by the signal, after: ${error.lastFailure?.detail}`)
+  })
+})
+
+test('an attempt that fails in another way has the failure of the one before', async () => {
+  const store = createFakePlantStore()
+  store.failNext({ status: 503 })
+  store.failNext(new TypeError('fetch failed'))
+  store.failNext({ delay: 60_000 })
+  const error = await failureOf(createPlantStoreClient({ ...store, timeout: 200 }).getPlants(), TimeoutError)
+  expect(error.lastFailure).toMatchObject({ kind: 'connection', lastFailure: { status: 503, lastFailure: undefined } })
+  expect(Object.keys(error)).not.toContain('lastFailure')
+})
+
+describe('the retries of a client', () => {
+  /** Returns how many requests a call sends. */
+  const attemptsOf = async (client: PlantStoreClient, options?: CallOptions) =>
+    (await failureOf(client.getPlants({}, options), PlantStoreError)).attempts
+
+  test('cost 5 of 500 points each, and a success brings back 1, for all clients that derive from it', async () => {
+    const store = createFakePlantStore()
+    const client = createPlantStoreClient({ ...store, retries: 1000, retryDelay: 0 })
+    store.failNext({ status: 503 }, 1000)
+    expect(await attemptsOf(client)).toBe(101)
+    expect(await attemptsOf(client.withOptions({ retries: 3 }))).toBe(1)
+    expect(await attemptsOf(createPlantStoreClient({ ...store, retries: 3, retryDelay: 0 }))).toBe(4)
+    await Promise.all(Array.from({ length: 12 }, () => client.getPlants({}, { fetch: async () => Response.json([]) })))
+    expect([await attemptsOf(client), await attemptsOf(client)]).toEqual([3, 1])
+  })
+
+  test('cost 10 after a timeout', async () => {
+    const client = createPlantStoreClient({ ...createFakePlantStore(), fetch: () => new Promise(() => {}) })
+    expect(await attemptsOf(client, { timeout: 1, retries: 1000, retryDelay: 0 })).toBe(51)
   })
 })
 

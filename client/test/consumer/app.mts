@@ -36,6 +36,7 @@ export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsInput, call: 
 }
 
 export function explain(error: unknown): string {
+  if (error instanceof sdk.TimeoutError && error.lastFailure?.kind === 'api') return `${error.lastFailure.retryAfterMs}`
   if (error instanceof sdk.ApiError) return error.code === sdk.errorCodes.idTaken ? 'taken' : `${error.status}`
   if (error instanceof sdk.ConnectionError) return error.kind
   if (error instanceof sdk.AbortError) return String(error.reason)
@@ -44,11 +45,11 @@ export function explain(error: unknown): string {
   return error instanceof sdk.PlantStoreError ? error.kind : 'another'
 }
 
-declare const found: string | undefined
 // An editor completes the codes, although a later service may have others.
 export const code: Extract<sdk.ApiError['code'], sdk.ErrorCode> = 40003
 export const later: sdk.ApiError['code'] = 41800
 
+declare const found: string | undefined
 // @ts-expect-error: the token may be undefined
 sdk.createPlantStoreClient({ token: found })
 // @ts-expect-error: the base URL may be undefined

@@ -112,7 +112,7 @@ test('Next.js serves a list of now and one of the build, and a route handler for
   const list = (headers: Record<string, string>) => fetch(`${url}/api/plants`, { headers })
   expect(await (await list({ authorization: `Bearer ${token}` })).json()).toEqual([{ name: 'Orchid' }])
   expect(await (await list({ authorization: 'Bearer pst_unknown' })).json()).toMatchObject({ error: 40102 })
-  expect((await list({})).status).toBe(401)
+  for (const headers of [{}, { authorization: 'Bearer two words' }]) expect((await list(headers)).status).toBe(401)
 })
 
 /** Writes what `wrangler.toml` says otherwise. The network is restricted to public addresses by default. */

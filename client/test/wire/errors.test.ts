@@ -18,7 +18,7 @@ const failures: [keyof typeof sdk, kind: string, retryable: boolean, fault: Faul
   ['TimeoutError', 'timeout', true, { delay: 60_000 }, { timeout: 50 }],
   ['AbortError', 'aborted', false, { delay: 0 }, { signal: AbortSignal.abort() }],
   ['TokenError', 'token', true, { delay: 0 }, { token: () => expect.fail('vault is sealed') }],
-  ['UsageError', 'usage', false, { delay: 0 }, { token: '' }],
+  ['UsageError', 'usage', false, { delay: 0 }, { timeout: 0 }],
 ]
 /** Returns the names of the classes that a value is an instance of. */
 const classesOf = (value: unknown) =>
