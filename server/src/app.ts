@@ -18,7 +18,7 @@ import type { Settings } from './settings.ts'
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
 export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): Express {
-  const { plants, cursors, requestsInFlight } = dependencies
+  const { plants, requestsInFlight } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -43,7 +43,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
 
   const authenticate = createAuthentication(dependencies.findToken)
   const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
-  const router = createPlantsRouter({ plants, cursors, publicUrl: settings.publicUrl })
+  const router = createPlantsRouter(plants, settings.publicUrl)
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [

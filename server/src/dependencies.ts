@@ -23,6 +23,7 @@ export async function openDependencies(settings: Settings, logger: Logger) {
   const verify = await loadVerifier(settings, logger)
   const opened = await openDatabase(settings.databaseUrl, { modifiesPlants })
   const database = { ...opened, whyUnavailable: cacheFor(READINESS_TTL, opened.whyUnavailable) }
+  const cursors = createCursors(() => database.secret('cursor'))
   const tokens = createTokenStore(database.tokens)
   const findOwn = findOwnToken(tokens)
   // Own tokens have no dots, JSON Web Tokens have two.
@@ -31,8 +32,8 @@ export async function openDependencies(settings: Settings, logger: Logger) {
     database,
     tokens,
     findToken,
-    plants: createPlantStore(database.plants),
-    cursors: createCursors(() => database.secret('cursor')),
+    plants: createPlantStore(database.plants, cursors),
+    cursors,
     requestsInFlight: createRequestsInFlight(settings),
   }
 }

@@ -1,11 +1,11 @@
-import { errorMessages, type Plant, type ValidNewPlant } from '@plant-store/contract'
+import { errorMessages } from '@plant-store/contract'
 import type { PlantRow, Plants } from '@plant-store/prisma'
 import { HttpError } from '../http/errors.ts'
+import { serializedJson } from '../http/responses.ts'
+import type { Cursors } from './cursor.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createLists } from './lists.ts'
-
-/** The plants of all accounts, with their rules. */
-export type PlantStore = ReturnType<typeof createPlantStore>
+import type { Operations } from './plants-router.ts'
 
 const MEBIBYTE = 2 ** 20
 /** What a row has as JSON besides its texts, about, in bytes. */
@@ -15,8 +15,9 @@ const CONTROL_CHARACTERS = /[\0-\x1f]/g
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
 const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
 
-/** Creates the plant store of a database. */
-export function createPlantStore(plants: Plants) {
+/** Creates the operations on the plants of a database, with their rules. */
+export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
+  const lists = createLists(plants)
   const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
     weigh: ({ name, tag }) => ROW_BYTES + weigh(name) + weigh(tag ?? ''),
@@ -30,7 +31,7 @@ export function createPlantStore(plants: Plants) {
      * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where it is
      *   deleted again and again
      */
-    async create(account: string, { id, name, tag }: ValidNewPlant): Promise<Plant> {
+    async createPlant({ id, name, tag, ...unused }, account) {
       const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
       if (stored === undefined) {
         throw new HttpError('unavailable', 'The plant was deleted while it was created. Retry the request.', {
@@ -38,11 +39,16 @@ export function createPlantStore(plants: Plants) {
         })
       }
       if (!stored) throw new HttpError('idTaken', errorMessages.idTaken)
-      return tag === undefined ? { name } : { name, tag }
+      return { body: tag === undefined ? { name } : { name, tag }, unused }
     },
 
     /** Lists the plants of an account in order of creation. */
-    list: createLists(plants).read,
+    async getPlants({ limit, cursor, ...unused }, account) {
+      const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
+      const { json, next } = await lists.read(account, { limit, after })
+      const nextCursor = next === undefined ? undefined : await cursors.write(account, next)
+      return { body: serializedJson(json), nextCursor, unused }
+    },
   }
 }
 

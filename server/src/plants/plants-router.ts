@@ -1,38 +1,81 @@
-import { contract } from '@plant-store/contract'
-import { initServer } from '@ts-rest/express'
-import { serializedJson, waitForConnection } from '../http/responses.ts'
-import type { Cursors } from './cursor.ts'
-import type { PlantStore } from './plant-store.ts'
+import { type Contract, contract } from '@plant-store/contract'
+import type { AppRoute, ServerInferRequest, ServerInferResponseBody } from '@ts-rest/core'
+import type { AppRouteImplementation } from '@ts-rest/express'
+import type { Request, Response } from 'express'
+import { waitForConnection } from '../http/responses.ts'
 
-/** What the plants router works with. */
-export interface PlantsRouterOptions {
-  plants: PlantStore
-  cursors: Cursors
-  publicUrl: string | undefined
+/** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
+export type Operations = {
+  readonly [TName in keyof Contract]: Operation<Input<Contract[TName]>, Body<Contract[TName]>>
 }
 
-/** Creates the router that implements the contract's operations on plants. */
-export function createPlantsRouter({ plants, cursors, publicUrl }: PlantsRouterOptions) {
-  return initServer().router(contract, {
-    createPlant: async ({ body, req }) => ({ status: 200, body: await plants.create(req.identity.account, body) }),
+/** Responds to a valid request of an account. */
+export type Operation<TInput, TBody> = (input: TInput, account: string) => Promise<OperationResult<TBody>>
 
-    getPlants: async ({ query, req, res }) => {
-      const { limit, cursor } = query
-      const { account } = req.identity
-      await waitForConnection(res)
-      const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const { json, next } = await plants.list(account, { limit, after })
-      if (next !== undefined) {
-        const target = publicUrl === undefined ? '' : publicUrl + contract.getPlants.path
-        res.setHeader('Link', nextPage(target, { ...query, cursor: await cursors.write(account, next) }))
-      }
-      return { status: 200, body: serializedJson(json) }
-    },
-  })
+/** How an operation responds, unless it throws an `HttpError`. */
+export interface OperationResult<TBody> {
+  /** The body of the success response; undefined: it has none. */
+  readonly body: TBody
+  /**
+   * The fields of the input that the operation has not used: none. `({ limit, ...unused }) => ({ body, unused })` does not
+   * compile until it takes each field out, so that none that is added to the contract is forgotten.
+   */
+  readonly unused: Readonly<Record<string, never>>
+  /** The cursor of the next page; undefined: there is none. */
+  readonly nextCursor?: string | undefined
 }
+
+/** What an operation takes: the fields of path, query and body, as the contract decodes them. */
+type Input<TRoute extends AppRoute> = Fields<TRoute, 'params'> & Fields<TRoute, 'query'> & Fields<TRoute, 'body'>
+type Fields<TRoute extends AppRoute, TPart extends string> =
+  ServerInferRequest<TRoute> extends Record<TPart, infer Part extends object> ? Part : unknown
+type Body<TRoute extends AppRoute> = ServerInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
+type Success = 200 | 201 | 202 | 204
 
 /** The parameters of a query as the contract decodes them, of which one that may be repeated is a list. */
 type Query = Readonly<Record<string, number | string | boolean | readonly string[] | undefined>>
+/** What ts-rest calls. */
+type Router = { [TName in keyof Contract]: AppRouteImplementation<Contract[TName]> }
+/** A request as ts-rest hands it over. */
+interface CheckedRequest {
+  readonly params: object
+  readonly query: Query
+  readonly body?: object
+  readonly req: Request
+  readonly res: Response
+}
+
+/**
+ * Creates the router of all operations.
+ *
+ * @param publicUrl the URL of the service as clients know it; undefined: links are relative
+ */
+export function createPlantsRouter(operations: Operations, publicUrl?: string): Router {
+  const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
+    const operation = operations[name as keyof Operations] as Operation<object, unknown>
+    return [name, implement(route, operation, publicUrl)]
+  })
+  return Object.fromEntries(endpoints) as Router
+}
+
+function implement(route: AppRoute, operation: Operation<object, unknown>, publicUrl: string | undefined) {
+  const status = Object.keys(route.responses)
+    .map(Number)
+    .find((each) => each < 300)
+  // A part without a schema is not checked.
+  const { pathParams, query: parameters, body: content } = { body: undefined, ...route }
+  const [hasPath, hasQuery, hasBody] = [pathParams, parameters, content].map((schema) => typeof schema === 'object')
+  return async ({ params, query, body, req, res }: CheckedRequest) => {
+    if (route.method === 'GET') await waitForConnection(res)
+    const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
+    const result = await operation(input, req.identity.account)
+    if (result.nextCursor !== undefined) {
+      const target = publicUrl === undefined ? '' : publicUrl + req.path
+      res.setHeader('Link', nextPage(target, { ...query, cursor: result.nextCursor }))
+    }
+    return { status, body: result.body }
+  }
+}
 
 /**
  * Returns the `Link` header to the next page, which has every parameter of this one, so that a filter is not lost.

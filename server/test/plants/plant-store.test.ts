@@ -1,11 +1,13 @@
 import { type Plants, StorageError } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Cursors } from '../../src/plants/cursor.ts'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
+import type { Operation } from '../../src/plants/plants-router.ts'
 import { batchCommitted, type Event, writesRejected } from '../../src/telemetry/events.ts'
 
 /** Creates a plant store of which nothing else is called. */
-const createStore = (plants: Partial<Plants>) => createPlantStore(plants as Plants)
+const createStore = (plants: Partial<Plants>) => createPlantStore(plants as Plants, {} as Cursors)
 const plant = (id: number, name = 'Ficus') => ({ id: BigInt(id), name })
 
 test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
@@ -18,8 +20,8 @@ test('a plant that is deleted before it can be compared is stored again, three t
     },
     compare: async (rows) => rows.map(({ id }) => (id === '1' && missing-- > 0 ? undefined : true)),
   })
-  const create = () => Promise.allSettled([1, 2].map((id) => store.create('alice', plant(id))))
-  const stored = { status: 'fulfilled', value: { name: 'Ficus' } }
+  const create = () => Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice')))
+  const stored = { status: 'fulfilled', value: { body: { name: 'Ficus' }, unused: {} } }
   expect(await create()).toEqual([stored, stored])
   expect(inserts).toBe(3)
   missing = 3
@@ -37,9 +39,14 @@ test('plants that are long as JSON are committed in small batches', async () => 
   })
   // 180 kB of JSON each.
   const name = '\u0001'.repeat(30_000)
-  await Promise.all(Array.from({ length: 12 }, (_, id) => store.create(`${id}`, plant(id, name))))
+  await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`)))
   expect(batches).toEqual([5, 5, 2])
 })
+
+/** A parameter that an operation does not use does not compile. */
+const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
+// @ts-expect-error: `tag` is left.
+export const forgetful: Operation<{ limit?: number; tag?: string }, null> = forget
 
 interface Item {
   account: string
