@@ -194,3 +194,32 @@ test('the states of a thousand lists are each that of its account', async () => 
   expect(new Set(states.map(({ version }) => version)).size).toBe(501)
   expect(new Set(states.map(({ last }) => last)).size).toBe(501)
 })
+
+const isSqlite = engine === 'sqlite'
+const FIRST = isSqlite
+  ? `INSERT INTO "Plant" ("seq", "account", "id", "name")`
+  : `INSERT INTO "Plant" OVERRIDING SYSTEM VALUE`
+/** Where numbers may be after a replication, a restore or an upgrade. */
+const NUMBERS = isSqlite
+  ? [`DELETE FROM sqlite_sequence`, `UPDATE sqlite_sequence SET seq = 1`]
+  : ['1', '1, false', '21', '24, false', '24'].map((value) => `SELECT setval('"Plant_seq_seq"', ${value})`)
+
+test.each(NUMBERS)('a new plant follows those that are stored, wherever their numbers are: %s', async (setNumbers) => {
+  const own = await newDatabase()
+  const run = (sql: string) => runSql(own, sql)
+  const insert = (seq: number) =>
+    run(`${FIRST} VALUES (${seq}, 'ann', 'old ${seq}', 'old ${seq}'${isSqlite ? '' : ', NULL'})`)
+  for (const seq of [20, 22, 24]) await insert(seq)
+  await run(setNumbers)
+  const opened = await openDatabase(own)
+  onTestFinished(opened.close)
+  const names = ['old 20', 'old 22', 'old 24', 'new 0', 'new 1', 'new 2']
+  for (const [index, name] of names.slice(3).entries()) {
+    expect(await opened.plants.insert([{ account: 'ann', id: name, name, tag: null }])).toBe(1)
+    // Also while the database is open.
+    if (index === 0) await run(setNumbers)
+  }
+  const { json } = await opened.plants.read('ann', { limit: 9 })
+  expect(JSON.parse(`[${json}]`).map(({ name }: PlantRow) => name)).toEqual(names)
+  expect(await opened.whyUnavailable()).toBe(undefined)
+})

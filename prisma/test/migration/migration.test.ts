@@ -49,6 +49,7 @@ const LANDED = [
   { name: '20261121230000_initial', sqlite: '2525d797e9ebbe12', postgresql: '87e7e79d8a80782a' },
   { name: '20261123190000_edit_times', sqlite: 'e379188afe03bad7', postgresql: 'e2bcd36aa4bedb9e' },
   { name: '20261125090000_list_versions', sqlite: 'a520b2df21a8719a', postgresql: '03f590654e859c0b' },
+  { name: '20261127040000_numbers_above', sqlite: '3b1f48aff88a420c', postgresql: '2871b0736598d8cb' },
 ]
 const NAMES = LANDED.map(({ name }) => name)
 

@@ -1,0 +1,1 @@
+-- Nothing changes: AUTOINCREMENT gives a plant a "seq" above those of all others, also where "sqlite_sequence" is behind them.
