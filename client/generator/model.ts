@@ -54,6 +54,7 @@ function readOperation(operation: Operation, method: string, path: string, compo
     fields: mergeFields(name, fields, components),
     paged: operation['x-paged'] ?? false,
     idempotent: operation['x-idempotent'],
+    scope: operation.security[0]?.bearer[0],
   }
 }
 

@@ -3,13 +3,13 @@ import { type Components, isInt64, type OperationModel, resolve } from './model.
 
 /** Generates what the service accepts of each operation, for the fake. */
 export function generateRequests(components: Components, operations: readonly OperationModel[]): string {
-  const entries = operations.map(({ name, fields }) => {
+  const entries = operations.map(({ name, scope, fields }) => {
     const parts = (['path', 'query', 'body'] as const).map((part) => {
       const own = fields.filter(({ parts }) => parts.includes(part))
       const rules = own.map((field) => [field.name, { required: field.required, ...ruleOf(field.schema, components) }])
       return [part, Object.fromEntries(rules)]
     })
-    return [name, Object.fromEntries(parts)]
+    return [name, { scope, ...Object.fromEntries(parts) }]
   })
   // Marked with U+0000, which no other text has.
   const mark = (_: string, value: unknown) => (typeof value === 'bigint' ? `\0${value}n` : value)

@@ -6,6 +6,7 @@ import type { OperationName } from './routes.ts'
 /** The fields of each operation, as the service checks them. */
 export const requestRules: Record<OperationName, RequestRules> = {
   "createPlant": {
+    "scope": "write",
     "path": {},
     "query": {},
     "body": {
@@ -29,6 +30,7 @@ export const requestRules: Record<OperationName, RequestRules> = {
     }
   },
   "getPlants": {
+    "scope": "read",
     "path": {},
     "query": {
       "limit": {

@@ -1,13 +1,24 @@
 import type { Fetch, FetchInit, Signal } from '../fetch.ts'
 import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
-import { routes } from '../generated/routes.ts'
+import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { readBaseUrl } from '../options.ts'
 import { writeRequest } from '../wire/request.ts'
 import { requireKnown } from '../wire/values.ts'
-import { createApiError, type FakeRequest, handle, respond, type StoredPlant, toResponse } from './respond.ts'
+import {
+  createApiError,
+  type FakeRequest,
+  type FakeState,
+  type FakeToken,
+  findOperations,
+  handle,
+  listPlants,
+  respond,
+  type StoredPlant,
+  toResponse,
+} from './respond.ts'
 
-export { type ApiErrorOptions, createApiError, type FakeRequest, type StoredPlant } from './respond.ts'
+export { type ApiErrorOptions, createApiError, type FakeRequest, type FakeToken, type StoredPlant } from './respond.ts'
 
 // The types here are those that every app has: not `Headers`, for example.
 
@@ -50,9 +61,9 @@ export interface FakePlantStore {
   /** The requests so far, in order. */
   readonly requests: readonly FakeRequest[]
 
-  /** Creates a token of an account. Default: the account `default`. */
-  createToken(options?: { readonly account?: string | undefined }): string
-  /** Revokes a token. */
+  /** Creates a token. Default: one of the account `default`, with the scopes `read` and `write`, that never ends. */
+  createToken(token?: Partial<FakeToken>): string
+  /** Revokes a token: it ends now. */
   revokeToken(token: string): void
 
   /**
@@ -69,15 +80,19 @@ export interface FakePlantStore {
    * Makes the next requests fail, or be late.
    *
    * @param times the number of requests. Default: 1.
-   * @throws {UsageError} A field of the fault is unknown.
+   * @param operation the operation whose requests fail. Default: any.
+   * @throws {UsageError} A field of the fault, or the operation, is unknown.
    *
    * @example
    * store.failNext({ error: 'unavailable', headers: { 'retry-after': '1' } }, 2)
    * store.failNext({ status: 502, body: '<h1>Bad Gateway</h1>' })
    * store.failNext({ delay: 60_000 })
-   * store.failNext(new TypeError('fetch failed'))
+   * store.failNext(new TypeError('fetch failed'), 1, 'getPlants')
    */
-  failNext(fault: Fault, times?: number): void
+  failNext(fault: Fault, times?: number, operation?: OperationName): void
+
+  /** Makes the store as new: without plants, requests and faults, and of all tokens with `token` only. */
+  reset(): void
 }
 
 /**
@@ -94,18 +109,22 @@ export interface FakePlantStore {
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
   requireKnown(options, ['baseUrl', 'latency'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
-  const state = { baseUrl, tokens: new Map<string, string | undefined>(), accounts: new Map() }
+  const state: FakeState = { baseUrl, tokens: new Map(), accounts: new Map() }
   const requests: FakeRequest[] = []
-  const faults: Fault[] = []
+  const faults: { readonly fault: Fault; readonly operation?: OperationName | undefined }[] = []
 
   const fetch: Fetch = async (url, init) => {
-    const fault = faults.shift() ?? { delay: 0 }
-    const request = await readRequest(url, init)
-    const { authorization: _, ...headers } = request.headers
-    requests.push({ ...request, headers })
+    const { headers: sent, ...request } = await readRequest(url, init)
+    const { authorization = '', ...headers } = sent
+    const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+    const { account, scopes } = state.tokens.get(token ?? '') ?? {}
+    requests.push({ ...request, headers, account, scopes })
+    const called = findOperations(url, state).find((name) => routes[name].method === request.method)
+    const index = faults.findIndex(({ operation = called }) => operation === called)
+    const { fault } = (index >= 0 && faults.splice(index, 1)[0]) || { fault: { delay: 0 } }
     init?.signal?.throwIfAborted()
     if (fault instanceof Error) throw fault
-    const { status, headers: others, body } = faultResponse(fault) ?? respond(request, state)
+    const { status, headers: others, body } = faultResponse(fault) ?? respond({ ...request, headers }, token, state)
     await wait((options.latency ?? 0) + (fault.delay ?? 0), init?.signal)
     const all = new Headers({ ...others, ...fault.headers })
     // The part that the client uses, for jsdom, which has no `Response`.
@@ -113,12 +132,16 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     return new Response(body || null, { status, headers: all })
   }
 
-  function createToken(token: { readonly account?: string | undefined } = {}): string {
-    requireKnown(token, ['account'], 'options')
-    const { account = 'default' } = token
+  function createToken(token: Partial<FakeToken> = {}): string {
+    requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
+    const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
     const text = `fake-token-${state.tokens.size + 1}`
-    state.tokens.set(text, account)
+    state.tokens.set(text, { account, scopes, expiresAt })
     return text
+  }
+
+  function revokeToken(token: string): void {
+    state.tokens.set(token, { account: '', scopes: [], ...state.tokens.get(token), expiresAt: new Date(0) })
   }
 
   function add(plants: readonly NewPlant[], account = 'default'): void {
@@ -128,9 +151,16 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     }
   }
 
-  function failNext(fault: Fault, times = 1): void {
+  function failNext(fault: Fault, times = 1, operation?: OperationName): void {
     if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
-    faults.push(...Array<Fault>(times).fill(fault))
+    if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')
+    faults.push(...Array.from({ length: times }, () => ({ fault, operation })))
+  }
+
+  function reset(): void {
+    for (const map of [state.tokens, state.accounts]) map.clear()
+    for (const list of [requests, faults]) list.length = 0
+    createToken()
   }
 
   const own = { baseUrl, token: createToken(), fetch }
@@ -138,10 +168,11 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   return Object.defineProperties(own, {
     requests: { value: requests },
     createToken: { value: createToken },
-    revokeToken: { value: (token: string) => void state.tokens.set(token, undefined) },
+    revokeToken: { value: revokeToken },
     add: { value: add },
-    plants: { value: (account = 'default') => [...(state.accounts.get(account)?.plants.values() ?? [])] },
+    plants: { value: (account = 'default') => listPlants(account, state) },
     failNext: { value: failNext },
+    reset: { value: reset },
   }) as FakePlantStore
 }
 

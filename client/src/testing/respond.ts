@@ -13,18 +13,32 @@ export interface StoredPlant extends Plant {
   readonly id: bigint
 }
 
+/** A plant and its position in the list of its account, which no other one gets. */
+type Row = StoredPlant & { readonly position: number }
+
 /** The data of an account: its plants by id, in order of creation. */
 interface Account {
   /** Tells the cursors of accounts apart. */
   readonly number: number
-  readonly plants: Map<bigint, StoredPlant>
+  readonly plants: Map<bigint, Row>
+  lastPosition: number
+}
+
+/** A scope of a token. */
+export type Scope = 'read' | 'write'
+
+/** A token of the fake. */
+export interface FakeToken {
+  readonly account: string
+  readonly scopes: readonly Scope[]
+  /** When it ends; undefined: never. */
+  readonly expiresAt?: Date | undefined
 }
 
 /** The state of the fake. */
 export interface FakeState {
   readonly baseUrl: string
-  /** The account of each token; undefined if it was revoked. */
-  readonly tokens: Map<string, string | undefined>
+  readonly tokens: Map<string, FakeToken>
   readonly accounts: Map<string, Account>
 }
 
@@ -36,6 +50,9 @@ export interface FakeRequest {
   readonly headers: Readonly<Record<string, string>>
   /** The text of the body; empty if there is none. */
   readonly body: string
+  /** The account and the scopes of the token. Undefined if the fake has not created it. */
+  readonly account?: string | undefined
+  readonly scopes?: readonly Scope[] | undefined
 }
 
 /** A response of the fake. */
@@ -53,55 +70,89 @@ interface Rule {
   readonly message: string
 }
 
-/** The fields of each part of a request. */
-export type RequestRules = { readonly [part in 'path' | 'query' | 'body']: Readonly<Record<string, Rule>> }
-
-/** How each operation responds to a valid input. An operation without a handler does not compile. */
-type Handlers = {
-  [TName in OperationName]: (
-    input: NonNullable<Parameters<Operations[TName]>[0]>,
-    account: Account,
-  ) => { readonly data: Awaited<ReturnType<Operations[TName]>>; readonly next?: string | undefined }
+/** The scope that an operation needs, and the fields of each part of its request. */
+export interface RequestRules extends Readonly<Record<'path' | 'query' | 'body', Readonly<Record<string, Rule>>>> {
+  readonly scope: Scope
 }
+
+/** Responds to a valid request of an account. */
+export type Handler<TInput, TData> = (input: TInput, account: Account) => HandlerResult<TData>
+
+/** How an operation responds, unless it throws an `ApiError`. */
+interface HandlerResult<TData> {
+  readonly data: TData
+  /**
+   * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ data, unused })` does not compile
+   * until it takes each field out, so that none that is added to the contract is forgotten.
+   */
+  readonly unused: Readonly<Record<string, never>>
+  /** The cursor of the next page; undefined: there is none. */
+  readonly nextCursor?: string | undefined
+}
+
+type Input<TName extends OperationName> = NonNullable<Parameters<Operations[TName]>[0]>
+
+/** Every operation, by name. One without a handler does not compile. */
+type Handlers = { [TName in OperationName]: Handler<Input<TName>, Awaited<ReturnType<Operations[TName]>>> }
 
 const handlers: Handlers = {
-  createPlant(input, { plants }) {
-    const plant = { ...input, id: BigInt(input.id) } as StoredPlant
-    const stored = plants.get(plant.id) ?? plant
-    if (stored.name !== plant.name || stored.tag !== plant.tag) reject('idTaken', errorMessages.idTaken)
-    plants.set(plant.id, stored)
-    return { data: toBody(plant) }
+  createPlant({ id, name, tag, ...unused }, account) {
+    const key = BigInt(id)
+    const position = account.lastPosition + 1
+    const plant = account.plants.get(key) ?? { id: key, name, ...(tag !== undefined && { tag }), position }
+    if (plant.name !== name || plant.tag !== tag) reject('idTaken', errorMessages.idTaken)
+    account.plants.set(key, plant)
+    account.lastPosition = position
+    return { data: toBody(plant), unused }
   },
 
-  getPlants({ limit, cursor = '' }, { number, plants }) {
-    const all = [...plants.values()]
-    const [, owner, last] = /^fake-(\d+)-(-?\d+)$/.exec(cursor) ?? []
-    const start = 1 + all.findIndex(({ id }) => String(id) === last)
-    if (cursor && (Number(owner) !== number || start === 0)) reject('invalidQuery', errorMessages.invalidCursor)
-    const page = all.slice(start, limit && start + limit)
-    const isLast = start + page.length === all.length
-    return { data: page.map(toBody), next: isLast ? undefined : `fake-${number}-${page.at(-1)?.id}` }
+  getPlants({ limit, cursor, ...unused }, { number, plants }) {
+    const after = cursor === undefined ? 0 : readCursor(cursor, number)
+    const rest = [...plants.values()].filter(({ position }) => position > after)
+    const page = rest.slice(0, limit)
+    const nextCursor = page.length < rest.length ? btoa(`${number}:${page.at(-1)?.position}`) : undefined
+    return { data: page.map(toBody), nextCursor, unused }
   },
 }
 
-function toBody({ id: _, ...shown }: StoredPlant): Plant {
+/** Returns the position in a cursor. Its plant may be deleted. */
+function readCursor(cursor: string, account: number): number {
+  const [, owner, position] = /^(\d+):(\d+)$/.exec(orUndefined(() => atob(cursor)) ?? '') ?? []
+  if (Number(owner) !== account) reject('invalidQuery', errorMessages.invalidCursor)
+  return Number(position)
+}
+
+function toBody({ id: _, position: __, ...shown }: Row): Plant {
   return shown
 }
 
-/** Responds to a request as the service does, with its order of checks: path and method, token, body, fields. */
-export function respond(request: FakeRequest, state: FakeState): FakeResponse {
+/** Returns the plants of an account. */
+export function listPlants(account: string, { accounts }: FakeState): StoredPlant[] {
+  return [...(accounts.get(account)?.plants.values() ?? [])].map(({ position: _, ...plant }) => plant)
+}
+
+/** Finds the operations at a path: of two paths that match, those of the one with fewer parameters, as the service does. */
+export function findOperations(url: string, { baseUrl }: FakeState): OperationName[] {
+  const [path = ''] = url.replace(baseUrl, '').split('?')
+  const names = (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
+  const count = (name: OperationName) => routes[name].path.split('{').length
+  return names.filter((name) => count(name) === Math.min(...names.map(count)))
+}
+
+/** Responds to a request as the service does, with its order of checks: path, method, token, scope, size, body, fields. */
+export function respond(request: FakeRequest, token: string | undefined, state: FakeState): FakeResponse {
   try {
-    const [, path = '', query = ''] = /^([^?]*)\??(.*)/.exec(request.url.replace(state.baseUrl, '')) ?? []
-    const operation = (Object.keys(routes) as OperationName[]).find(
-      (name) => routes[name].method === request.method && patternOf(name).test(path),
-    )
-    if (!operation) return reject('notFound')
-    const account = authenticate(request.headers['authorization'] ?? '', state)
+    const names = findOperations(request.url, state)
+    if (names.length === 0) reject('notFound')
+    const operation = names.find((name) => routes[name].method === request.method)
+    if (!operation) return respondToOtherMethod(request.method, names)
+    const account = authenticate(token, requestRules[operation].scope, state)
+    const [path = '', query] = request.url.replace(state.baseUrl, '').split('?')
     const parameters = new URLSearchParams(query)
     const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, parameters, request.body)
-    const { data, next } = handle(operation, input, account, state)
-    if (next !== undefined) parameters.set('cursor', next)
-    const headers = next === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
+    const { data, nextCursor } = handle(operation, input, account, state)
+    if (nextCursor !== undefined) parameters.set('cursor', nextCursor)
+    const headers = nextCursor === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
     return jsonResponse(routes[operation].status, data, headers)
   } catch (error) {
     if (error instanceof ApiError) return toResponse(error)
@@ -109,25 +160,37 @@ export function respond(request: FakeRequest, state: FakeState): FakeResponse {
   }
 }
 
+function respondToOtherMethod(method: string, names: readonly OperationName[]): FakeResponse {
+  const methods = names.map((name) => routes[name].method)
+  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
+  if (method === 'OPTIONS') return jsonResponse(204, undefined, { allow })
+  throw createApiError({ name: 'methodNotAllowed', message: `Method not allowed. Use ${allow}.`, headers: { allow } })
+}
+
 /** Handles the input of an operation that was checked. */
 export function handle(operation: OperationName, input: unknown, account: string, { accounts }: FakeState) {
-  const data = accounts.get(account) ?? { number: accounts.size, plants: new Map() }
+  const data = accounts.get(account) ?? { number: accounts.size, plants: new Map(), lastPosition: 0 }
   accounts.set(account, data)
-  return (handlers[operation] as (input: unknown, account: Account) => { data: unknown; next?: string })(input, data)
+  return (handlers[operation] as Handler<unknown, unknown>)(input, data)
 }
 
 function patternOf(name: OperationName): RegExp {
   return new RegExp(`^${routes[name].path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
 }
 
-/** Returns the account of a token. */
-function authenticate(authorization: string, { tokens }: FakeState): string {
-  const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-  if (token === undefined) return reject('tokenMissing')
-  const account = tokens.get(token)
-  if (account === undefined) return reject(tokens.has(token) ? 'tokenEnded' : 'tokenInvalid')
-  return account
+/** Returns the account of a token that is valid and has a scope. */
+function authenticate(text: string | undefined, scope: Scope, { tokens }: FakeState): string {
+  if (text === undefined) return reject('tokenMissing')
+  const token = tokens.get(text)
+  if (!token) return reject('tokenInvalid')
+  if (token.expiresAt && token.expiresAt <= new Date()) reject('tokenEnded')
+  if (!token.scopes.includes(scope))
+    reject('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`)
+  return token.account
 }
+
+/** The largest body of the service, in bytes. */
+const MAX_BODY_BYTES = 100 * 1024
 
 /** Reads the input of an operation from the parts of a request, each of which has an error of its own. */
 function readInput(operation: OperationName, segments: Record<string, string>, query: URLSearchParams, body: string) {
@@ -151,6 +214,8 @@ const REPEATED = Symbol('repeated')
 
 /** Parses a body, with integers above 2^53 as bigints, in place of which texts are parsed that no text of the service is. */
 function readJson(body: string): Readonly<Record<string, unknown>> {
+  const isTooLarge = new Blob([body]).size > MAX_BODY_BYTES
+  if (isTooLarge) reject('bodyTooLarge', `The body is larger than ${MAX_BODY_BYTES} bytes. Send a smaller one.`)
   const marked = body.replace(
     /("(?:[^"\\]+|\\.)*")|-?\d{16,}(?![\d.eE])/g,
     (digits, text) => text ?? `"\\u0000${digits}"`,
@@ -204,8 +269,8 @@ function explain(path: string, value: unknown, rule: Rule): string[] {
 }
 
 /** Creates the response of an error. */
-export function toResponse({ status, body }: ApiError): FakeResponse {
-  return jsonResponse(status, body, {})
+export function toResponse({ status, body, headers }: ApiError): FakeResponse {
+  return jsonResponse(status, body, Object.fromEntries(headers as Headers))
 }
 
 /** Creates a response with a JSON body, unless that is undefined. */

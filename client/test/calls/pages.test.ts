@@ -27,7 +27,7 @@ describe('iterate', () => {
     const { store, client, listed } = storeWith(101)
     const plants = client.iterate.getPlants({ limit: undefined }, { headers: { 'x-job': '7' } })
     expect(await namesOf(plants)).toHaveLength(101)
-    expect(listed()).toEqual(['?limit=100', '?limit=100&cursor=fake-0-99'])
+    expect(listed()).toEqual(['?limit=100', expect.stringMatching(/^\?limit=100&cursor=./)])
     expect(store.requests.map(({ headers }) => headers['x-job'])).toEqual(['7', '7'])
   })
 

@@ -8,7 +8,7 @@ import { codePoint } from '../../../test/helpers/code-points.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient } from '../../src/index.ts'
-import { createFakePlantStore } from '../../src/testing/index.ts'
+import { createFakePlantStore, type FakeToken } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 /** A plant store, the real one or the fake. */
@@ -18,9 +18,8 @@ async function startRealService() {
   const { url, createToken, close } = await startTestServer()
   return {
     ...{ url, fetch, close },
-    createToken: async () => (await createToken({ account: randomUUID() })).token,
-    /** Creates a token that is no longer valid. */
-    createEndedToken: async () => (await createToken({ expiresAt: new Date(Date.now() - 1000) })).token,
+    createToken: async (token: Partial<FakeToken> = {}) =>
+      (await createToken({ account: randomUUID(), ...token } as object)).token,
   }
 }
 
@@ -28,12 +27,7 @@ async function startFake(): Promise<ServiceUnderTest> {
   const fake = createFakePlantStore()
   return {
     ...{ url: fake.baseUrl, fetch: fake.fetch as typeof fetch, close: async () => {} },
-    createToken: async () => fake.createToken({ account: randomUUID() }),
-    async createEndedToken() {
-      const token = fake.createToken()
-      fake.revokeToken(token)
-      return token
-    },
+    createToken: async (token) => fake.createToken({ account: randomUUID(), ...token }),
   }
 }
 
@@ -67,13 +61,24 @@ const requests: [what: string, request: string, body: string][] = [
   ['a limit that is repeated', 'GET /plants?limit=1&limit=2', ''],
   ['two invalid parameters', 'GET /plants?limit=0&cursor=a&cursor=b', ''],
   ['a cursor that is none', 'GET /plants?cursor=nonsense', ''],
+  ['an empty cursor', 'GET /plants?cursor=', ''],
   ['the cursor of another account', 'GET /plants?cursor=<cursor>', ''],
   ['another path', 'GET /plant', ''],
+  ['another method', 'DELETE /plants', ''],
+  ['a body of 100 KiB', 'POST /plants', plantOfSize(102_400)],
+  ['a body that is larger', 'POST /plants', plantOfSize(102_401)],
+  ['a larger body that is not JSON', 'POST /plants', 'é'.repeat(51_201)],
 ]
 
+/** Returns a plant whose JSON has this many bytes. */
+function plantOfSize(bytes: number): string {
+  return `{"id":7,"name":"${'x'.repeat(bytes - 18)}"}`
+}
+
 const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, { operationId, requestBody, 'x-idempotent': isIdempotent }]) => ({
+  Object.entries(methods).map(([method, { operationId, requestBody, security, 'x-idempotent': isIdempotent }]) => ({
     ...{ name: operationId as sdk.OperationName, method: method.toUpperCase(), path, isIdempotent },
+    scope: security[0]?.bearer[0],
     body: requestBody ? '{}' : '',
   })),
 )
@@ -93,7 +98,8 @@ async function send(
   const hasContent = response.status !== 204
   expect(response.headers.get('content-type')).toBe(hasContent ? 'application/json; charset=utf-8' : null)
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
-  return { status: response.status, body: hasContent ? JSON.parse(text) : text }
+  const allow = response.headers.get('allow')
+  return { status: response.status, body: hasContent ? JSON.parse(text) : text, ...(allow && { allow }) }
 }
 
 describe.each([
@@ -162,7 +168,7 @@ describe.each([
     expect([rest.nextCursor, (await client.raw.getPlants()).nextCursor]).toEqual([undefined, undefined])
   })
 
-  describe.each(operations)('$name', ({ name, method, path, body, isIdempotent }) => {
+  describe.each(operations)('$name', ({ name, method, path, body, scope, isIdempotent }) => {
     const call = async (client: sdk.PlantStoreClient) => {
       expect(calls, `add a call of ${name} to the calls of this file`).toHaveProperty(name)
       return await (client.raw[name] as (...parameters: unknown[]) => Promise<sdk.RawResponse<unknown>>)(...calls[name])
@@ -186,18 +192,21 @@ describe.each([
       expect(await client.getPlants()).toEqual(await clientOf({ token: other }).getPlants())
     })
 
-    test('affects the plants of its own account only, and rejects a token that is missing, unknown or revoked', async () => {
+    test('affects the plants of its own account only, and rejects a token that is missing, unknown, ended or too weak', async () => {
       const [own, other] = [await newAccount(), await newAccount([1])]
       await own.createPlant(FICUS)
       await call(own)
       expect(await other.getPlants()).toEqual([{ name: 'plant 1' }])
-      const tokenEnded = await service.createEndedToken()
+      const tokenEnded = await service.createToken({ expiresAt: new Date(Date.now() - 1000) })
       const tokens = { tokenMissing: '', tokenInvalid: 'pst_unknown', tokenEnded } as const
       for (const [error, token] of Object.entries(tokens)) {
         const { code, reason } = errorCatalogue[error as keyof typeof tokens]
         const rejection = { status: 401, body: { error: code, message: reason } }
         expect(await send(service, token, request('1'), body)).toEqual(rejection)
       }
+      const weak = await service.createToken({ scopes: [scope === 'read' ? 'write' : 'read'] })
+      const message = `The token lacks the scope "${scope}" that this operation needs.`
+      expect(await send(service, weak, request('1'), body)).toEqual({ status: 403, body: { error: 40301, message } })
     })
 
     const invalid = path.includes('{') ? ['%00', '%zz'] : []

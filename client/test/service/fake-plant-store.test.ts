@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient } from '../../src/index.ts'
 import { createApiError, createFakePlantStore, type Fault, type FaultOptions } from '../../src/testing/index.ts'
+import type { Handler } from '../../src/testing/respond.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' }
@@ -19,10 +20,62 @@ test('it handles a Request, as Mock Service Worker passes it, and records reques
   expect(store.plants()).toStrictEqual([ficus])
   await createPlantStoreClient({ ...store, headers: { 'user-agent': 'app' } }).getPlants({ limit: 3 })
   const own = { accept: 'application/json', 'user-agent': 'app' }
+  const sender = { account: 'default', scopes: ['read', 'write'] }
   expect(store.requests).toEqual([
-    { method: 'POST', url, headers: json, body },
-    { method: 'GET', url: `${url}?limit=3`, headers: own, body: '' },
+    { method: 'POST', url, headers: json, body, ...sender },
+    { method: 'GET', url: `${url}?limit=3`, headers: own, body: '', ...sender },
   ])
+})
+
+test('requests say whose token was sent, also one that has ended, and the fake rejects what the token is not for', async () => {
+  const store = createFakePlantStore()
+  const { safe } = createPlantStoreClient({ ...store, token: false })
+  const ended = store.createToken({ account: 'bob', scopes: ['read'], expiresAt: new Date(0) })
+  store.revokeToken(store.token)
+  const [reader, unknown] = [store.createToken({ account: 'carol', scopes: ['read'] }), 'pst_unknown']
+  const codes: unknown[] = []
+  for (const token of [ended, reader, unknown, store.token]) {
+    const { error } = await safe.createPlant(ficus, { token })
+    codes.push(error?.kind === 'api' && error.code)
+  }
+  expect(codes).toEqual([40103, 40301, 40102, 40103])
+  expect(store.requests.map(({ account, scopes }) => [account, scopes])).toEqual([
+    ...[['bob', ['read']], ['carol', ['read']], [undefined, undefined], ['default', ['read', 'write']]], // biome-ignore format: one line
+  ])
+})
+
+test('a fault can be that of an operation, and reset makes the store as new', async () => {
+  const store = createFakePlantStore()
+  const { safe } = createPlantStoreClient({ ...store, retries: 0 })
+  const other = store.createToken()
+  store.failNext({ error: 'internal' }, 2, 'createPlant')
+  store.failNext({ error: 'unavailable' })
+  const calls = [() => safe.getPlants(), () => safe.createPlant(ficus), () => safe.getPlants()]
+  const statuses: unknown[] = []
+  for (const call of calls) statuses.push((await call()).status)
+  expect(statuses).toEqual([503, 500, 200])
+  store.add([monstera])
+  store.reset()
+  expect([store.plants(), store.requests]).toEqual([[], []])
+  expect(await safe.createPlant(ficus)).toMatchObject({ ok: true })
+  expect(await safe.getPlants({}, { token: other })).toMatchObject({ error: { code: 40102 } })
+})
+
+test('a handler that forgets a field of its input does not compile', () => {
+  type Forgetful = Handler<{ limit?: number; tag?: string }, null>
+  // @ts-expect-error: `tag` is unused
+  const forget: Forgetful = ({ limit: _, ...unused }) => ({ data: null, unused })
+  expect(forget({ tag: 'fig' }, {} as never).unused).toEqual({ tag: 'fig' })
+})
+
+test('a cursor is a position: it reveals no id, and its plant may be gone', async () => {
+  const store = createFakePlantStore()
+  store.add([ficus, monstera])
+  const client = createPlantStoreClient(store)
+  const { nextCursor = '' } = await client.raw.getPlants({ limit: 1 })
+  store.reset()
+  store.add([monstera, ficus])
+  expect(await client.getPlants({ cursor: nextCursor })).toEqual([{ name: 'Ficus' }])
 })
 
 test('add adds plants to an account of this fake without a request, and rejects what the client or service would', async () => {
@@ -54,7 +107,11 @@ test.each(errors)('createApiError creates %s as a client does', async (name) => 
 test.each<[reason: string, () => unknown]>([
   ['baseURL: is not one of baseUrl', () => createFakePlantStore({ baseURL: 'http://a.b' } as object)],
   ['baseUrl: must be an HTTP URL', () => createFakePlantStore({ baseUrl: 'a.b' })],
-  ['scopes: is not one of account', () => createFakePlantStore().createToken({ scopes: ['read'] } as object)],
+  ['scope: is not one of account, ', () => createFakePlantStore().createToken({ scope: 'read' } as object)],
+  [
+    'getPlant: is not one of createPlant, ',
+    () => createFakePlantStore().failNext({ delay: 0 }, 1, 'getPlant' as never),
+  ],
   ['code: is not one of error, ', () => createFakePlantStore().failNext({ code: 503 } as object as Fault)],
   ['code: is not one of name, ', () => createApiError({ name: 'idTaken', code: 1 } as never)],
 ])('an option that is unknown is an error: %s', (reason, create) => expect(create).toThrow(reason))
