@@ -6,7 +6,9 @@ import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { StorageError } from '../src/database.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
-import type { Prisma } from '../src/prisma-client.ts'
+import { readAddress } from '../src/postgresql/address.ts'
+import { openPool } from '../src/postgresql/pool.ts'
+import { type Prisma, toQuery } from '../src/prisma-client.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
 
 /** Operations that only this test has: of a model and as SQL, to write and to read. A trigger counts how often each write runs. */
@@ -127,6 +129,18 @@ describe('on PostgreSQL', () => {
 
   test('each of many reads by account and id is a statement of its own, and no transaction has several', async () => {
     await editByAccountAndId(await open())
+  })
+
+  test('a ROLLBACK that fails breaks no other connection', async () => {
+    const { begin, close } = await openPool(readAddress(network.url('plants')), { max: 2 })
+    const [broken, other] = [await begin(), await begin()]
+    const cut = network.cutOnce('before', 'ROLLBACK')
+    await broken.close()
+    await cut
+    expect((await other.connection.queryRaw(toQuery('SELECT 1'))).rows).toEqual([[1]])
+    await other.close()
+    await (await begin()).close()
+    await close()
   })
 })
 

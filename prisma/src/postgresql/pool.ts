@@ -97,8 +97,10 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
           isOpen = false
         },
         async close() {
-          if (isOpen) await connection.executeScript('ROLLBACK').catch(() => disconnect())
-          await transaction.rollback()
+          const failure = isOpen && (await connection.executeScript('ROLLBACK').catch((error: Error) => error))
+          // What may still be in a transaction is not used again.
+          if (failure) clientOf(transaction).release(failure)
+          else await transaction.rollback()
         },
       }
     },
@@ -118,6 +120,11 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
 
 // Sent together: PostgreSQL applies changed settings only before it reads what follows.
 const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
+
+/** Returns the driver's client of a transaction, which alone can be removed from the pool. */
+function clientOf(transaction: object): pg.PoolClient {
+  return (transaction as { client: pg.PoolClient }).client
+}
 
 /** Translates the errors of an adapter. */
 function translating(queryable: SqlQueryable, database: string): Connection {
