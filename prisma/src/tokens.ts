@@ -50,8 +50,8 @@ const SECRET_BYTES = 32
 const TAKEN = 'P2002'
 
 type StoredToken = Awaited<ReturnType<Prisma['token']['findMany']>>[number]
-/** A token as `selectTokens` reads it: its times in milliseconds since 1970. */
-type FoundToken = Omit<StoredToken, Times> & Record<Times, number | null>
+/** A token as `selectTokens` reads it: its times in milliseconds since 1970, which PostgreSQL sends as text. */
+type FoundToken = Omit<StoredToken, Times> & Record<Times, number | string | null>
 type Times = 'createdAt' | 'expiresAt' | 'revokedAt'
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
@@ -103,10 +103,10 @@ function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedA
 }
 
 function toFoundRow({ createdAt, expiresAt, revokedAt, ...token }: FoundToken): TokenRow {
-  const times = { createdAt: new Date(createdAt ?? 0), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
+  const times = { createdAt: new Date(Number(createdAt)), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
   return toTokenRow({ ...token, ...times })
 }
 
-function toDate(time: number | null): Date | null {
-  return time === null ? null : new Date(time)
+function toDate(time: number | string | null): Date | null {
+  return time === null ? null : new Date(Number(time))
 }

@@ -6,6 +6,13 @@ import { type Connection, select } from '../prisma-client.ts'
  * standby. A cast that fails is how plain SQL raises an error with a text of its own.
  */
 export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
+/**
+ * A condition after which a transaction has what the driver's adapter presumes of its session: it writes times without an offset
+ * and removes the one that it reads. A database or a role may bring other settings, and a pooler passes none on.
+ */
+export const IN_UTC = `
+  (SELECT set_config('TimeZone', 'UTC', true) || set_config('DateStyle', 'ISO', true)
+    || set_config('extra_float_digits', '1', true)) <> ''`
 
 /** The first setting that loses commits, such as `fsync = off`; otherwise the value of `synchronous_commit`. */
 const DURABILITY = `

@@ -6,7 +6,7 @@ import type { Transaction } from '../engine.ts'
 import { type Connection, toQuery } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { isSilent, translate } from './errors.ts'
-import { DURABLY, ON_PRIMARY } from './guarantees.ts'
+import { DURABLY, IN_UTC, ON_PRIMARY } from './guarantees.ts'
 
 /** How long connecting, or waiting for a free connection, may take, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000
@@ -85,12 +85,12 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
 
     /** Begins a transaction, on one of them. */
     async begin(): Promise<Transaction> {
-      const transaction = await adapter.startTransaction('READ COMMITTED').catch((error) => {
+      const started = await adapter.startTransaction().catch((error) => {
         throw translate(error, database)
       })
-      const connection = translating(transaction, database)
+      const connection = translating(started, database)
       let isOpen = true
-      return {
+      const transaction: Transaction = {
         connection,
         async commit() {
           await connection.executeScript(COMMIT)
@@ -99,9 +99,16 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
         async close() {
           const failure = isOpen && (await connection.executeScript('ROLLBACK').catch((error: Error) => error))
           // What may still be in a transaction is not used again.
-          if (failure) clientOf(transaction).release(failure)
-          else await transaction.rollback()
+          if (failure) clientOf(started).release(failure)
+          else await started.rollback()
         },
+      }
+      try {
+        await connection.executeScript(BEGIN)
+        return transaction
+      } catch (error) {
+        await transaction.close()
+        throw error
       }
     },
 
@@ -117,6 +124,8 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
     },
   }
 }
+
+const BEGIN = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${IN_UTC}`
 
 // Sent together: PostgreSQL applies changed settings only before it reads what follows.
 const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`

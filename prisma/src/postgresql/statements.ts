@@ -1,8 +1,9 @@
 import type { Dialect } from '../engine.ts'
-import { DURABLY } from './guarantees.ts'
+import { DURABLY, ON_PRIMARY } from './guarantees.ts'
 
-/** A time in milliseconds since 1970. */
-const readTime = (column: string) => `round(date_part('epoch', ${column}) * 1000) AS ${column}`
+/** A time in milliseconds since 1970, as an integer: a session may print fewer digits of other numbers. 0: it is infinite. */
+const readTime = (column: string) =>
+  `CASE isfinite(${column}) WHEN true THEN (extract(epoch FROM ${column}) * 1000)::bigint WHEN false THEN 0 END AS ${column}`
 
 /**
  * The plants of a part of a list, in order. It compares rows, and orders by the account too, since only the index
@@ -23,6 +24,7 @@ const joinJson = (maxBytes: string | number) => `
 /** The version of the list of an account; NULL if it has none. */
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
+/** The statements that most requests need: each has the condition of its promise, so it is sent as it is. */
 export const dialect: Dialect = {
   // `jsonb`, since `json` would be parsed again for each column of each element.
   insertPlants: `
@@ -34,21 +36,24 @@ export const dialect: Dialect = {
   comparePlants: `
     SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
                FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1) AS "isSame"
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position) ORDER BY position`,
+    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
+    WHERE ${ON_PRIMARY} ORDER BY position`,
 
   selectPart: `
     SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL AS "more",
       ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2')} LIMIT $4) AS "plants") AS "part"`,
+          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2')} LIMIT $4) AS "plants") AS "part"
+    WHERE ${ON_PRIMARY}`,
 
   selectStates: `
     SELECT ${versionOf('value')}, coalesce((
       SELECT "seq" FROM "Plant" WHERE "account" >= value AND "account" <= value
       ORDER BY "account" DESC, "seq" DESC LIMIT 1), 0)
-    FROM json_array_elements_text($1::json) WITH ORDINALITY AS accounts(value, position) ORDER BY position`,
+    FROM json_array_elements_text($1::json) WITH ORDINALITY AS accounts(value, position)
+    WHERE ${ON_PRIMARY} ORDER BY position`,
 
   selectTokens: `
     SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
-    FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json))`,
+    FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
 }

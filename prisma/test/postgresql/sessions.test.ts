@@ -1,0 +1,86 @@
+/** Settings of sessions that a database or a role brings: what the driver and our statements presume of them is not presumed. */
+import { expect, test } from 'vitest'
+import { afterFile } from '../../../test/helpers/after-file.ts'
+import { query, runSql } from '../../../test/helpers/database/databases.ts'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+import { openDatabase } from '../../src/index.ts'
+import { openClient } from '../helpers/open-client.ts'
+
+const postgresql = await startPostgresql()
+afterFile(postgresql.remove)
+
+const POOLER = `
+[databases]
+* = host=10.0.0.20 user=postgres
+[pgbouncer]
+listen_addr = 10.0.0.20
+listen_port = 6432
+pool_mode = transaction
+auth_type = any`
+/** Drops what a session should begin with, without a word, and keeps every client on a connection of its own. */
+const DROPS_OPTIONS = `${POOLER.replace('transaction', 'session')}
+ignore_startup_parameters = options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout`
+
+/** How a server connects to the database of this name. */
+const WAYS: Record<string, (name: string) => Promise<string>> = {
+  directly: async (name) => postgresql.url(name),
+  ...(hasPgbouncer && {
+    'through a pooler': async (name) => `${await startPgbouncer(postgresql.port, POOLER)}/${name}?pgbouncer=true`,
+    'where options are dropped': async (name) => `${await startPgbouncer(postgresql.port, DROPS_OPTIONS)}/${name}`,
+  }),
+}
+
+const OTHERS = `extra_float_digits = -15; bytea_output = escape; IntervalStyle = sql_standard; client_encoding = LATIN1;
+  standard_conforming_strings = off; escape_string_warning = off; array_nulls = off; transform_null_equals = on;
+  client_min_messages = debug5; default_transaction_deferrable = on; quote_all_identifiers = on; xmloption = document;
+  plan_cache_mode = force_generic_plan; exit_on_error = on; search_path = public, pg_catalog`
+const SETTINGS = [
+  `TimeZone = 'America/New_York'; DateStyle = 'ISO, MDY'`,
+  `TimeZone = 'Asia/Tokyo'; DateStyle = 'SQL, DMY'`,
+  `TimeZone = 'Asia/Kolkata'; DateStyle = 'German'; ${OTHERS}`,
+  `TimeZone = '+07:30'; DateStyle = 'Postgres, YMD'`,
+]
+/** All times of the tokens and the plant, in milliseconds since 1970. */
+const SELECT_TIMES = `
+  SELECT extract(epoch FROM time) * 1000 AS time FROM "Token", unnest(ARRAY["createdAt", "expiresAt", "revokedAt"])
+    WITH ORDINALITY AS times(time, position) WHERE time IS NOT NULL
+  UNION ALL SELECT extract(epoch FROM "createdAt") * 1000 FROM "Plant" ORDER BY time`
+
+test.each(Object.keys(WAYS))('times are right whatever the settings of a session, %s', async (way) => {
+  const base = (await WAYS[way]?.('')) ?? expect.unreachable()
+  for (const [index, settings] of SETTINGS.entries()) {
+    const name = `${way} ${index}`
+    const set = settings.split(';').map((setting) => `ALTER DATABASE "${name}" SET ${setting}`)
+    await runSql(await postgresql.create(name), set.join(';'))
+    await expectRightTimes(base.replace(/(?=\?|$)/, encodeURIComponent(name)), postgresql.url(name))
+  }
+})
+
+/** Stores and reads times of a database, and reads them as another program does. */
+async function expectRightTimes(url: string, direct: string): Promise<void> {
+  const { plants, tokens, close } = await openDatabase(url)
+  const begin = Date.now()
+  const expiresAt = new Date(begin + 10_000)
+  const token = { account: 'älice', scopes: ['read'], label: null, expiresAt }
+  const first = await tokens.create({ ...token, id: 'a', hash: 'a' })
+  await tokens.create({ ...token, id: 'b', hash: 'b' })
+  const second = (await tokens.revoke('b')) ?? expect.unreachable()
+  await plants.insert([{ account: 'älice', id: 'c', name: '🪴', tag: null }])
+  const end = Date.now()
+
+  expect([await tokens.find('a'), await tokens.find('b')]).toEqual([first, second])
+  expect(await tokens.list()).toEqual([first, second])
+  const { prisma } = await openClient(url)
+  const after = (time: number) => ({ where: { expiresAt: { gt: new Date(time) } }, orderBy: { id: 'desc' } }) as const
+  expect((await prisma.token.findMany(after(begin + 9_999))).map(({ id }) => id)).toEqual(['b', 'a'])
+  expect(await prisma.token.findMany(after(begin + 10_000))).toEqual([])
+  const [plant] = await prisma.plant.findMany({ select: { createdAt: true } })
+
+  const now = [first.createdAt, second.createdAt, second.revokedAt, plant?.createdAt].map(Number)
+  expect(now).toEqual(now.toSorted())
+  expect([begin <= Number(now[0]), Number(now.at(-1)) <= end]).toEqual([true, true])
+  const stored = await query<{ time: string }>(direct, SELECT_TIMES)
+  expect(stored.map(({ time }) => Number(time))).toEqual([...now, Number(expiresAt), Number(expiresAt)])
+  await close()
+}
