@@ -10,8 +10,9 @@ import type { Operations } from './plants-router.ts'
 const MEBIBYTE = 2 ** 20
 /** What a row has as JSON besides its texts, about, in bytes. */
 const ROW_BYTES = 100
+/** What takes more bytes as JSON: two or six. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const CONTROL_CHARACTERS = /[\0-\x1f]/g
+const ESCAPED = /[\0-\x1f"\\]/
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
 const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
 
@@ -20,7 +21,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
   const lists = createLists(plants)
   const writes = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
-    weigh: ({ name, tag }) => ROW_BYTES + weigh(name) + weigh(tag ?? ''),
+    weigh: ({ account, name, tag }) => ROW_BYTES + weigh(account) + weigh(name) + weigh(tag ?? ''),
     commit: (rows) => storeAll(plants, rows),
   })
 
@@ -65,7 +66,7 @@ async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise
   return results.includes(undefined) && attempts > 1 ? storeAll(plants, rows, attempts - 1) : results
 }
 
-/** Returns how many bytes a text has as JSON, in which a control character has six, without writing it. */
+/** Returns how many bytes a text has as JSON, without the quotes around it. Most texts need not be written for that. */
 function weigh(text: string): number {
-  return Buffer.byteLength(text) + 5 * (text.match(CONTROL_CHARACTERS)?.length ?? 0)
+  return ESCAPED.test(text) ? Buffer.byteLength(JSON.stringify(text)) - 2 : Buffer.byteLength(text)
 }

@@ -29,19 +29,22 @@ test('a plant that is deleted before it can be compared is stored again, three t
   expect(await create()).toEqual([{ status: 'rejected', reason }, stored])
 })
 
-test('plants that are long as JSON are committed in small batches', async () => {
-  const batches: number[] = []
-  const store = createStore({
-    async insert({ length }) {
-      batches.push(length)
-      return length
-    },
-  })
-  // 180 kB of JSON each.
-  const name = '\u0001'.repeat(30_000)
-  await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`)))
-  expect(batches).toEqual([5, 5, 2])
-})
+test.each(['"', '\\', '\u0001'])(
+  'plants that are long as JSON, such as with %j, are committed in small batches',
+  async (character) => {
+    const batches: number[] = []
+    const store = createStore({
+      async insert({ length }) {
+        batches.push(length)
+        return length
+      },
+    })
+    // 180 kB of JSON each.
+    const name = character.repeat(180_000 / (JSON.stringify(character).length - 2))
+    await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`)))
+    expect(batches).toEqual([5, 5, 2])
+  },
+)
 
 /** A parameter that an operation does not use does not compile. */
 const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
