@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Route } from '../http/paths-and-origins.ts'
 import { JSON_CONTENT_TYPE } from '../http/responses.ts'
@@ -20,25 +20,24 @@ const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
   : new URL('swagger-ui/', import.meta.url)
 
 /**
- * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token, and are
- * read at the first request: most servers never get one.
+ * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token, so their
+ * files are read and hashed here, once.
  *
  * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that import
  *   it take for the base URL
  */
 export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
-  function route(path: string, contentType: string, read: () => Promise<Buffer>, policy?: string) {
-    let content: Promise<Buffer> | undefined
-    const handle: RequestHandler = async (_request, response) => {
-      content ??= read()
+  function route(path: string, mediaType: string, content: Buffer, policy?: string) {
+    const etag = tagOf(content)
+    const handle: RequestHandler = (_request, response) => {
       if (policy !== undefined) response.setHeader('Content-Security-Policy', policy)
-      send(response, contentType, await content)
+      send(response, `${mediaType}; charset=utf-8`, content, etag)
     }
     return { method: 'GET', path, handle }
   }
 
   const routeFile = (folder: URL, file: string, mediaType: string) =>
-    route(`/docs/${file}`, `${mediaType}; charset=utf-8`, () => readFile(new URL(file, folder)))
+    route(`/docs/${file}`, mediaType, readFileSync(new URL(file, folder)))
 
   return [
     {
@@ -47,7 +46,7 @@ export function createDocs(publicUrl: string | undefined): (Route & { handle: Re
       handle: async (request, response) =>
         send(response, JSON_CONTENT_TYPE, await createDocument(publicUrl ?? requestedOrigin(request))),
     },
-    route('/docs', 'text/html; charset=utf-8', createPage, PAGE_POLICY),
+    route('/docs', 'text/html', createPage(), PAGE_POLICY),
     routeFile(PAGE_FOLDER, 'page.css', 'text/css'),
     routeFile(PAGE_FOLDER, 'page.js', 'text/javascript'),
     routeFile(PAGE_FOLDER, 'icon.svg', 'image/svg+xml'),
@@ -56,18 +55,23 @@ export function createDocs(publicUrl: string | undefined): (Route & { handle: Re
   ]
 }
 
+/** Returns the tag by which clients revalidate what they have cached. */
+function tagOf(content: Buffer): string {
+  return `"${createHash('sha256').update(content).digest('base64url')}"`
+}
+
 /** Sends content that clients cache and revalidate, so that they see a new version immediately. */
-function send(response: Response, contentType: string, content: Buffer): void {
+function send(response: Response, contentType: string, content: Buffer, etag = tagOf(content)): void {
   response.setHeader('Content-Type', contentType)
   response.setHeader('Cache-Control', 'no-cache')
-  response.setHeader('ETag', `"${createHash('sha256').update(content).digest('base64url')}"`)
+  response.setHeader('ETag', etag)
   // Express sends a 304 to a client that has this version.
   response.send(content)
 }
 
 /** Reads the page, and puts the command that works here into it. */
-async function createPage(): Promise<Buffer> {
-  const page = await readFile(new URL('index.html', PAGE_FOLDER), 'utf8')
+function createPage(): Buffer {
+  const page = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8')
   return Buffer.from(page.replace('<span>plant-store</span>', `<span>${ownCommand}</span>`))
 }
 
