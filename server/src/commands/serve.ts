@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { nameDatabase } from '@plant-store/prisma'
 import { logTokenEvent } from '../accounts/tokens.ts'
@@ -24,21 +23,41 @@ const DEMO_DAYS = 7
 export async function serve(context: Context): Promise<void> {
   const { settings, logger } = context
   setFlagsFromString(HEAP_GROWTH)
-  const uncaught = once(process, 'uncaughtException').then(([error]) => ({ error }))
-  const ended = firstSignal().then((signal) => logger.info({ signal }, 'closing'))
+  const faults: unknown[] = []
+  const stopping = new Promise<void>((resolve) => {
+    void firstSignal().then((signal) => {
+      logger.info({ signal }, 'closing')
+      resolve()
+    })
+    // Node.js raises a rejection that is not handled as one, too.
+    process.on('uncaughtException', (error) => {
+      logger.fatal({ err: error }, 'uncaught exception, shutting down')
+      faults.push(error)
+      resolve()
+    })
+  })
   logRejections(logger)
 
   const starting = startServer(settings, { logger })
-  const server = await Promise.race([starting, ended])
-  // A startup has nothing to finish: it ends with the process.
-  if (!server) return void starting.catch(() => {})
+  const server = await Promise.race([starting, stopping])
+  if (server) {
+    // Neither a terminal that does not read nor a database that does not respond delays the shutdown.
+    await Promise.race([announce(server, context), stopping])
+    await stopping
+    await server.close()
+  } else {
+    // A startup has nothing to finish: it ends with the process.
+    starting.catch(() => {})
+  }
+  if (faults.length > 0) throw faults[0]
+}
+
+/** Says that the server is ready, and where. */
+async function announce(server: RunningServer, context: Context): Promise<void> {
   await greetIfEmpty(server, context)
   const { url, adminUrl } = server
-  logger.info({ url, ...(adminUrl && { adminUrl }), database: nameDatabase(settings.databaseUrl) }, 'ready')
-  const fault = await Promise.race([uncaught, ended])
-  if (fault) logger.fatal({ err: fault.error }, 'uncaught exception, shutting down')
-  await server.close()
-  if (fault) throw fault.error
+  const database = nameDatabase(context.settings.databaseUrl)
+  context.logger.info({ url, ...(adminUrl && { adminUrl }), database }, 'ready')
 }
 
 /**

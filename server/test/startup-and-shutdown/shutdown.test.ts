@@ -62,11 +62,23 @@ test('a second signal ends the process immediately', async () => {
   expect(await ended).toBe(130)
 })
 
+test('SIGUSR1 opens no inspector, and neither it, SIGUSR2 nor a file size limit ends the process', async () => {
+  const { server } = await startWithToken(folder, 'ignored')
+  for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const) server.signal(signal)
+  expect((await fetch(`${server.url}/plants`)).status).toBe(401)
+  expect(await server.end()).toBe(0)
+  expect(server.output()).not.toContain('Debugger')
+})
+
+/** Settings with which SIGUSR2 makes the process run a statement. */
+function onSignal(statement: string): { NODE_OPTIONS: string } {
+  const code = `process.once('SIGUSR2',()=>{${statement}})`
+  return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` }
+}
+const THROW = `throw new Error('on purpose')`
+
 test('an uncaught exception is logged, requests in flight get their responses, and the exit code is 1', async () => {
-  const { server, token } = await startWithToken(folder, 'uncaught', {
-    NODE_OPTIONS: `--import data:text/javascript,process.once('SIGUSR2',()=>{throw%20new%20Error('on%20purpose')})`,
-    SHUTDOWN_DELAY: '3s',
-  })
+  const { server, token } = await startWithToken(folder, 'uncaught', { ...onSignal(THROW), SHUTDOWN_DELAY: '3s' })
   const ended = server.end('SIGUSR2')
   await until(() => server.output().includes('uncaught exception'))
   expect((await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
@@ -81,14 +93,21 @@ async function lockedDatabase(): Promise<string> {
   return url
 }
 
-test('SIGTERM during startup exits with 0 and without an error', async () => {
+test.each([
+  ['SIGTERM', 'SIGTERM', '', 0],
+  ['an uncaught exception', 'SIGUSR2', THROW, 1],
+  ['an unhandled rejection', 'SIGUSR2', `Promise.reject(new Error('on purpose'))`, 1],
+] as const)('%s ends a startup that waits, and is logged', async (_what, signal, statement, code) => {
   const port = String(await freePort())
-  const server = spawnCommand(['serve'], { DATABASE_URL: await lockedDatabase(), PORT: '0', ADMIN_PORT: port })
-  const errors = collect(server.stderr)
+  const environment = { DATABASE_URL: await lockedDatabase(), PORT: '0', ADMIN_PORT: port, ...onSignal(statement) }
+  const server = spawnCommand(['serve'], environment)
+  const [output, errors] = [collect(server.stdout), collect(server.stderr)]
   const readiness = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
   await until(async () => (await readiness())?.status === 503)
-  server.kill('SIGTERM')
-  expect([await once(server, 'close'), errors()]).toEqual([[0, null], ''])
+  server.kill(signal)
+  expect(await once(server, 'close')).toEqual([code, null])
+  expect(errors()).toMatch(code === 0 ? /^$/ : /^Error: on purpose/)
+  expect(output()).toMatch(code === 0 ? /"msg":"closing"/ : /"level":"fatal".*on purpose.*uncaught exception/)
 })
 
 test('a signal ends a backup and leaves no file', async () => {
