@@ -41,7 +41,8 @@ export async function runCommandLine(
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
     const isExpected = EXPECTED.some((type) => error instanceof type)
     const text = isExpected ? `plant-store: ${(error as Error).message}` : inspect(error)
-    await writeLine(stderr, text).catch(() => {})
+    // A terminal that does not read must not keep the process running.
+    stderr.write(`${text}\n`)
     const isUsage = USAGE.some((type) => error instanceof type) || isInvalidAddress(error)
     return isUsage ? EXIT_USAGE : EXIT_FAILURE
   }
@@ -68,11 +69,15 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
     const print = (text: string) => writeLine(stdout, text)
+    let isLogged = false
     try {
       await run({ settings, logger, print })
     } finally {
-      await flush()
+      isLogged = await flush()
     }
+    // Where it does not report what it did, such as creating a token, its caller finds out from the exit code.
+    if (!isLogged && log === stderr)
+      throw new CommandError('done, but standard error has not taken the line that logs it')
   }
 
   addCommand(program, 'serve', 'serve the API until SIGTERM or SIGINT', [

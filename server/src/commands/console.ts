@@ -1,7 +1,8 @@
 /**
- * What commands work with, the errors that end them, and signals. These are handled from the moment this module is loaded,
- * before anything else: the first process of a container gets only the signals that it has a handler for.
+ * What commands work with, the errors that end them, terminals and signals. These are handled from the moment this module is
+ * loaded, before anything else: the first process of a container gets only the signals that it has a handler for.
  */
+import { constants as access, accessSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import type { Logger } from 'pino'
@@ -39,12 +40,36 @@ export function writeLine(stream: Writable, text: string): Promise<void> {
   })
 }
 
+/** A terminal of Node.js, with the handle of libuv. */
+type Terminal = NodeJS.WriteStream & { fd: number; _handle?: { setBlocking(blocking: boolean): void } }
+
+for (const stream of [process.stdout, process.stderr]) stopBlocking(stream)
+
+/**
+ * Lets what is written to a terminal wait in memory, as for a pipe: by default, one that does not read (Ctrl+S, a frozen ssh)
+ * stops the event loop, and SIGTERM with it. libuv has opened the terminal again, so this changes only this process. Where it
+ * may not, such as after `su`, writes still block.
+ */
+function stopBlocking(stream: Terminal): void {
+  if (!stream.isTTY) return
+  try {
+    accessSync(`/dev/fd/${stream.fd}`, access.W_OK)
+    stream._handle?.setBlocking(false)
+  } catch {
+    // It belongs to another user, or this is Windows, where these writes do not block.
+  }
+}
+
 /** Sent by Ctrl+C, by a service manager, and by a terminal that closes. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** What the next signal does. */
 let handle: (name: NodeJS.Signals) => void = endProcess
 
+/** By default, these open the inspector on a port, end the process, and end it where a file reaches `ulimit -f`. */
+const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const
+
+for (const name of IGNORED_SIGNALS) process.on(name, () => {})
 for (const name of ENDING_SIGNALS) {
   process.on(name, () => {
     const first = handle

@@ -1,6 +1,6 @@
 import { fstatSync, writeSync } from 'node:fs'
-import type { Writable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Writable } from 'node:stream'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { rejections, requestRejected, subscribe } from './events.ts'
 
@@ -11,43 +11,75 @@ export type LogStream = Writable & { fd?: number; isTTY?: boolean }
 const MAX_WAITING = 1_000_000
 /** How long a shutdown waits for the reader, in milliseconds. */
 const MAX_FLUSH = 500
+/** How long a full disk is left alone before the next attempt, in milliseconds. */
+const FILE_RETRY = 100
 /** How often a reason of rejections is logged, at most, in milliseconds. */
 const REJECTION_INTERVAL = 1_000
 
+/** A log and what writes its lines. */
+export interface Log {
+  logger: Logger
+  /**
+   * Writes what is left. What the reader does not take within half a second is dropped.
+   *
+   * @returns whether everything that was logged is written
+   */
+  flush(): Promise<boolean>
+}
+
 /**
  * Creates a logger that writes lines of JSON, with the level as a word and the time in ISO 8601, or readable lines to a
- * terminal. Nothing ever waits for the reader, and what cannot be written, such as on a full disk, is dropped: pino's own
- * writer waits in a thread, and retries for ever.
+ * terminal. Nothing ever waits for the reader: lines wait in memory, and beyond a limit they are dropped, which the next one
+ * that is written reports. pino's own writer waits in a thread, and retries for ever.
  */
-export async function createLog(level: string, stream: LogStream) {
-  const format = stream.isTTY ? await createPrettyFormat() : (line: string) => line
-  const file = stream.fd !== undefined && fstatSync(stream.fd).isFile() ? stream.fd : undefined
+export async function createLog(level: string, target: LogStream): Promise<Log> {
+  const format = target.isTTY ? await createPrettyFormat() : (line: string) => line
+  const stream = target.fd !== undefined && fstatSync(target.fd).isFile() ? openFile(target.fd) : target
   let lines = ''
+  let dropped = 0
+  let hasFailed = false
   // A reader that is gone needs no lines.
-  stream.on('error', () => {})
+  stream.on('error', () => {
+    hasFailed = true
+  })
 
   function writeLines(): void {
     const text = lines
     lines = ''
-    if (file !== undefined) tryToWrite(file, text)
-    else if (stream.writableLength < MAX_WAITING) stream.write(text)
+    stream.write(text)
   }
 
   /** Writes a line with all others of this turn of the event loop. */
   function write(line: string): void {
+    if (stream.writableLength >= MAX_WAITING) {
+      dropped++
+      return
+    }
+    if (dropped > 0) reportDropped()
     if (lines === '') setImmediate(writeLines)
     lines += format(line)
   }
 
+  function reportDropped(): void {
+    const count = dropped
+    dropped = 0
+    auditLogger(logger).warn({ event: 'lines dropped', lines: count }, 'lines of the log could not be written')
+  }
+
   const timestamp = pino.stdTimeFunctions.isoTime
   const formatters = { level: (label: string) => ({ level: label }) }
+  const logger = pino({ level, timestamp, formatters }, { write })
   return {
-    logger: pino({ level, timestamp, formatters }, { write }),
-    /** Writes what is left. What the reader does not take within half a second is dropped. */
-    async flush(): Promise<void> {
-      writeLines()
-      const written = new Promise((resolve) => stream.write('', resolve))
-      await Promise.race([written, sleep(MAX_FLUSH, undefined, { ref: false })])
+    logger,
+    async flush() {
+      if (lines !== '') writeLines()
+      // An error of what has been written is reported in this turn.
+      await nextTurn()
+      if (stream.writableLength > 0) {
+        const written = new Promise((resolve) => stream.write('', resolve))
+        await Promise.race([written, sleep(MAX_FLUSH, undefined, { ref: false })])
+      }
+      return !hasFailed && dropped === 0 && stream.writableLength === 0
     },
   }
 }
@@ -85,13 +117,20 @@ export function logRejections(logger: Logger): () => void {
   })
 }
 
-/** Writes to a file. The stream of Node.js would end with the first error, such as that of a disk that is full for a while. */
-function tryToWrite(file: number, text: string): void {
-  try {
-    writeSync(file, text)
-  } catch {
-    // There is nowhere to report it.
-  }
+/** Opens a stream to a file that retries. That of Node.js ends with the first error, such as that of a disk that is full for a while. */
+function openFile(fd: number): Writable {
+  return new Writable({
+    async write(chunk: Buffer, _encoding, done) {
+      for (let rest = chunk; rest.length > 0; ) {
+        try {
+          rest = rest.subarray(writeSync(fd, rest))
+        } catch {
+          await sleep(FILE_RETRY)
+        }
+      }
+      done()
+    },
+  })
 }
 
 /** Loads what makes lines readable only for a terminal. */

@@ -1,8 +1,11 @@
 /** The commands that create, list and revoke tokens. */
+import { Writable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
 import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { runCommandLine } from '../../src/commands/command-line.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
+import { openMemory } from '../helpers/telemetry/log-lines.ts'
 
 const DAY = 86_400_000
 
@@ -23,6 +26,20 @@ test('create prints only the token, which a server accepts immediately, and logs
   const event = { event: 'token created', level: 'info', account: 'alice', scopes: ['read'], expiresAt: null }
   expect(JSON.parse(stderr)).toMatchObject({ ...event, tokenId: (await list()).at(-1).id })
   expect(stderr).not.toMatch(/pst_|[0-9a-f]{64}/)
+})
+
+test('create and revoke exit with 1 where the line that logs them is not written', async () => {
+  const token = await create()
+  const stdout = openMemory()
+  const failing = () => new Writable({ write: (_chunk, _encoding, done) => done(new Error('no space left on device')) })
+  const run = (...args: string[]) =>
+    runCommandLine(['token', ...args], { environment, stdout: stdout.stream, stderr: failing() })
+  expect(await run('create', '--account', 'bob')).toBe(1)
+  expect(stdout.text()).toMatch(/^pst_\w{49}\n$/)
+  const [{ id }, { state }] = await list()
+  expect([token.length, state]).toEqual([53, 'active'])
+  expect(await run('revoke', id)).toBe(1)
+  expect(await run('list')).toBe(0)
 })
 
 test('create --json prints the token with what it is for, which list shows too', async () => {
