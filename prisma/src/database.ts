@@ -54,6 +54,8 @@ export interface OpenOptions {
   patience?: number
   /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
   modifiesPlants?: boolean
+  /** Called with a sentence about what works, and should not stay as it is. */
+  onWarning?: (warning: string) => void
 }
 
 /** How to migrate. */

@@ -25,6 +25,8 @@ export interface Engine {
   beginReading(): Promise<Transaction>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */
   beginWriting(): Promise<Transaction>
+  /** Takes from other roles the rights to tables that they have by default; absent where an engine has no roles. */
+  revokeRights?: (connection: Connection, tables: readonly string[]) => Promise<void>
 }
 
 /** A database that an engine has opened. */

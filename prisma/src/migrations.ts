@@ -76,6 +76,7 @@ export async function migrateDatabase(
   const { connection, commit, close } = await engine.beginWriting()
   try {
     const applied = await applyMigrations(connection, engine.database, migrations)
+    await engine.revokeRights?.(connection, ['_prisma_migrations', ...migrations.flatMap(createdTables)])
     await commit()
     return { applied }
   } finally {
@@ -190,6 +191,10 @@ async function applyMigrations(
 
 function dialectOf({ provider }: SqlQueryable): (typeof DIALECTS)['sqlite'] {
   return provider === 'sqlite' ? DIALECTS.sqlite : DIALECTS.postgres
+}
+
+function createdTables({ script }: Migration): string[] {
+  return [...script.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?"(\w+)"/g)].map(([, name = '']) => name)
 }
 
 function checksumOf({ script }: Migration): string {

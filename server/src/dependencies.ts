@@ -21,7 +21,10 @@ const READINESS_TTL = 1_000
  */
 export async function openDependencies(settings: Settings, logger: Logger) {
   const verify = await loadVerifier(settings, logger)
-  const opened = await openDatabase(settings.databaseUrl, { modifiesPlants })
+  const opened = await openDatabase(settings.databaseUrl, {
+    modifiesPlants,
+    onWarning: (warning) => logger.warn(warning),
+  })
   const database = { ...opened, whyUnavailable: cacheFor(READINESS_TTL, opened.whyUnavailable) }
   const cursors = createCursors(() => database.secret('cursor'))
   const tokens = createTokenStore(database.tokens)

@@ -6,7 +6,7 @@ import { type Connection, select, toQuery } from '../prisma-client.ts'
 import { type Address, describeDatabase, readAddress } from './address.ts'
 import { createAdapter } from './driver-adapter.ts'
 import { isLocked, lateError } from './errors.ts'
-import { checkSettings, ON_PRIMARY, proveGuarantees } from './guarantees.ts'
+import { checkSettings, describeIntruders, ON_PRIMARY, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool } from './pool.ts'
 import { dialect } from './statements.ts'
 
@@ -36,13 +36,14 @@ export function createEngine(url: string): Engine {
     create: async () => {},
     beginReading: () => beginReading(address),
     beginWriting: () => beginWriting(address),
+    revokeRights,
   }
 }
 
 /** Opens a database. */
 async function open(
   address: Address,
-  { patience = REQUEST_PATIENCE, modifiesPlants = false }: OpenOptions,
+  { patience = REQUEST_PATIENCE, modifiesPlants = false, onWarning }: OpenOptions,
 ): Promise<OpenedDatabase> {
   const database = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
@@ -56,6 +57,8 @@ async function open(
     const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
     await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
     schemaName = await readSchemaName(connection)
+    const warning = onWarning && (await describeIntruders(connection, database))
+    if (warning) onWarning(warning)
   } catch (error) {
     await close()
     throw asStorageError(error, database)

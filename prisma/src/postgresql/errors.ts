@@ -49,6 +49,11 @@ const STATES: readonly (readonly [error: RegExp, StorageFailure, sentence: strin
     'is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL',
   ],
   [
+    /row-level security/,
+    untilFixed('unavailable'),
+    'hides rows from this user ($): run ALTER TABLE ... DISABLE ROW LEVEL SECURITY, or let the user bypass it (ALTER ROLE ... BYPASSRLS)',
+  ],
+  [
     /^42501 /,
     untilFixed('unavailable'),
     'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that edit-rights.sql or docs/production/several-machines/rights.sql lists',

@@ -55,14 +55,16 @@ export interface Proof {
 }
 
 /**
- * Reads the tokens, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or
- * room is missing, where commits are lost, and where another transaction has the lock. A plant of an account that has no name.
+ * Reads the tables, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or
+ * room is missing, where row level security hides rows, where commits are lost, and where another transaction has the lock. A
+ * plant of an account that has no name.
  */
 const writeAndUndo = ({ modifiesPlants, writes }: Proof) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = '2s';
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
-  SELECT FROM "Token" WHERE false;
+  SET LOCAL row_security = off;
+  SELECT FROM "Plant", "Token", "Secret", "ListVersion" WHERE false;
   INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
   SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
   ${modifiesPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}
@@ -102,4 +104,69 @@ export async function checkSettings(connection: Connection, database: string): P
 export async function proveGuarantees(connection: Connection, database: string, proof: Proof): Promise<void> {
   await checkSettings(connection, database)
   await connection.executeScript(writeAndUndo(proof))
+}
+
+/** What a role may do with a table, its sequences or the functions of its triggers. */
+interface Grant {
+  readonly kind: 'TABLE' | 'SEQUENCE' | 'FUNCTION'
+  /** Its name in SQL, and that of the role. */
+  readonly name: string
+  readonly role: string
+  /** In the order of the alphabet. */
+  readonly rights: string
+  /** Whether the role is this user's, or may do everything. */
+  readonly isOwn: boolean
+}
+
+/** The rights of all roles but the owners of what has a name like this. */
+const SELECT_GRANTS = `
+  SELECT kind, name, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role,
+    string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type) AS rights,
+    grantee IN (SELECT oid FROM pg_roles WHERE rolname = current_user OR rolsuper
+                UNION ALL SELECT roleid FROM pg_auth_members WHERE pg_get_userbyid(member) = current_user) AS "isOwn"
+  FROM (
+    SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass::text, relname, relnamespace, relowner, relacl
+    FROM pg_class
+    UNION ALL
+    SELECT 'FUNCTION', oid::regprocedure::text, proname, pronamespace, proowner, coalesce(proacl, acldefault('f', proowner))
+    FROM pg_proc
+  ) AS objects (kind, name, identifier, namespace, owner, rights), aclexplode(rights)
+  WHERE identifier ~ $1 AND grantee <> owner
+    AND namespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+  GROUP BY kind, name, grantee`
+
+/** What rights.sql grants, which default privileges never do: they are the same for all tables. */
+const RIGHTS_OF_SERVERS = [
+  ['"Token"', 'INSERT, SELECT, UPDATE'],
+  ['"Secret"', 'INSERT, SELECT'],
+]
+
+/** Selects what other roles may do with tables, except those that have the rights of rights.sql. */
+async function selectGrants(connection: Connection, tables: readonly string[]): Promise<Grant[]> {
+  const grants = await select<Grant>(connection, SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
+  const isServer = (role: string) =>
+    RIGHTS_OF_SERVERS.every(([table, rights]) =>
+      grants.some((grant) => grant.role === role && grant.name === table && grant.rights === rights),
+    )
+  return grants.filter(({ role }) => !isServer(role))
+}
+
+/**
+ * Takes from other roles what they may do with these tables, such as what default privileges have granted, except from those of
+ * rights.sql. A provider may let everybody with a public key be such a role.
+ */
+export async function revokeRights(connection: Connection, tables: readonly string[]): Promise<void> {
+  const grants = await selectGrants(connection, tables)
+  const statements = grants.map(({ kind, name, role }) => `REVOKE ALL ON ${kind} ${name} FROM ${role} CASCADE`)
+  if (statements.length > 0) await connection.executeScript(statements.join('; '))
+}
+
+/** Returns a sentence about the roles that may change tokens or use secrets, if there are others than the owner and this user. */
+export async function describeIntruders(connection: Connection, database: string): Promise<string | undefined> {
+  const grants = await selectGrants(connection, ['Token', 'Secret'])
+  const isDangerous = ({ name, rights, isOwn }: Grant) => !isOwn && (name === '"Secret"' || rights !== 'SELECT')
+  const roles = new Set(grants.filter(isDangerous).map(({ role }) => role))
+  if (roles.size === 0) return undefined
+  const list = [...roles].join(', ')
+  return `${database} lets ${list} change tokens or read secrets, and so use every account: run REVOKE ALL ON "Token", "Secret" FROM ${list}`
 }

@@ -20,11 +20,11 @@ const CLOSE_TIMEOUT = 500
  * What PostgreSQL keeps for each connection, times in milliseconds. A statement reads or writes a piece of a list or a batch,
  * which takes milliseconds. Without sorting, only the index on account and `seq` serves a list, also before there are
  * statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL before 18 would compile the
- * statement.
+ * statement. Without `row_security`, a statement from which row level security would hide rows fails.
  */
 const SESSION = { statement_timeout: 10_000, lock_timeout: 2_000, idle_in_transaction_session_timeout: 10_000 }
 const SESSION_OPTIONS =
-  '-c default_transaction_isolation=read\\ committed -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
+  '-c default_transaction_isolation=read\\ committed -c row_security=off -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
 /** So many statements get a name: Prisma Client writes another one for each length of a list. */
 const MAX_NAMES = 100
 

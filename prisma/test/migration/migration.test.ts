@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
-import { checkMigrated, migrateDatabase } from '../../src/index.ts'
+import { checkMigrated, migrateDatabase, openDatabase } from '../../src/index.ts'
 import { readMigrations } from '../../src/migrations.ts'
 import { loadEngine } from '../../src/open-database.ts'
 import {
@@ -230,6 +230,37 @@ describe('a PostgreSQL database', () => {
     await expect(migrateDatabase(role.as(url))).rejects.toThrow(
       `${name} does not allow this user to do that (permission denied for schema public): run it as the owner`,
     )
+  })
+
+  test('grants nothing to others by default, old tables and new ones, except to those of rights.sql', async () => {
+    const { url } = await migrated(newPostgresqlDatabase())
+    const [anon, server] = [await newRole('anon'), await newRole('server')]
+    const rights = readFileSync(path.join(packageFolder, '../docs/production/several-machines/rights.sql'), 'utf8')
+    await runSql(
+      url,
+      `${['TABLES', 'SEQUENCES', 'FUNCTIONS'].map((kind) => `ALTER DEFAULT PRIVILEGES GRANT ALL ON ${kind} TO anon; GRANT ALL ON ALL ${kind} IN SCHEMA public TO anon`).join('; ')};
+       CREATE TABLE "Other" (); GRANT SELECT ON "Secret" TO PUBLIC; ${rights.replaceAll('plant_store', 'server')}`,
+    )
+    const warnings: string[] = []
+    const open = async (as = url) => (await openDatabase(as, { onWarning: (text) => warnings.push(text) })).close()
+    await open()
+    await open(server.as(url))
+    const warning = expect.stringMatching(
+      /lets (anon, PUBLIC|PUBLIC, anon) change tokens or read secrets, .*: run REVOKE ALL/,
+    )
+    expect(warnings).toEqual([warning, warning])
+    await migrateDatabase(url, withPots('size SERIAL', 'postgresql'))
+    const granted = await query<{ name: string }>(
+      url,
+      `SELECT relname AS name FROM pg_class, aclexplode(relacl) WHERE relnamespace = 'public'::regnamespace
+         AND grantee IN (0, 'anon'::regrole)
+       UNION SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+         AND has_function_privilege('anon', oid, 'EXECUTE')`,
+    )
+    expect(granted).toEqual([{ name: 'Other' }])
+    await open(server.as(url))
+    await expect(query(anon.as(url), 'SELECT * FROM "Token"')).rejects.toThrow('permission denied')
+    expect(warnings).toHaveLength(2)
   })
 
   test('with an encoding that lacks characters is not migrated', async () => {

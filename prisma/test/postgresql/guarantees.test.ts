@@ -83,6 +83,13 @@ const CASES: [sql: string, fix: string, reason: RegExp][] = [
   ],
   ['REVOKE SELECT ON "Plant" FROM PUBLIC', 'GRANT SELECT ON "Plant" TO PUBLIC', NOT_ALLOWED],
   ['REVOKE INSERT ON "Plant" FROM PUBLIC', 'GRANT INSERT ON "Plant" TO PUBLIC', NOT_ALLOWED],
+  ['REVOKE SELECT ON "ListVersion" FROM PUBLIC', 'GRANT SELECT ON "ListVersion" TO PUBLIC', NOT_ALLOWED],
+  // Requests would find no token, or an empty list.
+  ...['Token', 'Plant', 'Secret', 'ListVersion'].map((table): [string, string, RegExp] => [
+    `ALTER TABLE "${table}" ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON "${table}" USING (random() > 2) WITH CHECK (true)`,
+    `ALTER TABLE "${table}" DISABLE ROW LEVEL SECURITY; DROP POLICY few ON "${table}"`,
+    /hides rows from this user \(.*\): run ALTER TABLE .* DISABLE ROW LEVEL SECURITY, or .* BYPASSRLS/,
+  ]),
   ['ALTER TABLE "Plant" RENAME TO "Other"', 'ALTER TABLE "Other" RENAME TO "Plant"', INCOMPLETE],
   ['ALTER ROLE changing SET search_path = other', 'ALTER ROLE changing RESET search_path', INCOMPLETE],
   ['ALTER ROLE changing NOLOGIN', 'ALTER ROLE changing LOGIN', /rejects this user or password/],
