@@ -1,14 +1,15 @@
 /** One set of tests for the real service and for the fake of `@plant-store/client/testing`. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { errorCatalogue } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
+import { contract, errorCatalogue } from '@plant-store/contract'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
+import { FICUS, type OperationCases, operations, parse, stringify } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient } from '../../src/index.ts'
 import { createFakePlantStore, type FakeToken } from '../../src/testing/index.ts'
+import { type AnyRequest, anyRequest } from '../helpers/any-request.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 /** A plant store, the real one or the fake. */
@@ -31,57 +32,18 @@ async function startFake(): Promise<ServiceUnderTest> {
   }
 }
 
-/** A call of each operation, in an account that has the plant {@link FICUS}. */
-const calls: { [TName in sdk.OperationName]: Parameters<sdk.PlantStoreClient[TName]> } = {
-  createPlant: [{ id: 2, name: 'Monstera' }],
-  getPlants: [{ limit: 1 }],
-}
-const FICUS = { id: 1, name: 'Ficus', tag: 'fig' }
-
-/** Requests to an account that has {@link FICUS}; `<cursor>` is that of another account. */
-const requests: [what: string, request: string, body: string][] = [
-  ['a plant', 'POST /plants', '{"id":2,"name":"Aloe","tag":""}'],
-  ['the same plant again', 'POST /plants', '{"id":1,"name":"Ficus","tag":"fig"}'],
-  ['an unknown field', 'POST /plants', '{"id":2,"name":"Aloe","height":3,"__proto__":{"tag":"x"}}'],
-  ['the largest id', 'POST /plants', '{"id":9223372036854775807,"name":"\\"id\\":9007199254740993"}'],
-  ['a taken id', 'POST /plants', '{"id":1,"name":"Aloe"}'],
-  ['a taken id without the tag', 'POST /plants', '{"id":1,"name":"Ficus"}'],
-  ['no fields', 'POST /plants', '{}'],
-  ['wrong types', 'POST /plants', '{"id":"1","name":5,"tag":null}'],
-  ['an id that is not an integer', 'POST /plants', '{"id":1.5,"name":""}'],
-  ['an id that is too large', 'POST /plants', '{"id":9223372036854775808,"name":""}'],
-  ['a list instead of a plant', 'POST /plants', '[]'],
-  ['the whole list', 'GET /plants', ''],
-  ['a page', 'GET /plants?limit=1', ''],
-  ['a limit that is too small', 'GET /plants?limit=0', ''],
-  ['a limit that is too large', 'GET /plants?limit=1001', ''],
-  ['a limit that is text', 'GET /plants?limit=abc', ''],
-  ['a limit that is empty', 'GET /plants?limit=', ''],
-  ['a limit in another form', 'GET /plants?limit=01', ''],
-  ['a limit that is repeated', 'GET /plants?limit=1&limit=2', ''],
-  ['two invalid parameters', 'GET /plants?limit=0&cursor=a&cursor=b', ''],
-  ['a cursor that is none', 'GET /plants?cursor=nonsense', ''],
-  ['an empty cursor', 'GET /plants?cursor=', ''],
-  ['the cursor of another account', 'GET /plants?cursor=<cursor>', ''],
-  ['another path', 'GET /plant', ''],
-  ['another method', 'DELETE /plants', ''],
-  ['a body of 100 KiB', 'POST /plants', plantOfSize(102_400)],
-  ['a body that is larger', 'POST /plants', plantOfSize(102_401)],
-  ['a larger body that is not JSON', 'POST /plants', 'é'.repeat(51_201)],
-]
-
 /** Returns a plant whose JSON has this many bytes. */
-function plantOfSize(bytes: number): string {
-  return `{"id":7,"name":"${'x'.repeat(bytes - 18)}"}`
-}
+const plantOfSize = (bytes: number) => `{"id":7,"name":"${'x'.repeat(bytes - 18)}"}`
 
-const operations = Object.entries(createOpenApiDocument().paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, { operationId, requestBody, security, 'x-idempotent': isIdempotent }]) => ({
-    ...{ name: operationId as sdk.OperationName, method: method.toUpperCase(), path, isIdempotent },
-    scope: security[0]?.bearer[0],
-    body: requestBody ? '{}' : '',
-  })),
-)
+/** The requests of each operation, and what is none or too large. */
+const requests: OperationCases['requests'] = [
+  ...operations.flatMap((operation) => operation.requests),
+  ['another path', 'GET /plant', '', 40400],
+  ['another method', 'SEARCH /plants', '', 40500],
+  ['a body of 100 KiB', 'POST /plants', plantOfSize(102_400), { name: 'x'.repeat(102_382) }],
+  ['a body that is larger', 'POST /plants', plantOfSize(102_401), 41300],
+  ['a larger body that is not JSON', 'POST /plants', 'é'.repeat(51_201), 41300],
+]
 
 /** Sends a request, and reads the response, whose body is JSON, unless the status is 204. */
 async function send(
@@ -98,9 +60,33 @@ async function send(
   const hasContent = response.status !== 204
   expect(response.headers.get('content-type')).toBe(hasContent ? 'application/json; charset=utf-8' : null)
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
-  const allow = response.headers.get('allow')
-  return { status: response.status, body: hasContent ? JSON.parse(text) : text, ...(allow && { allow }) }
+  const [allow, link] = [response.headers.get('allow'), response.headers.get('link')]
+  return { status: response.status, body: hasContent ? parse(text) : text, ...(allow && { allow }), link }
 }
+
+test('the service responds as the fake to any requests in a row that the contract allows or rejects', async () => {
+  const service = await startRealService()
+  const start = async (store: ServiceUnderTest) => {
+    const token = await store.createToken()
+    await createPlantStoreClient({ baseUrl: store.url, fetch: store.fetch, token }).createPlant(FICUS)
+    let cursor = 'x'
+    return async ({ request, body }: AnyRequest) => {
+      const { link, ...response } = await send(store, token, request.replace('%3Ccursor%3E', cursor), body)
+      cursor = /cursor=([^&>]+)/.exec(link ?? '')?.[1] ?? cursor
+      return { ...response, isLast: link === null }
+    }
+  }
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyRequest, { maxLength: 20 }), async (requests) => {
+      const [sendToService, sendToFake] = [await start(service), await start(await startFake())]
+      for (const each of [...requests, { request: 'GET /plants', body: '' }]) {
+        expect(await sendToService(each), `${each.request} ${each.body}`).toEqual(await sendToFake(each))
+      }
+    }),
+    { numRuns: 50 },
+  )
+  await service.close()
+})
 
 describe.each([
   ['the real service', startRealService],
@@ -121,15 +107,16 @@ describe.each([
     return client
   }
 
-  test.each(requests)('responds to %s as the fake does: %s %s', async (_, request, body) => {
-    const fake = createFakePlantStore()
-    fake.add([FICUS])
+  test.each(requests)('responds to %s: %s %s', async (_, request, body, response) => {
     const token = await service.createToken()
     await clientOf({ token }).createPlant(FICUS)
     const { nextCursor = '' } = await (await newAccount([1, 2])).raw.getPlants({ limit: 1 })
-    const target = request.replace('<cursor>', nextCursor)
-    const expected = await send({ url: fake.baseUrl, fetch: fake.fetch as typeof fetch }, fake.token, target, body)
-    expect(await send(service, token, target, body)).toEqual(expected)
+    const received = await send(service, token, request.replace('<cursor>', nextCursor), body)
+    expect(received.body).toEqual(
+      typeof response === 'number'
+        ? { error: BigInt(response), message: expect.any(String) }
+        : parse(stringify(response)),
+    )
   })
 
   test('distinguishes ids over all of int64', async () => {
@@ -168,12 +155,17 @@ describe.each([
     expect([rest.nextCursor, (await client.raw.getPlants()).nextCursor]).toEqual([undefined, undefined])
   })
 
-  describe.each(operations)('$name', ({ name, method, path, body, scope, isIdempotent }) => {
-    const call = async (client: sdk.PlantStoreClient) => {
-      expect(calls, `add a call of ${name} to the calls of this file`).toHaveProperty(name)
-      return await (client.raw[name] as (...parameters: unknown[]) => Promise<sdk.RawResponse<unknown>>)(...calls[name])
-    }
-    const request = (value: string) => `${method} ${path.replace(/\{\w+\}/g, value)}`
+  describe.each(operations)('$name', ({ name, input, response, request: { method, target, body = '' } }) => {
+    const { path, metadata } = contract[name]
+    const { scope, idempotent: isIdempotent = true } = metadata
+    const call = (client: sdk.PlantStoreClient) =>
+      (client.raw[name] as (input: unknown) => Promise<sdk.RawResponse<unknown>>)(input)
+
+    test('responds to its input', async () => {
+      const client = await newAccount()
+      await client.createPlant(FICUS)
+      expect(parse(stringify((await call(client)).data))).toEqual(parse(stringify(response)))
+    })
 
     test(`whose response is lost ${isIdempotent ? 'has the same result' : 'fails, and is not sent again'}`, async () => {
       const [token, other] = [await service.createToken(), await service.createToken()]
@@ -201,18 +193,22 @@ describe.each([
       const tokens = { tokenMissing: '', tokenInvalid: 'pst_unknown', tokenEnded } as const
       for (const [error, token] of Object.entries(tokens)) {
         const { code, reason } = errorCatalogue[error as keyof typeof tokens]
-        const rejection = { status: 401, body: { error: code, message: reason } }
-        expect(await send(service, token, request('1'), body)).toEqual(rejection)
+        const rejection = { status: 401, body: { error: BigInt(code), message: reason } }
+        expect(await send(service, token, `${method} ${target}`, body)).toMatchObject(rejection)
       }
       const weak = await service.createToken({ scopes: [scope === 'read' ? 'write' : 'read'] })
       const message = `The token lacks the scope "${scope}" that this operation needs.`
-      expect(await send(service, weak, request('1'), body)).toEqual({ status: 403, body: { error: 40301, message } })
+      expect(await send(service, weak, `${method} ${target}`, body)).toMatchObject({
+        status: 403,
+        body: { error: 40301n, message },
+      })
     })
 
-    const invalid = path.includes('{') ? ['%00', '%zz'] : []
+    const invalid = path.includes(':') ? ['%00', '%zz'] : []
     test.each(invalid)('with the path parameter %s responds 404, whatever the body', async (value) => {
-      const response = await send(service, await service.createToken(), request(value), body)
-      expect(response).toMatchObject({ status: 404, body: { error: 40400 } })
+      const token = await service.createToken()
+      const response = await send(service, token, `${method} ${path.replace(/:\w+/g, value)}`, body)
+      expect(response).toMatchObject({ status: 404, body: { error: 40400n } })
     })
   })
 

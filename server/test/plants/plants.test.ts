@@ -2,35 +2,35 @@
  * What POST /plants stores and GET /plants lists while others write, in one process and in two on one database. The
  * conformance suite of the client has single requests, the fuzzer every spelling, id and text.
  */
-import { type Contract, contract } from '@plant-store/contract'
-import type { AppRoute } from '@ts-rest/core'
 import { afterAll, expect, test } from 'vitest'
 import { rejectName } from '../../../test/helpers/database/databases.ts'
-import { exchanges, FICUS } from '../../../test/helpers/server/exchanges.ts'
+import { FICUS, operations, parse, stringify } from '../../../test/helpers/operations.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { startLoad } from '../helpers/storage/load.ts'
 import { type RequestParts, request } from '../helpers/wire/requests.ts'
-import { type Expected, responds } from '../helpers/wire/wire.ts'
+import { send as sendRequests } from '../helpers/wire/wire.ts'
 
 const server = await startTestServer()
 // Another process, so that the two share only the database.
 const other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
 afterAll(async () => expect(await other.end()).toBe(0))
 
-test.each(Object.entries(contract))(
-  '%s responds, to HEAD without a body, and without a token with 401 before anything else is read',
-  async (name, operation: AppRoute) => {
+test.each(operations)(
+  '$name responds, to HEAD without a body, and without a token with 401 before anything else is read',
+  async ({ request: { method, target, body }, response }) => {
     const { token, post } = await newAccount()
-    await post(FICUS)
-    expect(exchanges, `add a request of ${name} to test/helpers/server/exchanges.ts`).toHaveProperty(name)
-    const [parts, response] = exchanges[name as keyof Contract]
-    const exchange = (change: RequestParts, expected: Partial<Expected>) =>
-      responds({ url: server.url, token }, request({ ...parts, ...change }), { ...response, ...expected })
-    await exchange({}, {})
-    if (operation.method === 'GET') await exchange({ method: 'HEAD' }, { body: '' })
-    const headers = { Authorization: null, 'Content-Type': 'text/plain' }
-    await exchange({ headers }, { status: 401, error: 40101, body: /^/ })
+    await post(JSON.stringify(FICUS))
+    const parts: RequestParts = { method, target, ...(body !== undefined && { body }) }
+    const send = (change: RequestParts) => sendRequests({ url: server.url, token }, request({ ...parts, ...change }))
+    const [received] = await send({})
+    expect([received?.status, parse(received?.body)]).toEqual([
+      expect.toSatisfy((status) => status < 300),
+      parse(stringify(response)),
+    ])
+    if (method === 'GET') expect(await send({ method: 'HEAD' })).toMatchObject([{ status: 200, body: '' }])
+    const [rejected] = await send({ headers: { Authorization: null, 'Content-Type': 'text/plain' } })
+    expect([rejected?.status, JSON.parse(rejected?.body ?? '').error]).toEqual([401, 40101])
   },
 )
 

@@ -1,0 +1,79 @@
+/** What tests know of each operation: a file of `test/operations` has its name, and holds its cases. */
+import { readdirSync } from 'node:fs'
+import { type Contract, contract } from '@plant-store/contract'
+
+/** The plant that an account has before each request of a test. */
+export const FICUS = { id: 1, name: 'Ficus', tag: 'fig' }
+
+/** The cases of an operation. A body is a value with int64s as integers, or undefined if there is none. */
+export interface OperationCases {
+  /** The input of a successful call, as the SDK takes it: what path, query and body are made of. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** The body of its response. */
+  readonly response: unknown
+  /**
+   * More requests, each with the text of a body, if it has one, and the response: its body, or the number of an `Error`.
+   * `<cursor>` is that of another account. The conformance suite derives others from the contract.
+   */
+  readonly requests: readonly (readonly [what: string, request: string, body: string, response: unknown])[]
+}
+
+/** A request as the text of its parts. */
+export interface OperationRequest {
+  readonly method: string
+  readonly target: string
+  /** Undefined: there is none. */
+  readonly body: string | undefined
+}
+
+/** What the requests of a test need of an operation of the contract. */
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly query?: { readonly shape: object }
+}
+
+const folder = new URL('../operations/', import.meta.url)
+const files = readdirSync(folder).map((file) => file.replace('.ts', ''))
+const names = Object.keys(contract) as (keyof Contract)[]
+
+/** The cases of every operation, with the request of its input. */
+export const operations = await Promise.all(
+  names.map(async (name) => {
+    if (!files.includes(name)) throw new Error(`Describe the requests of ${name} in test/operations/${name}.ts`)
+    const { cases } = (await import(`../operations/${name}.ts`)) as { cases: OperationCases }
+    return { name, ...cases, request: writeRequest(contract[name] as Route, cases.input) }
+  }),
+)
+
+/** Writes the request of an input. */
+function writeRequest(
+  { method, path: pattern, query: parameters }: Route,
+  input: OperationCases['input'],
+): OperationRequest {
+  const left = new Map(Object.entries(input))
+  const take = (name: string) => {
+    const value = left.get(name)
+    left.delete(name)
+    return value
+  }
+  const path = pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(take(name))))
+  const query = Object.keys(parameters?.shape ?? {}).flatMap((name) =>
+    [take(name) ?? []].flat().map((value): [string, string] => [name, String(value)]),
+  )
+  const target = query.length === 0 ? path : `${path}?${new URLSearchParams(query)}`
+  return { method, target, body: left.size === 0 ? undefined : stringify(Object.fromEntries(left)) }
+}
+
+/** Writes JSON in which a bigint is an exact number. */
+export function stringify(value: unknown): string | undefined {
+  const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown }
+  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? rawJSON(String(each)) : each))
+}
+
+/** Reads JSON exactly: an integer becomes a bigint. Empty text is undefined. */
+export function parse(text: string | undefined): unknown {
+  const read = (_: string, value: unknown, { source = '' }: { source?: string } = {}) =>
+    typeof value === 'number' && /^-?\d+$/.test(source) ? BigInt(source) : value
+  return text ? (JSON.parse as (text: string, read: unknown) => unknown)(text, read) : undefined
+}

@@ -1,0 +1,16 @@
+import { FICUS, type OperationCases } from '../helpers/operations.ts'
+
+const { id: _, ...listed } = FICUS
+
+export const cases: OperationCases = {
+  input: { limit: 1 },
+  response: [listed],
+  requests: [
+    ['the whole list', 'GET /plants', '', [listed]],
+    ['an unknown parameter', 'GET /plants?height=3', '', [listed]],
+    ['two invalid parameters', 'GET /plants?limit=0&cursor=a&cursor=b', '', 40004],
+    ['a cursor that is none', 'GET /plants?cursor=nonsense', '', 40004],
+    ['an empty cursor', 'GET /plants?cursor=', '', 40004],
+    ['the cursor of another account', 'GET /plants?cursor=<cursor>', '', 40004],
+  ],
+}
