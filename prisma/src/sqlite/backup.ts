@@ -4,7 +4,7 @@ import path from 'node:path'
 import { StorageError } from '../database.ts'
 import { retry } from '../patience.ts'
 import { belongsTo } from './address.ts'
-import { stateError, translate } from './errors.ts'
+import { translate } from './errors.ts'
 import { startThread } from './writer.ts'
 
 /** How long a copy waits for another process's lock, in milliseconds. */
@@ -33,7 +33,7 @@ export async function backup(file: string, copy: string): Promise<void> {
     name(draft, copy)
     await syncFolder(copy)
   } catch (error) {
-    throw toStorageError(error, copy)
+    throw translate(error, copy)
   } finally {
     removeDraft()
     process.off('exit', removeDraft).off('exit', removeDraft)
@@ -44,19 +44,13 @@ function taken(copy: string): StorageError {
   return new StorageError(`${copy} already exists: choose another name for the copy`)
 }
 
-/** Returns the error of an operation; any error of the system is one of storage. */
-function toStorageError(error: unknown, file: string): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException
-  return code && syscall ? stateError(file, code, error) : translate(error, file)
-}
-
 /** Creates an empty file that only its owner may read. */
 function createDraft(draft: string): string {
   try {
     closeSync(openSync(draft, 'wx', 0o600))
     return draft
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw toStorageError(error, draft)
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, draft)
     const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
     throw new StorageError(`${draft} ${reason}`)
   }

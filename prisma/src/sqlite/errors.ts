@@ -83,10 +83,10 @@ export function stateError(file: string, code: string, cause?: unknown): Storage
  */
 export function translate(error: unknown, file: string): unknown {
   if (error instanceof StorageError) return error
-  const { code: ownCode, message } = error as NodeJS.ErrnoException
+  const { code: ownCode, syscall, message } = error as NodeJS.ErrnoException
   // Of better-sqlite3 itself.
   const code = ownCode ?? (message.startsWith('Cannot open database because the directory') ? 'ENOENT' : '')
-  if (STATES.some(([pattern]) => pattern.test(code))) return stateError(file, code, error)
+  if (syscall || STATES.some(([pattern]) => pattern.test(code))) return stateError(file, code, error)
   if (!code.startsWith('SQLITE_')) return error
   if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(code)) {
     return new DriverAdapterError({ kind: 'UniqueConstraintViolation', originalCode: code, originalMessage: message })

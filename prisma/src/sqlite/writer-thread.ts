@@ -89,7 +89,7 @@ const operations = {
       fsyncSync(descriptor)
       closeSync(descriptor)
     } catch (error) {
-      throw stateError(copy, (error as NodeJS.ErrnoException).code ?? '', error)
+      throw translate(error, copy)
     }
   },
 }
