@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
-import { loadSettingsFile } from './src/environment.ts'
+import { loadSettingsFile, readVariable } from './src/environment.ts'
 import { databaseUrl } from './src/open-database.ts'
 import { isPostgresqlUrl } from './src/postgresql/address.ts'
 
@@ -16,12 +16,11 @@ const [, , command = ''] = process.argv
 // Commands that only read the schema ignore invalid settings: the server reports them, not its build.
 const needsDatabase = !['format', 'generate', 'validate', 'version'].includes(command)
 try {
-  loadSettingsFile()
+  loadSettingsFile(['DATABASE_URL'])
 } catch (error) {
   if (needsDatabase) fail(error, 2)
 }
-// As in the server, an empty variable counts as not set.
-const DATABASE_URL = process.env['DATABASE_URL'] || undefined
+const DATABASE_URL = readVariable(process.env, 'DATABASE_URL')
 const folder = DATABASE_URL !== undefined && isPostgresqlUrl(DATABASE_URL) ? 'postgresql/' : ''
 
 export default defineConfig({

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { readVariable } from '../src/environment.ts'
 import { databaseUrl } from '../src/open-database.ts'
 import { isPostgresqlUrl } from '../src/postgresql/address.ts'
 import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
@@ -35,7 +36,7 @@ await commands[command]()
 
 /** Replaces a URL of prisma.config.ts by the DATABASE_URL that it was made of. One of `--url` stays. */
 function completeUrl(argument = ''): string {
-  const own = process.env['DATABASE_URL'] || undefined
+  const own = readVariable(process.env, 'DATABASE_URL')
   return argumentUrl(own) === argument ? databaseUrl(own) : argument
 }
 

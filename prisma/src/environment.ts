@@ -13,9 +13,16 @@ export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.y
 /** What relative paths are relative to: the repository root, or the current folder of an installed package. */
 export const baseFolder = runsFromRepository ? parent : process.cwd()
 
-/** The file `.env` cannot be read as settings. The message names the file and the line. */
-export class SettingsFileError extends Error {
-  override readonly name = 'SettingsFileError'
+/** A mistake of the operator, or of the machine. The message says what is wrong and what to do. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
+  /** The exit code of a command: 2 where a setting or an argument has to be corrected first, otherwise 1. */
+  readonly exitCode: 1 | 2
+
+  constructor(message: string, exitCode: 1 | 2 = 2, cause?: unknown) {
+    super(message, { cause })
+    this.exitCode = exitCode
+  }
 }
 
 /** NAME=value, where a value in quotes may have several lines; a blank line or a comment; or another line. */
@@ -24,30 +31,44 @@ const ENTRY =
 
 type Entry = Record<'name' | 'value' | 'quoted' | 'other', string | undefined>
 
-/**
- * Loads the file `.env` of the base folder, if there is one. Variables that are already set win.
- *
- * @throws {SettingsFileError} if it cannot be read as settings
- */
-export function loadSettingsFile(): void {
-  for (const [name, value] of readSettingsFile(path.join(baseFolder, '.env'))) process.env[name] ??= value
+/** What nobody sees at an end of a value, such as the line break of a secret that was read from a file. */
+const INVISIBLE_ENDS = /^[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+$/gu
+
+/** Removes white space and other invisible characters from both ends of a value. */
+export function trimInvisible(value: string): string {
+  return value.replace(INVISIBLE_ENDS, '')
+}
+
+/** Reads a variable of the environment as a setting: undefined if it is empty. */
+export function readVariable(environment: Readonly<NodeJS.ProcessEnv>, name: string): string | undefined {
+  return trimInvisible(environment[name] ?? '') || undefined
 }
 
 /**
- * Reads a file as `node --env-file` does, but rejects what that ignores or cuts off, and what Docker Compose, which reads
- * the same file, or a shell would read differently.
+ * Loads the file `.env` of the base folder, if there is one. Variables that are already set win.
  *
- * @throws {SettingsFileError}
+ * @param settings the names of which a misspelt one is an error
+ * @throws {OperatorError} if it cannot be read as settings
  */
-export function readSettingsFile(file: string): Map<string, string> {
+export function loadSettingsFile(settings: readonly string[]): void {
+  for (const [name, value] of readSettingsFile(path.join(baseFolder, '.env'), settings)) process.env[name] ??= value
+}
+
+/**
+ * Reads a file as `node --env-file` does, but rejects what that ignores or cuts off, what Docker Compose, which reads the same
+ * file, or a shell would read differently, and names that are nearly a setting. Other names may be for other programs.
+ *
+ * @throws {OperatorError} with the line
+ */
+export function readSettingsFile(file: string, settings: readonly string[] = []): Map<string, string> {
   // Several editors mark UTF-8 with a byte order mark.
   const text = readText(file)
     .replace(/^\uFEFF/, '')
     .replace(/\r\n?/g, '\n')
-  const settings = new Map<string, string>()
+  const values = new Map<string, string>()
   const rejectAt = (index: number, mistake: string): never => {
     const line = text.slice(0, index).split('\n').length
-    throw new SettingsFileError(`${file}, line ${line}: ${mistake}`)
+    throw new OperatorError(`${file}, line ${line}: ${mistake}`)
   }
   // What is not UTF-8 has been replaced by the second one; UTF-16 has the first.
   const broken = text.search(/[\0\uFFFD]/)
@@ -58,10 +79,45 @@ export function readSettingsFile(file: string): Map<string, string> {
     if (mistake !== undefined) rejectAt(index, mistake)
     const { name, value } = entry
     if (name === undefined) continue
-    if (settings.has(name)) rejectAt(index, `${name} is set in a line above, too: remove one of them`)
-    settings.set(name, parseEnv(`${name}=${value}`)[name] ?? '')
+    if (values.has(name)) rejectAt(index, `${name} is set in a line above, too: remove one of them`)
+    const meant = settings.includes(name) ? undefined : findMeant(name, settings)
+    if (meant !== undefined) rejectAt(index, `${name} is not a setting, but ${meant} is: correct or remove the line`)
+    values.set(name, parseEnv(`${name}=${value}`)[name] ?? '')
   }
-  return settings
+  return values
+}
+
+/** Names that are nearly a setting, but words of their own. */
+const OTHER_NAMES = ['HOSTS', 'PORTS']
+const MAX_EDITS = 2
+/** So many letters may have one edit: with two, every second word of four letters would be HOST or PORT. */
+const LETTERS_PER_EDIT = 4
+
+/** Returns the setting that a name was meant to be: the nearest within a few edits. */
+function findMeant(name: string, settings: readonly string[]): string | undefined {
+  if (OTHER_NAMES.includes(name)) return undefined
+  for (let edits = 0; edits <= MAX_EDITS; edits++) {
+    const candidates = settings.filter((setting) => setting.length >= edits * LETTERS_PER_EDIT)
+    const meant = candidates.find((setting) => isWithin(edits, name.toUpperCase(), setting))
+    if (meant !== undefined) return meant
+  }
+  return undefined
+}
+
+/** Whether one text becomes the other by a number of edits: a letter that is missing, added, another or swapped with the next. */
+function isWithin(edits: number, one: string, other: string): boolean {
+  if (one === other) return true
+  if (edits === 0) return false
+  let same = 0
+  while (one[same] === other[same]) same++
+  const [from, to] = [one.slice(same), other.slice(same)]
+  const swapped = from.slice(1, 2) + from.slice(0, 1) + from.slice(2)
+  return (
+    isWithin(edits - 1, from.slice(1), to) ||
+    isWithin(edits - 1, from, to.slice(1)) ||
+    isWithin(edits - 1, from.slice(1), to.slice(1)) ||
+    isWithin(edits - 1, swapped, to)
+  )
 }
 
 function readText(file: string): string {
@@ -71,7 +127,7 @@ function readText(file: string): string {
     const { code } = error as NodeJS.ErrnoException
     // A link to a missing file is a mistake, a missing file is not.
     if (code === 'ENOENT' && !lstatSync(file, { throwIfNoEntry: false })) return ''
-    throw new SettingsFileError(`${file} cannot be read (${code}): it must be a file that this user may read`)
+    throw new OperatorError(`${file} cannot be read (${code}): it must be a file that this user may read`)
   }
 }
 

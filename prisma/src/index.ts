@@ -1,6 +1,6 @@
 export { type CopyAddress, copyDatabase } from './copy.ts'
 export * from './database.ts'
-export { loadSettingsFile, runsFromRepository, SettingsFileError } from './environment.ts'
+export { loadSettingsFile, OperatorError, readVariable, runsFromRepository } from './environment.ts'
 export { checkMigrated, migrateDatabase } from './migrations.ts'
 export { oncePerTurn } from './once-per-turn.ts'
 export { backupDatabase, databaseUrl, nameDatabase, openDatabase } from './open-database.ts'

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { type Database, type OpenOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
-import { baseFolder } from './environment.ts'
+import { baseFolder, trimInvisible } from './environment.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
 import { createPlants } from './plants.ts'
 import { describeDatabase, isPostgresqlUrl, readAddress } from './postgresql/address.ts'
@@ -16,17 +16,18 @@ const PROBE_PAUSE = 5
 
 /**
  * Checks a DATABASE_URL and returns it in the one form that the Prisma command line, Prisma Studio and this package all
- * support: `file:///absolute/path` for SQLite; that of PostgreSQL as it is.
+ * support: `file:///absolute/path` for SQLite; that of PostgreSQL as it is. White space at its ends is not part of it.
  *
  * @throws {StorageError} whose message does not contain the URL, which may have a password; if a file that it names cannot
  *   be read
  */
 export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = baseFolder): string {
-  if (isPostgresqlUrl(value)) {
-    readAddress(value)
-    return value
+  const trimmed = trimInvisible(value)
+  if (isPostgresqlUrl(trimmed)) {
+    readAddress(trimmed)
+    return trimmed
   }
-  const file = databaseFile(value, root).split(path.sep).join('/')
+  const file = databaseFile(trimmed, root).split(path.sep).join('/')
   return file.startsWith('/') ? `file://${file}` : `file:///${file}`
 }
 

@@ -44,6 +44,15 @@ test.each([root, '/C# apps/100% sure?/a?b=c/:memory:', '/a?b=c#\\d'])('a URL bel
   expect(databaseUrl(url, '/another/root')).toBe(url)
 })
 
+test.each(['\n', ' \t', '\u00A0', '\uFEFF'])(
+  '%j at the ends of a URL is not part of it, nor of the name of a file',
+  (ends) => {
+    expect(databaseUrl(`${ends}file:./a b /c d.db${ends}`, root)).toBe('file:///srv/plant-store/a b /c d.db')
+    const url = 'postgresql://anna@10.0.0.20/plants'
+    expect(databaseUrl(`${ends}${url}${ends}`)).toBe(url)
+  },
+)
+
 test('PostgreSQL is named without user and password', () => {
   const name = nameDatabase('postgresql://anna:secret@10.0.0.20/plants?sslmode=require')
   expect(name).toBe('postgresql database "plants" at 10.0.0.20:5432')

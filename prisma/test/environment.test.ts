@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
-import { readSettingsFile, SettingsFileError } from '../src/environment.ts'
+import { OperatorError, readSettingsFile } from '../src/environment.ts'
 
 function write(content: string | Buffer): string {
   const file = path.join(temporaryFolder(), '.env')
@@ -50,8 +50,47 @@ const REJECTED = {
 test.each(Object.entries(REJECTED))('%s', (mistake, entries) => {
   for (const entry of entries) {
     const file = write(`\uFEFFHOST=::1\r\n\r\n${entry}\r\nDOCS=on\r\n`)
-    expect(() => readSettingsFile(file), entry).toThrow(new SettingsFileError(`${file}, line 3: ${mistake}`))
+    expect(() => readSettingsFile(file), entry).toThrow(new OperatorError(`${file}, line 3: ${mistake}`))
   }
+})
+
+const SETTINGS = ['HOST', 'PORT', 'DOCS', 'DATABASE_URL', 'ADMIN_PORT', 'RATE_LIMIT', 'CORS_ORIGINS', 'NODE_ENV']
+
+test.each([
+  ...[
+    ['PROT', 'PORT'],
+    ['PRT', 'PORT'],
+    ['PORRT', 'PORT'],
+    ['HOTS', 'HOST'],
+    ['DOC', 'DOCS'],
+    ['POST', 'HOST'],
+  ],
+  ...[
+    ['RATE_LIMT', 'RATE_LIMIT'],
+    ['RATELIMITS', 'RATE_LIMIT'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['port', 'PORT'],
+  ],
+  ...[
+    ['DTABASE_ULR', 'DATABASE_URL'],
+    ['ADMIN_PROT', 'ADMIN_PORT'],
+    ['CORS_ORIGIN', 'CORS_ORIGINS'],
+    ['NODENV', 'NODE_ENV'],
+  ],
+] as [string, string][])('%s in a file is an error that names %s', (name, meant) => {
+  const file = write(`HOST=::1\n\nexport ${name}=1\n`)
+  const message = `${file}, line 3: ${name} is not a setting, but ${meant} is: correct or remove the line`
+  expect(() => readSettingsFile(file, SETTINGS)).toThrow(new OperatorError(message))
+  expect(readSettingsFile(file).get(name)).toBe('1')
+})
+
+test('other names may be for other programs', () => {
+  const names = `PGPORT PGHOST PGUSER PGPASSWORD PGSSLMODE POSTGRES_PASSWORD COMPOSE_PROFILES COMPOSE_FILE NODE_OPTIONS
+    NODE_EXTRA_CA_CERTS HTTP_PROXY NO_PROXY HOME PATH USER SHELL PWD LANG TZ TERM HOSTS PORTS HOSTNAME TOKEN DEBUG MODE TEST
+    ROOT LOGS DB_HOST DB_PORT DB_URL REDIS_URL APP_PORT HTTP_PORT SMTP_HOST BASE_URL API_URL LOG_FORMAT SQLITE_TMPDIR
+    UV_THREADPOOL_SIZE CI VERSION IMAGE DOMAIN JWT_SECRET _ p`.split(/\s+/)
+  const file = write(names.map((name) => `${name}=1`).join('\n'))
+  expect([...readSettingsFile(file, [...SETTINGS, 'PUBLIC_URL', 'JWT_ISSUER', 'LOG_LEVEL']).keys()]).toEqual(names)
 })
 
 test.each([
@@ -60,7 +99,7 @@ test.each([
 ])('a file in %s is rejected', (_encoding, content, line) => {
   const file = write(content)
   const message = `${file}, line ${line}: this is not text in UTF-8: save the file in this encoding`
-  expect(() => readSettingsFile(file)).toThrow(new SettingsFileError(message))
+  expect(() => readSettingsFile(file)).toThrow(new OperatorError(message))
 })
 
 test('a missing file has no settings; one that cannot be read is named', () => {
@@ -69,7 +108,7 @@ test('a missing file has no settings; one that cannot be read is named', () => {
   expect(readSettingsFile(file).size).toBe(0)
   const reads = (code: string) =>
     expect(() => readSettingsFile(file)).toThrow(
-      new SettingsFileError(`${file} cannot be read (${code}): it must be a file that this user may read`),
+      new OperatorError(`${file} cannot be read (${code}): it must be a file that this user may read`),
     )
   symlinkSync('missing', file)
   reads('ENOENT')

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { loadSettingsFile, runsFromRepository } from '@plant-store/prisma'
+import { settingNames } from './settings.ts'
 
 /** How the command line is called here: from a checkout, a package of npm, or a release, which knows its settings. */
 export const ownCommand = findCommand()
@@ -9,7 +10,7 @@ export const ownCommand = findCommand()
  * a file of the current folder, which may be anyone's, could run code as the user of the service.
  */
 export function loadSettings(): NodeJS.ProcessEnv {
-  if (ownCommand !== 'plant-store') loadSettingsFile()
+  if (ownCommand !== 'plant-store') loadSettingsFile(settingNames)
   return process.env
 }
 

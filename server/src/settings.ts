@@ -1,4 +1,5 @@
-import { DEFAULT_DATABASE_URL, databaseUrl, StorageError } from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, databaseUrl, OperatorError, readVariable, StorageError } from '@plant-store/prisma'
+import { compile } from 'proxy-addr'
 import * as z from 'zod'
 
 /** The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time. */
@@ -62,13 +63,27 @@ function isOrigin(text: string): boolean {
   return text === (origin === 'null' ? `${protocol}//${host}` : origin)
 }
 
+const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
+
+/** Accepts an address or a subnet, other than all addresses, as Express reads it: it takes `1` and `010.0.0.1` for one, too. */
+function isProxy(text: string): boolean {
+  try {
+    return subnet.safeParse(text).success && compile(text) !== undefined
+  } catch {
+    return false
+  }
+}
+
 /** Accepts a URL whose responses cannot be changed on their way. */
 function isSafeUrl(text: string): boolean {
   const { protocol, hostname = '' } = parseUrl(text) ?? {}
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-const text = z.string()
+const text = z.string().regex(/^[^\p{Cc}\p{Zl}\p{Zp}\u200B\u2060\uFEFF]*$/u, {
+  error: 'must not contain a line break or another invisible character',
+  abort: true,
+})
 const count = text.regex(COUNT, 'must be a whole number between 1 and 999999999').transform(Number)
 const port = format(
   (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
@@ -99,10 +114,9 @@ const origins = format(
   (text) => parseList(text, isOrigin),
   'must be origins as browsers send them, separated by commas, such as https://app.example.com,capacitor://localhost: in lower case, without a path or a default port, and neither "*" nor "null"',
 )
-const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
 const proxies = format(
-  (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, (part) => subnet.safeParse(part).success)),
-  'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1',
+  (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, isProxy)),
+  'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1, but not all addresses (/0)',
 )
 const mode = text.refine(
   (text) => text === 'production' || !/^\W*pro?d/i.test(text),
@@ -117,7 +131,7 @@ function optional<Schema extends z.ZodType>(schema: Schema, example: string) {
 }
 
 /** Reads an absolute or relative `file:` URL as an absolute one. */
-const database = z.string().transform((text, context): string => {
+const database = text.transform((text, context): string => {
   try {
     return databaseUrl(text)
   } catch (error) {
@@ -187,29 +201,28 @@ export type Settings = z.output<typeof SettingsSchema>
 /** The environment variables that settings are read from. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Settings are invalid. The message names each, and what it must be. */
-export class SettingsError extends Error {
-  override readonly name = 'SettingsError'
-}
+/** The variables of all settings. */
+export const settingNames: readonly string[] = Object.keys(SettingsSchema.shape).map(variableOf)
 
-const ISSUER_SETTINGS = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL']
+const ISSUER_SETTINGS = ['jwtIssuer', 'jwtAudience', 'jwtJwksUrl'] as const
 
 /**
- * Reads the settings from the environment; an empty variable counts as not set.
+ * Reads the settings from the environment. White space at the ends of a value is not part of it, and an empty one counts as
+ * not set.
  *
- * @throws SettingsError that names every mistake
+ * @throws OperatorError that names every mistake
  */
 export function readSettings(environment: Environment): Settings {
   const names = Object.keys(SettingsSchema.shape)
-  const texts = Object.fromEntries(names.map((name) => [name, environment[variableOf(name)] || undefined]))
+  const texts = Object.fromEntries(names.map((name) => [name, readVariable(environment, variableOf(name))]))
   const { data, error } = SettingsSchema.safeParse(texts)
   const invalid = error?.issues.map(({ path, message }) => `${variableOf(String(path[0]))} ${message}`) ?? []
-  const mistakes = [...invalid, ...findMissing(environment)]
-  if (data && environment['SHUTDOWN_DELAY'] && data.shutdownDelay > data.shutdownTimeout) {
+  const mistakes = [...invalid, ...findMissing(texts)]
+  if (data && texts['shutdownDelay'] && data.shutdownDelay > data.shutdownTimeout) {
     mistakes.push('SHUTDOWN_DELAY must be at most SHUTDOWN_TIMEOUT, of which it is a part')
   }
   if (data && mistakes.length === 0) return data
-  throw new SettingsError(`Fix these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
+  throw new OperatorError(`Fix these settings and start again:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
 }
 
 /** Returns the environment variable of a setting. */
@@ -217,16 +230,16 @@ export function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
 }
 
-function findMissing(environment: Environment): string[] {
+function findMissing(texts: Partial<Record<keyof Settings, string>>): string[] {
   const missing: string[] = []
   // The default would be a new, empty database where the setting was lost.
-  if (environment['NODE_ENV'] === 'production' && !environment['DATABASE_URL']) {
+  if (texts.nodeEnv === 'production' && !texts.databaseUrl) {
     const examples = 'file:/srv/plants.db or postgresql://localhost/plants'
     missing.push(`DATABASE_URL must be set with NODE_ENV=production, such as ${examples}`)
   }
   // Without one of an issuer's settings, tokens that are meant for other services would be accepted.
-  const present = ISSUER_SETTINGS.find((name) => environment[name])
+  const present = ISSUER_SETTINGS.find((name) => texts[name])
   if (present === undefined) return missing
-  const others = ISSUER_SETTINGS.filter((name) => !environment[name])
-  return [...missing, ...others.map((name) => `${name} must be set too, since ${present} is`)]
+  const others = ISSUER_SETTINGS.filter((name) => !texts[name])
+  return [...missing, ...others.map((name) => `${variableOf(name)} must be set too, since ${variableOf(present)} is`)]
 }

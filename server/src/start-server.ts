@@ -35,7 +35,7 @@ const SECRET_PATIENCE = 1_000
  * which a balancer retries on another server.
  *
  * @param overrides the settings that are not the default
- * @throws StartError if a port cannot be listened on; StorageError if the database cannot be used
+ * @throws OperatorError if a port cannot be listened on; StorageError if the database cannot be used
  */
 export async function startServer(
   overrides: Partial<Settings> = {},

@@ -46,12 +46,15 @@ function whyNotAFile(value: string, written: string): string | undefined {
  */
 export function existingFile(url: string): string {
   const file = databaseFile(url)
+  let target: string
   try {
-    return realpathSync.native(file)
+    target = realpathSync.native(file)
   } catch (error) {
     if (!/^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw translate(error, file)
     throw new StorageError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
   }
+  if (target === target.trim()) return target
+  throw new StorageError(`${file} leads to a file whose name ends in white space: rename that file`)
 }
 
 /**

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { openDatabase } from '../../src/index.ts'
 import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/file-guard.ts'
 import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'
 
@@ -96,4 +97,13 @@ test('files are looked at by their paths only: opening and closing one would dro
   const names = readdirSync(folder).filter((name) => opening.test(readFileSync(new URL(name, folder), 'utf8')))
   // An empty file before SQLite has it, a copy before it has its name, a folder.
   expect(names.sort()).toEqual(['backup.ts', 'engine.ts', 'writer-thread.ts'])
+})
+
+// better-sqlite3 would cut it off, and open another file than the one that is watched.
+test.each(['\n', ' '])('a link to a file whose name ends in %j is rejected', async (end) => {
+  const { file } = await newMigrated()
+  const link = path.join(temporaryFolder(), 'plants.db')
+  renameSync(file, file + end)
+  symlinkSync(file + end, link)
+  await expect(openDatabase(`file:${link}`)).rejects.toThrow(`${link} leads to a file whose name ends in white space`)
 })

@@ -1,20 +1,16 @@
+import type { Writable } from 'node:stream'
 import { inspect } from 'node:util'
-import { DEFAULT_DATABASE_URL, SettingsFileError, StorageError } from '@plant-store/prisma'
+import { DEFAULT_DATABASE_URL, OperatorError, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import { StartError } from '../http/ports.ts'
 import { loadSettings, ownCommand, readVersion } from '../installation.ts'
-import { type Environment, readSettings, SettingsError } from '../settings.ts'
+import { type Environment, readSettings } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
-import { CommandError, type Context, UsageError, writeLine } from './console.ts'
+import type { Context } from './console.ts'
 import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
-/** Mistakes of the operator, which no restart helps against. */
-const USAGE = [SettingsError, SettingsFileError, UsageError]
-/** Errors whose message is for the operator; others are faults, and show where. */
-const EXPECTED = [CommandError, StartError, StorageError, ...USAGE]
 
 /** Where a command line runs, if not in a process of its own. */
 export interface Surroundings {
@@ -39,12 +35,12 @@ export async function runCommandLine(
   } catch (error) {
     // Commander has printed its own errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-    const isExpected = EXPECTED.some((type) => error instanceof type)
-    const text = isExpected ? `plant-store: ${(error as Error).message}` : inspect(error)
+    // Any other error is a fault, and shows where.
+    const isExpected = error instanceof OperatorError || error instanceof StorageError
+    const text = isExpected ? `plant-store: ${error.message}` : inspect(error)
     // A terminal that does not read must not keep the process running.
     stderr.write(`${text}\n`)
-    const isUsage = USAGE.some((type) => error instanceof type) || isInvalidAddress(error)
-    return isUsage ? EXIT_USAGE : EXIT_FAILURE
+    return error instanceof OperatorError ? error.exitCode : EXIT_FAILURE
   }
 }
 
@@ -77,7 +73,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     }
     // Where it does not report what it did, such as creating a token, its caller finds out from the exit code.
     if (!isLogged && log === stderr)
-      throw new CommandError('done, but standard error has not taken the line that logs it')
+      throw new OperatorError('done, but standard error has not taken the line that logs it', 1)
   }
 
   addCommand(program, 'serve', 'serve the API until SIGTERM or SIGINT', [
@@ -157,8 +153,16 @@ function addExamples(command: Command, ...examples: readonly string[]): Command 
   return command.addHelpText('after', `\n${title}:\n${lines.join('\n')}\n`)
 }
 
-/** Returns whether no restart helps against an error of HOST or PORT. */
-function isInvalidAddress(error: unknown): error is StartError {
-  const code = error instanceof StartError && (error.cause as NodeJS.ErrnoException | undefined)?.code
-  return code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EACCES'
+/**
+ * Writes a line, and waits until the system has taken it.
+ *
+ * @throws OperatorError with the error of the system as its cause
+ */
+function writeLine(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(`${text}\n`, (cause) => {
+      if (cause) reject(new OperatorError(`standard output cannot be written: ${cause.message}`, 1, cause))
+      else resolve()
+    })
+  })
 }

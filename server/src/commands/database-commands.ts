@@ -6,10 +6,11 @@ import {
   copyDatabase,
   databaseUrl,
   migrateDatabase,
+  OperatorError,
   StorageError,
 } from '@plant-store/prisma'
 import type { Settings } from '../settings.ts'
-import { type Context, UsageError } from './console.ts'
+import type { Context } from './console.ts'
 
 /** The options of `copy`, as typed in. */
 export interface CopyOptions {
@@ -33,7 +34,7 @@ export async function backup({ settings, print }: Context, file: string): Promis
 /** Copies a database to another one and prints the result. */
 export async function copy({ settings, print }: Context, { from, to }: CopyOptions): Promise<void> {
   if (from === undefined && to === undefined) {
-    throw new UsageError('name the source with --from or the target with --to; the other one is DATABASE_URL')
+    throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
   const addresses = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)] as const
   const { source, target, plants, tokens } = await copyDatabase(...addresses)
@@ -47,7 +48,7 @@ function readAddress(url: string | undefined, option: string, settings: Settings
     return { url: databaseUrl(url), setting: option }
   } catch (error) {
     if (!(error instanceof StorageError)) throw error
-    throw new UsageError(error.message.replace('DATABASE_URL', option))
+    throw new OperatorError(error.message.replace('DATABASE_URL', option))
   }
 }
 

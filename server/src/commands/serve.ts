@@ -18,7 +18,7 @@ const DEMO_DAYS = 7
 /**
  * Serves until a signal, and then shuts down. On an empty database it prints how to begin.
  *
- * @throws StartError, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
+ * @throws OperatorError if a port cannot be listened on, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
  */
 export async function serve(context: Context): Promise<void> {
   const { settings, logger } = context

@@ -1,6 +1,6 @@
 /** The commands that create, list and revoke tokens. */
 import { type Scope, ScopeSchema } from '@plant-store/contract'
-import { checkMigrated, openDatabase } from '@plant-store/prisma'
+import { checkMigrated, OperatorError, openDatabase } from '@plant-store/prisma'
 import {
   createTokenStore,
   isAccountName,
@@ -11,7 +11,7 @@ import {
 } from '../accounts/tokens.ts'
 import { ownCommand } from '../installation.ts'
 import { parseDuration } from '../settings.ts'
-import { CommandError, type Context, UsageError } from './console.ts'
+import type { Context } from './console.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */
 const PATIENCE = 30_000
@@ -33,8 +33,8 @@ export async function createToken(
   { settings, logger, print }: Context,
   { account, scope, expires, label, json }: TokenOptions,
 ): Promise<void> {
-  if (account === undefined) throw new UsageError('name the account that the token belongs to with --account')
-  if (!isAccountName(account)) throw new UsageError('--account must be 1 to 200 visible characters')
+  if (account === undefined) throw new OperatorError('name the account that the token belongs to with --account')
+  if (!isAccountName(account)) throw new OperatorError('--account must be 1 to 200 visible characters')
   const scopes = scope === undefined ? undefined : parseScopes(scope)
   const expiresAt = expires === undefined ? undefined : new Date(Date.now() + parseExpiry(expires))
   await withTokens(settings.databaseUrl, async (tokens) => {
@@ -62,7 +62,7 @@ export async function revokeToken({ settings, logger, print }: Context, id: stri
   await withTokens(settings.databaseUrl, async (tokens) => {
     const token = await tokens.revoke(id)
     if (!token?.revokedAt) {
-      throw new CommandError(`token "${id}" does not exist; list them with: ${ownCommand} token list`)
+      throw new OperatorError(`token "${id}" does not exist; list them with: ${ownCommand} token list`, 1)
     }
     const name = `${token.id} of the account "${token.account}"`
     const isNew = token.revokedAt >= begin
@@ -91,14 +91,14 @@ async function withTokens(databaseUrl: string, run: (tokens: TokenStore) => Prom
 function parseScopes(text: string): Scope[] {
   const scopes = ScopeSchema.array().min(1).safeParse(text.split(',').filter(Boolean))
   if (scopes.success) return [...new Set(scopes.data)]
-  throw new UsageError(`--scope must be ${ScopeSchema.options.join(' or ')}, or both with a comma between`)
+  throw new OperatorError(`--scope must be ${ScopeSchema.options.join(' or ')}, or both with a comma between`)
 }
 
 /** Returns milliseconds. */
 function parseExpiry(text: string): number {
   const duration = parseDuration(text, MAX_EXPIRY)
   if (duration !== undefined) return duration
-  throw new UsageError(`--expires must be a time between 1ms and ${MAX_EXPIRY}, such as 12h or 90d`)
+  throw new OperatorError(`--expires must be a time between 1ms and ${MAX_EXPIRY}, such as 12h or 90d`)
 }
 
 function formatJson(value: unknown): string {

@@ -2,12 +2,8 @@
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import net from 'node:net'
+import { OperatorError } from '@plant-store/prisma'
 import type { Metrics } from '../telemetry/metrics.ts'
-
-/** The server cannot start. The message says in one sentence what to do. */
-export class StartError extends Error {
-  override readonly name = 'StartError'
-}
 
 /** Where to listen. */
 export interface Port {
@@ -24,7 +20,7 @@ const MAX_ADMIN_CONNECTIONS = 64
 /**
  * Checks that a port can be listened on. A connection that arrives in this moment is closed.
  *
- * @throws StartError
+ * @throws OperatorError
  */
 export async function checkPort(port: Port): Promise<void> {
   const server = net.createServer((socket) => socket.destroy())
@@ -36,7 +32,7 @@ export async function checkPort(port: Port): Promise<void> {
  * Listens; resolves with the URL.
  *
  * @param prefix that of the settings that name the port
- * @throws StartError
+ * @throws OperatorError
  */
 export async function listen(server: net.Server, { host, port }: Port, prefix = ''): Promise<string> {
   try {
@@ -83,7 +79,7 @@ export function stop(server: Server, timeout: number): Promise<void> {
  *
  * @param whyNotReady returns why requests would fail, in a sentence; undefined: they would not
  * @param metrics undefined until the database is open
- * @throws StartError if the port cannot be listened on
+ * @throws OperatorError if the port cannot be listened on
  */
 export async function startAdminPort(
   port: Port,
@@ -122,14 +118,20 @@ function sendText(response: ServerResponse, status: number, text: string): void 
   response.end(`${text}\n`)
 }
 
-function portError(cause: unknown, prefix: string, host: string, port: number): StartError {
+function portError(cause: unknown, prefix: string, host: string, port: number): OperatorError {
   const { code = '' } = cause as NodeJS.ErrnoException
   const name = `${prefix}PORT`
-  const advice: Record<string, string> = {
-    EADDRINUSE: `${name} ${port} on ${host} is already in use. Stop the other program or set another ${name}.`,
+  const notHere = `${prefix}HOST ${host} is not an address of this machine. Set ${prefix}HOST to one that is.`
+  const mistakes: Record<string, string> = {
     EACCES: `${name} ${port} needs more privileges than this user has. Set a ${name} above 1023.`,
-    EADDRNOTAVAIL: `${prefix}HOST ${host} is not an address of this machine. Set ${prefix}HOST to one that is.`,
+    EADDRNOTAVAIL: notHere,
+    ENOTFOUND: notHere,
+    // A link-local address of a network interface that is missing, and IPv6 where there is none.
+    EINVAL: notHere,
+    EAFNOSUPPORT: notHere,
   }
+  const inUse = `${name} ${port} on ${host} is already in use. Stop the other program or set another ${name}.`
   const other = `The server cannot listen on ${prefix}HOST ${host}, ${name} ${port}: ${code}.`
-  return new StartError(advice[code === 'ENOTFOUND' ? 'EADDRNOTAVAIL' : code] ?? other, { cause })
+  const failure = code === 'EADDRINUSE' ? inUse : other
+  return new OperatorError(mistakes[code] ?? failure, code in mistakes ? 2 : 1, cause)
 }

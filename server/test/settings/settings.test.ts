@@ -1,9 +1,15 @@
 /** What each format of a setting accepts and rejects, and how settings depend on each other. */
+import fc from 'fast-check'
+import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { readSettings, type Settings } from '../../src/index.ts'
-import { variableOf } from '../../src/settings.ts'
+import { verifyJsonWebToken } from '../../src/accounts/json-web-token.ts'
+import { createApp } from '../../src/app.ts'
+import type { Dependencies } from '../../src/dependencies.ts'
+import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
+import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
+import { settingNames, variableOf } from '../../src/settings.ts'
 
 const MAX_TIME = 24 * 86_400_000
 /** What keeps one setting from being rejected for another: the longest whole of which a time is part, and an issuer. */
@@ -16,15 +22,15 @@ const OTHERS = {
 
 /** One setting of each format, how it reads what it accepts, and what it rejects. */
 const FORMATS: [name: keyof Settings, accepts: Record<string, unknown>, rejects: string[]][] = [
-  ['requestTimeout', { '1ms': 1, '12h': 43_200_000, '24d': MAX_TIME }, ['0', '01s', '1', '1.5s', ' 1s', '1w', '25d']],
+  ['requestTimeout', { '1ms': 1, '12h': 43_200_000, '24d': MAX_TIME }, ['0', '01s', '1', '1.5s', '1 s', '1w', '25d']],
   ['shutdownDelay', { 0: 0, [`${MAX_TIME}ms`]: MAX_TIME }, ['0s', `${MAX_TIME + 1}ms`]],
   ['maxConnections', { 1: 1, 999999999: 999_999_999 }, ['0', '01', '+1', '1e3', '1000000000', '1x']],
-  ['port', { 0: 0, 65535: 65_535 }, ['65536', '000080', '-1', '80 ']],
+  ['port', { 0: 0, 65535: 65_535 }, ['65536', '000080', '-1', '8 0']],
   ['rateLimit', { '3/1500ms': { requests: 3, seconds: 1.5 } }, ['1/', '0/1s', '1/999ms', '1000000000/1s', '1 / 1s']],
   [
     'trustProxy',
     { 1: 1, 99: 99, '10.0.0.0/32, ::1': ['10.0.0.0/32', '::1'], '::ffff:10.0.0.1': ['::ffff:10.0.0.1'] },
-    ['0', '100', 'loopback', '10.0.0.0/33', '::1/129', '1,'],
+    ['0', '100', 'loopback', '10.0.0.0/33', '::1/129', '1,', '0.0.0.0/0', '::/0', '010.0.0.1', '::1%eth0'],
   ],
   [
     'corsOrigins',
@@ -45,7 +51,7 @@ const FORMATS: [name: keyof Settings, accepts: Record<string, unknown>, rejects:
       // What would end the URL in the header Link is escaped.
       'https://example.com/a>"é': 'https://example.com/a%3E%22%C3%A9',
     },
-    ['plants.example.com', 'ftp://a.b', 'https:///a', ' https://a.b', 'https://a.b?c=1', 'https://c@a.b'],
+    ['plants.example.com', 'ftp://a.b', 'https:///a', 'https://a.b?c=1', 'https://c@a.b'],
   ],
   [
     'jwtJwksUrl',
@@ -55,7 +61,7 @@ const FORMATS: [name: keyof Settings, accepts: Record<string, unknown>, rejects:
   ['databaseUrl', { 'file:/tmp/plants.db': 'file:///tmp/plants.db' }, ['mysql://localhost/plants']],
   ['logLevel', { fatal: 'fatal', silent: 'silent' }, ['INFO']],
   ['docs', { on: true, off: false }, ['true']],
-  ['nodeEnv', { staging: 'staging' }, ['prod', '"production"', 'Production', 'production ', 'prodution']],
+  ['nodeEnv', { staging: 'staging' }, ['prod', '"production"', 'Production', 'prodution']],
 ]
 
 test.each(FORMATS)('%s accepts what fits its format, and rejects the rest with one sentence', (...row) => {
@@ -67,12 +73,60 @@ test.each(FORMATS)('%s accepts what fits its format, and rejects the rest with o
   for (const text of rejects) expect(() => read(text), text).toThrow(message)
 })
 
+const INVISIBLE = ['\n', '\r\n', ' ', '\t', '\u00A0', '\uFEFF', '\u200B', '\u2028', '\0']
+test.each(FORMATS)('%s is read without what nobody sees at its ends', (name, accepts) => {
+  const [[text = '', value] = []] = Object.entries(accepts)
+  for (const sign of INVISIBLE) {
+    const read = (text: string) => readSettings({ ...OTHERS, [variableOf(name)]: text })[name]
+    expect([sign, read(`${sign}${text}${sign}${sign}`)]).toEqual([sign, value])
+  }
+})
+
+test('a line break in a value is named', () => {
+  const message = ' must not contain a line break or another invisible character'
+  for (const name of ['HOST', 'DATABASE_URL', 'JWT_AUDIENCE', 'JWT_JWKS_URL', 'NODE_ENV']) {
+    const read = () => readSettings({ ...OTHERS, [name]: 'a\nb' })
+    expect(read).toThrow(new OperatorError(`Fix these settings and start again:\n  ${name}${message}`))
+  }
+})
+
+/** Values of every format, whole, joined, cut and with other signs. */
+const pieces = FORMATS.flatMap(([, accepts, rejects]) => [...Object.keys(accepts), ...rejects])
+const subnet = fc.tuple(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(130)).map(([address, bits]) => `${address}/${bits}`)
+const piece = fc.oneof(fc.constantFrom(...pieces, ...INVISIBLE, ...'/:,@?#%[]'), fc.ipV4(), fc.ipV6(), subnet)
+const value = fc.oneof(
+  piece,
+  fc.array(piece, { maxLength: 4 }).map((parts) => parts.join('')),
+  fc.string(),
+)
+test('what the settings accept, the app and the verifier of tokens take', () => {
+  const logger = pino({ level: 'silent' })
+  fc.assert(
+    fc.property(fc.constantFrom(...settingNames), value, (name, text) => {
+      let settings: Settings
+      try {
+        settings = readSettings({ ...OTHERS, [name]: text })
+      } catch (error) {
+        expect(error).toBeInstanceOf(OperatorError)
+        return
+      }
+      const requestsInFlight = createRequestsInFlight(settings)
+      createApp({ requestsInFlight } as Partial<Dependencies> as Dependencies, settings, logger)
+      const { jwtIssuer: issuer = '', jwtAudience: audience = '', jwtJwksUrl: keysUrl = '' } = settings
+      verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
+    }),
+    { numRuns: 500 },
+  )
+})
+
 // documents.test.ts shows every default.
 test('an empty variable counts as not set', () => {
   const defaults = readSettings({})
   expect(defaults).toMatchObject({ host: '127.0.0.1', port: 3_000, docs: true, shutdownDelay: 1_000 })
   expect(defaults.databaseUrl).toMatch(/^file:\/\/\/.*\/data\/plant-store\.db$/)
-  expect(readSettings(Object.fromEntries(FORMATS.map(([name]) => [variableOf(name), ''])))).toEqual(defaults)
+  for (const text of ['', ' \n']) {
+    expect(readSettings(Object.fromEntries(settingNames.map((name) => [name, text])))).toEqual(defaults)
+  }
 })
 
 test('every mistake is named in one message, also settings of an issuer that are missing', () => {
@@ -86,7 +140,7 @@ test('every mistake is named in one message, also settings of an issuer that are
   DATABASE_URL must be set with NODE_ENV=production, such as file:/srv/plants.db or postgresql://localhost/plants
   JWT_AUDIENCE must be set too, since JWT_ISSUER is
   JWT_JWKS_URL must be set too, since JWT_ISSUER is`
-  expect(() => readSettings(environment)).toThrow(expect.objectContaining({ name: 'SettingsError', message }))
+  expect(() => readSettings(environment)).toThrow(expect.objectContaining({ name: 'OperatorError', message }))
   expect(() => readSettings({ ...OTHERS, JWT_ISSUER: '' })).toThrow('  JWT_ISSUER must be set too')
 })
 
