@@ -37,7 +37,7 @@ VOLUME /data
 EXPOSE 3000 3001
 STOPSIGNAL SIGTERM
 # The migration of a large database takes minutes.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10m --retries=3 CMD ["node", "--eval", "const { ADMIN_HOST = '127.0.0.1', ADMIN_PORT } = process.env; fetch('http://' + ADMIN_HOST + ':' + ADMIN_PORT + '/readyz').then(async (response) => { console.log(await response.text()); process.exitCode = response.ok ? 0 : 1 })"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=10m --retries=3 CMD ["plant-store", "ready"]
 # Without a shell: Node.js is the first process and gets the signals.
 ENTRYPOINT ["plant-store"]
 CMD ["serve"]

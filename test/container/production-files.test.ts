@@ -2,7 +2,6 @@
  * What the files of docs/production, compose.yaml and the Dockerfile have in common with the settings, and what the probes ask a
  * server. The other tests of this folder and test/production-guide.test.ts run these files.
  */
-import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -10,7 +9,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { newDatabase } from '../helpers/database/databases.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
-import { startServerProcess } from '../helpers/server/run-command.ts'
+import { runCommand, startServerProcess } from '../helpers/server/run-command.ts'
 import { temporaryFolder } from '../helpers/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -23,7 +22,7 @@ const image = Object.fromEntries(
     .flatMap(([line]) => line.split(/\s+/).slice(1))
     .map((pair) => pair.split('=') as [string, string]),
 )
-/** The command that checks the health of a container, with its arguments. */
+/** The command that checks the health of a container. */
 const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
 const { services } = readComposeFile()
 
@@ -44,16 +43,6 @@ const numberIn = (name: string, pattern: RegExp) => Number(pattern.exec(readGuid
 const known = [...read('.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, name]) => name)
 /** Names the settings in lines of an environment file. */
 const settingsIn = (text: string) => [...text.matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name)
-
-/** Runs the health check of a container for an admin port, and returns its exit code and output. */
-function checkHealth(adminUrl: string): Promise<[exitCode: number, output: string]> {
-  const { hostname, port } = new URL(adminUrl)
-  const [command = '', ...args] = healthCheck
-  const env = { ...process.env, ADMIN_HOST: hostname, ADMIN_PORT: port }
-  return new Promise((resolve) => {
-    execFile(command, args, { env }, (error, stdout) => resolve([Number(error?.code ?? 0), stdout.trim()]))
-  })
-}
 
 test.each([
   ['plant-store.env', settingsIn(readGuide('plant-store.env'))],
@@ -112,11 +101,16 @@ test('the probes of kubernetes.yaml, and the health check of the image, ask what
       }),
     )
   expect(await probe()).toEqual([200, 200, 200])
-  expect(await checkHealth(adminUrl)).toEqual([0, 'ready'])
+  expect(healthCheck).toEqual(['plant-store', 'ready'])
+  const checkHealth = () => runCommand(['ready'], { ADMIN_PORT: new URL(adminUrl).port })
+  expect(await checkHealth()).toMatchObject({ exitCode: 0, stdout: 'ready\n' })
   // A shutdown ends readiness alone.
   server.signal('SIGTERM')
   await expect.poll(probe).toEqual([200, 200, 503])
-  expect(await checkHealth(adminUrl)).toEqual([1, expect.stringContaining('shutting down')])
+  expect(await checkHealth()).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'plant-store: The server is shutting down.\n',
+  })
   await server.end('SIGKILL')
-  expect(await checkHealth(adminUrl)).toEqual([1, ''])
 })

@@ -7,6 +7,7 @@ import { type Environment, readSettings } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import type { Context } from './console.ts'
 import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
+import { checkReadiness } from './ready.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
@@ -83,6 +84,10 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     // The other commands do not load it.
     withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }),
   )
+
+  addCommand(program, 'ready', 'ask the admin port whether the server is ready; if not, it prints why', [
+    'plant-store ready',
+  ]).action(() => withSettings(checkReadiness))
 
   const token = addCommand(program, 'token', 'create, list and revoke the tokens of accounts', [
     'plant-store token create --account me',

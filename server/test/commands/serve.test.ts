@@ -1,13 +1,16 @@
-/** The command serve, as an operator sees it: its greeting, and what keeps it from starting. */
+/** The command serve, as an operator sees it: its greeting, what keeps it from starting, and whether it is ready. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
 import { freePort } from '../../../test/helpers/free-port.ts'
-import { commandLine, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { startServer } from '../../src/index.ts'
@@ -69,6 +72,10 @@ test.skipIf(!existsSync('/dev/full'))('an output that cannot be written does not
 
 test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   ['serve', { HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
+  ['serve', { ADMIN_HOST: 'fe80::1%missing', ADMIN_PORT: '0' }, /ADMIN_HOST fe80::1%missing is not an address of/],
+  ['serve', { TRUST_PROXY: '0.0.0.0/0' }, /TRUST_PROXY must be the number of proxies/],
+  ['ready', { ADMIN_PORT: ' ' }, /^plant-store: ADMIN_PORT must be a port, such as 3001/],
+  ['ready', { ADMIN_PORT: '0' }, /^plant-store: ADMIN_PORT must be a port, such as 3001/],
   ['migrate', { DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL is not a URL of one host/],
   ['token list', { NODE_ENV: 'production', DATABASE_URL: '' }, /DATABASE_URL must be set with NODE_ENV=production/],
   ['copy --from file:x.db', { NODE_ENV: 'production', DATABASE_URL: '' }, /DATABASE_URL must be set/],
@@ -76,6 +83,35 @@ test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   const [command, mistake, message] = row
   const result = await runInProcess(command.split(' '), { ...environment, PORT: '0', ...mistake })
   expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringMatching(message) })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('ready asks the admin port of the settings, through no proxy, and has a limit of time', async () => {
+  const proxy = 'http://127.0.0.1:1'
+  const proxies = { HTTP_PROXY: proxy, http_proxy: proxy, ALL_PROXY: proxy, NODE_USE_ENV_PROXY: '1' }
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
+  const hosts = ['', '0.0.0.0', 'localhost', ...(addresses.includes('::1') ? ['::', '::1', '0:0::0'] : [])]
+  for (const host of hosts) {
+    await using server = await startTestServer({ adminPort: 0, ...(host && { adminHost: host }) })
+    const variables = { ADMIN_HOST: host, ADMIN_PORT: new URL(String(server.adminUrl)).port }
+    expect((await runCommand(['ready'], { ...variables, ...proxies })).stdout, host).toBe('ready\n')
+  }
+  const other = createHttpServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1')
+  const silent = createServer().listen(0, '127.0.0.1')
+  const portOf = (server: Server) => (server.address() as AddressInfo).port
+  await Promise.all([other, silent].map((server) => once(server, 'listening')))
+  for (const [port, message] of [
+    [portOf(other), `ADMIN_PORT ${portOf(other)} is of another program: it responds 404`],
+    [
+      portOf(silent),
+      `nothing responds within 4 s on ADMIN_HOST 127.0.0.1, ADMIN_PORT ${portOf(silent)}: is it running?`,
+    ],
+    [1, 'no server responds (ECONNREFUSED) on ADMIN_HOST 127.0.0.1, ADMIN_PORT 1: is it running?'],
+  ] as const) {
+    const result = await runInProcess(['ready'], { ADMIN_PORT: String(port) })
+    expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` })
+  }
+  for (const server of [other, silent]) server.close()
 })
 
 test.each(['serve', 'migrate'])(
