@@ -3,15 +3,44 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
+import { bundle } from '../helpers/bundle.ts'
+import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Calls through the hooks of the recipe, and prints the spans. The last response is not JSON. */
+const traced = `import { trace } from '@opentelemetry/api'
+import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import { createPlantStoreClient } from '@plant-store/client'
+import { createFakePlantStore } from '@plant-store/client/testing'
+import { tracing } from './tracing.ts'
+const exporter = new InMemorySpanExporter()
+new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register()
+const store = createFakePlantStore()
+const client = createPlantStoreClient({ ...store, hooks: tracing, retryDelay: 0 })
+store.failNext({ error: 'unavailable' })
+store.failNext(new TypeError('fetch failed'))
+await trace.getTracer('app').startActiveSpan('page', async (span) => {
+  await client.getPlants()
+  store.failNext({ status: 200, body: '<h1>' })
+  await client.safe.getPlants()
+  const spans = exporter.getFinishedSpans().map(({ name, parentSpanContext, status, attributes }) => ({
+    ...{ name, parent: parentSpanContext.spanId, status: status.code, resends: attributes['http.request.resend_count'] },
+    ...{ code: attributes['http.response.status_code'], type: attributes['error.type'] },
+  }))
+  const sent = store.requests.map(({ headers }) => headers.traceparent)
+  console.log(JSON.stringify({ parent: span.spanContext(), spans, sent }))
+})
+`
 
 /** What the recipes leave to the reader. */
 const layout = `import type { ReactNode } from 'react'
@@ -25,19 +54,25 @@ const compilerOptions = {
 
 let service: TestServer
 let folder: string
+let recipes: string
 let programOf: (script: string) => string
 beforeAll(async () => {
   service = await startTestServer()
   const parent = await installTools(path.join(client, 'test/recipes'))
   programOf = (script) => path.join(parent, 'node_modules', script)
   folder = (await installPackage(client, { parent })).folder
-  const page = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
+  recipes = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
+  const written = [...recipes.matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map((match) => match.slice(1))
+  const [, msw = ''] = written.find(([name]) => name === 'msw.test.ts') ?? []
   const files = [
     // Without a type, as `npm init` writes it.
     ['package.json', '{ "private": true }'],
     ['tsconfig.json', JSON.stringify({ compilerOptions })],
     ['app/layout.tsx', layout],
-    ...[...page.matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map((match) => match.slice(1)),
+    // What installs on Node.js 20.
+    ['msw-2.test.ts', msw.replaceAll(/(?<=from 'msw)/g, '-2')],
+    ['traced.mjs', traced],
+    ...written,
   ]
   for (const [name = '', text = ''] of files) {
     // Next.js checks the types of its own files, and takes any `proxy.ts` for one of them.
@@ -61,9 +96,57 @@ test('the package runs in Jest, in jsdom, which has no fetch', async () => {
   expect(report).toMatchObject({ success: true, numPassedTests: 1 })
 })
 
-test('a test with Mock Service Worker passes in Vitest', async () => {
-  expect(await runTool('vitest/vitest.mjs', ['run', 'msw.test.ts', '--testTimeout=60000'])).toContain('1 passed (1)')
+test('a test with Mock Service Worker, 2 and 3, passes in Vitest', async () => {
+  expect(await runTool('vitest/vitest.mjs', ['run', 'msw', '--testTimeout=60000'])).toContain('2 passed (2)')
 })
+
+test('OpenTelemetry has a span for each attempt, in the trace of the caller, which is sent', async () => {
+  const { parent, spans, sent } = JSON.parse(await run(process.execPath, ['traced.mjs'], path.join(folder, 'others')))
+  const [name, error] = ['getPlants', { status: 2 }]
+  expect(spans).toEqual([
+    { name, parent: parent.spanId, ...error, code: 503, resends: 0, type: 'api' },
+    { name, parent: parent.spanId, ...error, resends: 1, type: 'connection' },
+    { name, parent: parent.spanId, status: 0, code: 200, resends: 2 },
+    { name, parent: parent.spanId, ...error, code: 200, resends: 0, type: 'malformed-response' },
+  ])
+  expect(sent).toHaveLength(4)
+  for (const traceparent of sent) expect(traceparent).toMatch(new RegExp(`^00-${parent.traceId}-[0-9a-f]{16}-01$`))
+  expect(new Set(sent).size).toBe(4)
+})
+
+test.skipIf(!hasBrowser('the recipe for pages of another origin'))(
+  'a page of another origin calls a service that allows it',
+  async () => {
+    const { text } = await bundle("export * from '@plant-store/client'", path.join(folder, 'others'))
+    await using page = await startTinyServer((response, { url }) => {
+      const type = url === '/' ? 'text/html' : 'text/javascript'
+      return response.writeHead(200, { 'content-type': type }).end(url === '/' ? '<!doctype html>' : text)
+    })
+    await using allowing = await startTestServer({ corsOrigins: [page.url] })
+    await using chrome = await chromium.launch(browserOptions)
+    const tab = await chrome.newPage()
+    const logged: string[] = []
+    tab.on('console', (message) => logged.push(message.text()))
+    await tab.goto(page.url)
+    /** Calls a service from the page. Returns what `safe` does. */
+    const call = async ({ url, token }: TestServer) => {
+      const options = JSON.stringify({ baseUrl: url, token, retries: 0 })
+      const list = `({ createPlantStoreClient }) => createPlantStoreClient(${options}).safe.getPlants({ limit: 1 })`
+      return JSON.parse(await tab.evaluate(`import('/sdk.js').then(${list}).then(JSON.stringify)`))
+    }
+    for (const id of [1, 2]) await allowing.post(`{"id":${id},"name":""}`)
+    // Headers such as `Link` can be read, too.
+    expect(await call(allowing)).toMatchObject({
+      ok: true,
+      nextCursor: expect.any(String),
+      requestId: expect.any(String),
+    })
+    const { error } = await call(service)
+    const [, shown = '', why = ''] = /ends with `([^`]+)`[^`]*`([^`]+)`/.exec(recipes) ?? []
+    expect(error).toMatchObject({ kind: 'connection', message: expect.stringMatching(new RegExp(`: ${shown}$`)) })
+    expect(logged.join('\n')).toContain(why)
+  },
+)
 
 test('an id survives JSON', async () => {
   const { token } = await service.createToken({ account: 'ids' })
