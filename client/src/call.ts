@@ -25,50 +25,16 @@ import { type Route, writeRequest } from './wire/request.ts'
 import { readData, readHead } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
 
-/** A call of an operation, ready to send. */
-export interface Call {
+/** A call of an operation, and how far it is. */
+export interface Call extends FailedCall {
   readonly operation: OperationName
   readonly route: Route
   /** The options of the call, merged into those of its client. */
   readonly settings: Settings
-  /** The complete URL. */
-  readonly url: string
   /** The JSON to send; undefined for none. */
   readonly body: string | undefined
   /** All headers but that of the token, names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-}
-
-/**
- * Prepares a call of an operation.
- *
- * @param parameters what the operation was called with: the input, and options
- * @throws UsageError if one of them is invalid
- */
-export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
-  const route = routes[operation]
-  try {
-    const [input, options, ...others] = parameters
-    if (others.length > 0) reject('arguments', 'must be input and options only')
-    const settings = options == null ? client : readCallOptions(options as CallOptions, client, 'options.')
-    const { target, body } = writeRequest(route, input ?? undefined)
-    const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
-    return { operation, route, settings, url: client.baseUrl + target, body, headers: withoutNull(headers) }
-  } catch (error) {
-    throw toError(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
-  }
-}
-
-/** The response of a successful call. */
-export interface CallResponse {
-  readonly head: ResponseHead
-  readonly call: FailedCall
-  /** The data of the body; undefined if the operation has none. */
-  readonly data: unknown
-}
-
-/** How far a call is. */
-interface Progress extends FailedCall {
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
   retries: number
@@ -80,45 +46,72 @@ interface Progress extends FailedCall {
 }
 
 /**
+ * Prepares a call of an operation.
+ *
+ * @param parameters what the operation was called with: the input, and options
+ * @throws UsageError if one of them is invalid
+ */
+export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
+  const route = routes[operation]
+  const { method, idempotent } = route
+  try {
+    const [input, options, ...others] = parameters
+    if (others.length > 0) reject('arguments', 'must be input and options only')
+    const settings = options == null ? client : readCallOptions(options as CallOptions, client, 'options.')
+    const { target, body } = writeRequest(route, input ?? undefined)
+    const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
+    const { token } = settings
+    return {
+      ...{ operation, route, method, idempotent, settings, url: client.baseUrl + target, body },
+      ...{ headers: withoutNull(headers), attempts: 0, retries: 0, token, renewable: typeof token === 'function' },
+    }
+  } catch (error) {
+    throw toError(error, { method, url: client.baseUrl + route.path, attempts: 0 })
+  }
+}
+
+/** The response of a successful call. */
+export interface CallResponse {
+  readonly head: ResponseHead
+  readonly call: FailedCall
+  /** The data of the body; undefined if the operation has none. */
+  readonly data: unknown
+}
+
+/**
  * Sends a call, with retries.
  *
  * @throws PlantStoreError of any kind
  */
 export async function sendCall(call: Call): Promise<CallResponse> {
-  const { operation, url, settings, route } = call
-  const { method } = route
+  const { operation, method, url, settings } = call
   const { authorization: _, ...headers } = call.headers
-  const { token } = settings
-  const progress: Progress = { ...route, url, attempts: 0, retries: 0, token, renewable: typeof token === 'function' }
-  const signals = settings.signal
   for (let number = 1; ; number++) {
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
     const begun: Hooks[] = []
     try {
       const start = performance.now()
-      const received = await within(settings.timeout, signals, progress, (signal) =>
-        sendAttempt(attempt, begun, call, progress, signal),
-      )
-      if (!received) throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, progress)
+      const received = await within(settings.timeout, call, (signal) => sendAttempt(attempt, begun, call, signal))
+      if (!received) throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call)
       const [head, text] = received
       const duration = performance.now() - start
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
-      const data = readData(route, text, head, progress)
+      const data = readData(call.route, text, head, call)
       settings.budget.spent = Math.max(0, settings.budget.spent - 1)
-      return { head, call: progress, data }
+      return { head, call, data }
     } catch (thrown) {
-      const error = toError(thrown, progress)
-      const delay = findAborted(signals) ? undefined : nextDelay(error, settings, progress)
+      const error = toError(thrown, call)
+      const delay = findAborted(settings.signal) ? undefined : nextDelay(error, call)
       for (const hook of begun) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
-      progress.lastFailure = error
-      await within(delay, signals, progress)
+      call.lastFailure = error
+      await within(delay, call)
     }
   }
 }
 
 /** Runs the hooks, gets the token, sends, and reads the response. Lists the hooks that have begun. */
-async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, progress: Progress, signal: Signal) {
+async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal: Signal) {
   const { settings, body } = call
   for (const hook of settings.hooks.concat(logHooks(settings.logger, settings.logLevel))) {
     begun.push(hook)
@@ -129,15 +122,15 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, progres
     }
     requireOpen(signal)
   }
-  if (typeof progress.token === 'function') progress.token = await requestToken(progress.token, progress, signal)
+  if (typeof call.token === 'function') call.token = await requestToken(call.token, call, signal)
   // Only hooks change them.
   const changed = begun.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
   const { authorization: added, ...headers } = changed
   const own = call.headers['authorization']
-  if (added && (own || progress.token !== false)) reject('token', CONFLICT)
-  const authorization = progress.token === false ? (own ?? added) : `Bearer ${progress.token}`
+  if (added && (own || call.token !== false)) reject('token', CONFLICT)
+  const authorization = call.token === false ? (own ?? added) : `Bearer ${call.token}`
   if (authorization) headers['authorization'] = authorization
-  progress.attempts++
+  call.attempts++
   // Following a redirect would pass on the token, and turn a POST into a GET.
   const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
   const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
@@ -145,15 +138,15 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, progres
 }
 
 /** Requests a token of the app's function. */
-async function requestToken(source: Exclude<TokenSource, string>, progress: Progress, signal: Signal) {
+async function requestToken(source: Exclude<TokenSource, string>, call: Call, signal: Signal) {
   let token: unknown
   try {
-    token = await source({ rejected: !progress.renewable })
+    token = await source({ rejected: !call.renewable })
   } catch (cause) {
-    throw new TokenError('token', `token: failed${reasonOf(cause)}`, progress, { cause })
+    throw new TokenError('token', `token: failed${reasonOf(cause)}`, call, { cause })
   }
   requireOpen(signal)
-  if (!isToken(token)) throw new TokenError('token', `token: ${NO_TOKEN}`, progress, { retryable: false })
+  if (!isToken(token)) throw new TokenError('token', `token: ${NO_TOKEN}`, call, { retryable: false })
   return token
 }
 
@@ -175,19 +168,19 @@ function toError(thrown: unknown, call: FailedCall): PlantStoreError {
 const MAX_SPENT = 500
 
 /** Decides about the next attempt. Returns the delay before it in milliseconds; undefined if there is none. */
-function nextDelay(error: PlantStoreError, settings: Settings, progress: Progress): number | undefined {
-  const { retries, retryDelay, budget } = settings
+function nextDelay(error: PlantStoreError, call: Call): number | undefined {
+  const { token, retries, retryDelay, budget } = call.settings
   const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
   if (!error.retryable) return undefined
   if (status === 401) {
-    Object.assign(progress, { token: settings.token, renewable: false })
+    Object.assign(call, { token, renewable: false })
     return 0
   }
   const cost = error.kind === 'timeout' ? 10 : 5
-  if (progress.retries >= retries || budget.spent + cost > MAX_SPENT) return undefined
+  if (call.retries >= retries || budget.spent + cost > MAX_SPENT) return undefined
   budget.spent += cost
   // Full jitter, so that clients that failed together do not retry together.
-  return retryAfterMs + Math.random() * Math.min(Math.max(5_000, retryDelay), retryDelay * 2 ** progress.retries++)
+  return retryAfterMs + Math.random() * Math.min(Math.max(5_000, retryDelay), retryDelay * 2 ** call.retries++)
 }
 
 /** Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`. */
@@ -200,15 +193,10 @@ function reasonOf(error: unknown): string {
  * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined when the time is up first.
  *
  * @param time in milliseconds; `Infinity` for no limit
- * @param call the call that the error belongs to
- * @throws AbortError when one of the signals is aborted, or TimeoutError if that is its reason
+ * @throws AbortError when one of the signals of the call is aborted, or TimeoutError if that is its reason
  */
-function within<T>(
-  time: number,
-  signals: readonly Signal[],
-  call: Progress,
-  work?: (signal: Signal) => Promise<T>,
-): Promise<T | undefined> {
+function within<T>(time: number, call: Call, work?: (signal: Signal) => Promise<T>): Promise<T | undefined> {
+  const signals = call.settings.signal
   const controller = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   let end = () => {}
@@ -243,7 +231,7 @@ function findAborted(signals: readonly Signal[]): Signal | undefined {
   return signals.find(({ aborted }) => aborted)
 }
 
-function toAbortError(reason: unknown, call: Progress): AbortError | TimeoutError {
+function toAbortError(reason: unknown, call: Call): AbortError | TimeoutError {
   const { lastFailure } = call
   const text = `by the signal${lastFailure ? `, after: ${lastFailure.detail}` : ''}`
   const fields = { cause: lastFailure ?? reason, reason, retryable: false }

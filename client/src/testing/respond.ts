@@ -131,12 +131,10 @@ export function listPlants(account: string, { accounts }: FakeState): StoredPlan
   return [...(accounts.get(account)?.plants.values() ?? [])].map(({ position: _, ...plant }) => plant)
 }
 
-/** Finds the operations at a path: of two paths that match, those of the one with fewer parameters, as the service does. */
+/** Finds the operations at the path of a URL. */
 export function findOperations(url: string, { baseUrl }: FakeState): OperationName[] {
   const [path = ''] = url.replace(baseUrl, '').split('?')
-  const names = (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
-  const count = (name: OperationName) => routes[name].path.split('{').length
-  return names.filter((name) => count(name) === Math.min(...names.map(count)))
+  return (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
 }
 
 /** Responds to a request as the service does, with its order of checks: path, method, token, scope, size, body, fields. */
