@@ -92,7 +92,9 @@ export async function sendCall(call: Call): Promise<CallResponse> {
     try {
       const start = performance.now()
       const received = await within(settings.timeout, call, (signal) => sendAttempt(attempt, begun, call, signal))
-      if (!received) throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call)
+      const cause = call.lastFailure
+      if (!received)
+        throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call, cause && { cause })
       const [head, text] = received
       const duration = performance.now() - start
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))

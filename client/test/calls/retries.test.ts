@@ -120,6 +120,7 @@ test('an attempt that fails in another way has the failure of the one before', a
   store.failNext({ delay: 60_000 })
   const error = await failureOf(createPlantStoreClient({ ...store, timeout: 200 }).getPlants(), TimeoutError)
   expect(error.lastFailure).toMatchObject({ kind: 'connection', lastFailure: { status: 503, lastFailure: undefined } })
+  expect(error.cause).toBe(error.lastFailure)
   expect(Object.keys(error)).not.toContain('lastFailure')
 })
 
