@@ -139,7 +139,7 @@ function createClient(settings: Settings): PlantStoreClient {
     const sendRaw = async (...parameters: unknown[]) => {
       const response = await send(...parameters)
       const { data, head, call } = response
-      const next = paged && nextCursor(response, Object(parameters[0]).cursor)
+      const next = paged && nextCursor(response, [Object(parameters[0]).cursor])
       return { data, ...head, attempts: call.attempts, nextCursor: next }
     }
     direct[operation] = async (...parameters) => (await send(...parameters)).data

@@ -169,8 +169,10 @@ export class MalformedResponseError extends ResponseError {
 
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
-    const page = text ? `: ${text}` : ''
-    super('malformed-response', `responded ${head.status} ${reason}${page}`, call, { ...head, text })
+    super('malformed-response', `responded ${head.status} with ${reason}${text ? `: ${text}` : ''}`, call, {
+      ...head,
+      text,
+    })
   }
 }
 
@@ -246,16 +248,16 @@ export const PlantStoreError: (abstract new (
 export type ErrorKind = PlantStoreError['kind']
 
 // Names are on the prototypes, so that errors have no field for them. They are written here, because a minifier renames classes.
-for (const [classes, { prototype }] of [
-  ['PlantStoreError', BaseError],
-  ['ApiError', ApiError],
-  ['MalformedResponseError', MalformedResponseError],
-  ['ConnectionError', ConnectionError],
-  ['TimeoutError ConnectionError', TimeoutError],
-  ['AbortError', AbortError],
-  ['TokenError', TokenError],
-  ['UsageError', UsageError],
-] as const) {
+for (const [classes, { prototype }] of Object.entries({
+  PlantStoreError: BaseError,
+  ApiError,
+  MalformedResponseError,
+  ConnectionError,
+  'TimeoutError ConnectionError': TimeoutError,
+  AbortError,
+  TokenError,
+  UsageError,
+})) {
   const [name] = classes.split(' ')
-  Object.defineProperties(prototype, { name: { value: name }, [CLASSES]: { value: `${classes} PlantStoreError` } })
+  Object.assign(prototype, { name, [CLASSES]: `${classes} PlantStoreError` })
 }

@@ -170,7 +170,10 @@ export function readClientOptions(options: ClientOptions): Settings {
   const logLevel = LOG_LEVELS.find((each) => each === level)
   // Whoever runs the code sets the variable: an invalid value must not make the code fail.
   if (level && !logLevel) console.warn(`PLANT_STORE_LOG: must be ${LEVELS}`)
-  const defaults = { token, timeout: 30_000, retries: 2, retryDelay: 300, signal: [], headers: {}, hooks: [], logLevel }
+  const defaults = {
+    ...{ token, timeout: 30_000, retries: 2, retryDelay: 300 },
+    ...{ signal: [], headers: {}, hooks: [], logLevel },
+  }
   const settings = mergeOptions(options, defaults, '')
   // `in` also finds inherited options, such as the getters of a class.
   const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))

@@ -13,27 +13,35 @@ export async function* iteratePages(
 ): AsyncGenerator<unknown, void, undefined> {
   prepare(input)
   let { limit = 100, cursor } = Object(input)
+  // An earlier cursor, a later one each time the number of pages has doubled: so a cycle of any length comes back to it.
+  let earlier = cursor
+  let pages = 0
   do {
     // With the other fields of the input, which may be getters.
     const page = await sendCall(prepare(Object.assign(Object.create(Object(input)), { limit, cursor })))
     yield* page.data as unknown[]
-    cursor = nextCursor(page, cursor)
+    // At each power of two.
+    if ((pages & ++pages) === 0) earlier = cursor
+    cursor = nextCursor(page, [cursor, earlier])
   } while (cursor !== undefined)
 }
 
 /**
  * Returns the cursor of the next page; undefined if this is the last page.
  *
- * @param own the cursor of this page
- * @throws MalformedResponseError if the link has no cursor, or that of this page
+ * The cursor is read as text, since React Native's `URL` does not parse a query.
+ *
+ * @param earlier the cursors of this page, and of others before it
+ * @throws MalformedResponseError if the link has no cursor, or one of these
  */
-export function nextCursor({ head, call }: CallResponse, own: unknown): string | undefined {
+export function nextCursor({ head, call }: CallResponse, earlier: readonly unknown[]): string | undefined {
   const link = head.headers.get('link') ?? ''
   const target = nextTarget(link)
   if (target === undefined) return undefined
-  const cursor = orUndefined(() => new URL(target, call.url).searchParams.get('cursor'))
-  if (cursor && cursor !== own) return cursor
-  throw new MalformedResponseError(`with an invalid link: ${link}`, head, call)
+  const [, text = ''] = /^[^#]*?[?&]cursor=([^&#]*)/.exec(target) ?? []
+  const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
+  if (cursor && !earlier.includes(cursor)) return cursor
+  throw new MalformedResponseError(`an invalid link: ${link}`, head, call)
 }
 
 /** Returns the target of `rel="next"` in a `Link` header (RFC 8288); undefined if there is none. */

@@ -8,14 +8,14 @@ const VERSION = '1.0.0'
  * Returns the headers that every request has. In a browser there is no `user-agent`, because an extra header needs the
  * permission of a service at another origin.
  */
-export function defaultHeaders(body: string | undefined): Record<string, string> {
-  const { navigator } = globalThis as { navigator?: { userAgent: string } }
+export function defaultHeaders(body: string | undefined): HeaderFields {
   // Of all runtimes, only Node.js 20 has no navigator.
-  const runtime = navigator?.userAgent ?? 'Node.js'
+  const runtime = (globalThis as { navigator?: { userAgent: string } }).navigator?.userAgent ?? 'Node.js'
+  const type = 'application/json'
   return {
-    accept: 'application/json',
-    ...(!runtime.startsWith('Mozilla/') && { 'user-agent': `plant-store-client/${VERSION} (${runtime})` }),
-    ...(body !== undefined && { 'content-type': 'application/json' }),
+    accept: type,
+    'content-type': body === undefined ? null : type,
+    'user-agent': runtime.startsWith('Mozilla/') ? null : `plant-store-client/${VERSION} (${runtime})`,
   }
 }
 

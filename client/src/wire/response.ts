@@ -32,9 +32,9 @@ export function readData(route: Route, text: string, head: ResponseHead, call: F
   const type = headers.get('content-type') ?? 'no content type'
   const isJson = type.includes('json')
   const isRedirect = status < 200 || (status >= 300 && status < 400)
-  const place = isRedirect ? `a redirect to ${headers.get('location')}, which is not followed` : undefined
-  const reason = place ?? (isJson ? 'malformed JSON' : `${type} instead of JSON`)
+  const content = isJson ? 'malformed JSON' : `${type} instead of JSON`
+  const reason = isRedirect ? `a redirect to ${headers.get('location')}, which is not followed` : content
   // JSON of a client error may have personal data, which does not belong in a message.
   const start = status >= 500 || (!isJson && !data) ? text.replace(/\s+/g, ' ').trim().slice(0, 200) : ''
-  throw new MalformedResponseError(`with ${reason}`, head, call, start || undefined)
+  throw new MalformedResponseError(reason, head, call, start || undefined)
 }

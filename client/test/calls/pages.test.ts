@@ -1,5 +1,5 @@
 /** Paging: a page is fetched only when the loop needs it. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createPlantStoreClient, MalformedResponseError, PlantStoreError, UsageError } from '../../src/index.ts'
 import { nextTarget } from '../../src/pages.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
@@ -87,12 +87,27 @@ describe('the link to the next page', () => {
     expect(error).toMatchObject({ detail: `responded 200 with an invalid link: <${target}>; rel="next"` })
   })
 
-  test('to the same page is an error', async () => {
-    await using server = await startTinyServer((response) => {
-      sendJson(response, 200, [{ name: '' }], { link: '<?cursor=a>; rel="next"' })
+  // What leads into the cycle, and its pages.
+  test.each([
+    ['', 'a', 2],
+    ['', 'ab', 3],
+    ['xyz', 'a', 5],
+    ['v', 'abcdefg', 14],
+  ])('that leads by "%s" into the cycle "%s" is an error after %i pages', async (start, cycle, pages) => {
+    await using server = await startTinyServer((response, { url }) => {
+      const [, own = ''] = /cursor=(.)/.exec(url) ?? []
+      const next = `${start}${cycle}${cycle[0]}`.charAt(own === '' ? 0 : 1 + `${start}${cycle}`.indexOf(own))
+      sendJson(response, 200, [{ name: '' }], { link: `<?cursor=${next}>; rel="next"` })
     })
     await failureOf(namesOf(server.createClient().iterate.getPlants()), MalformedResponseError)
-    expect(server.requests).toHaveLength(2)
+    expect(server.requests).toHaveLength(pages)
+  })
+
+  test('is read where URL has no query, as in React Native', async () => {
+    const { client } = storeWith(3)
+    vi.stubGlobal('URL', undefined)
+    const names = await namesOf(client.iterate.getPlants({ limit: 1 })).finally(() => vi.unstubAllGlobals())
+    expect(names).toHaveLength(3)
   })
 
   // Each would take minutes in quadratic time.
