@@ -1,5 +1,6 @@
 /** What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others. */
 import type { Content, JsonSchema, OpenApiDocument, Operation } from '@plant-store/contract/openapi'
+import type { Int64s } from '../src/wire/json.ts'
 
 /** The schemas with a name. */
 export type Components = Readonly<Record<string, JsonSchema>>
@@ -91,6 +92,24 @@ export function resolve(schema: JsonSchema, components: Components): JsonSchema 
 /** Returns the name of the component that a reference leads to. */
 export function targetOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
+}
+
+/** Adds the names of the components that a schema refers to, through others too. */
+export function addComponents(schema: JsonSchema, components: Components, names: Set<string>): Set<string> {
+  const { items, properties = {} } = resolve(schema, components)
+  if (schema.$ref !== undefined) names.add(targetOf(schema.$ref))
+  for (const part of [items, ...Object.values(properties)]) if (part) addComponents(part, components, names)
+  return names
+}
+
+/** Where the values of a schema have int64s, as the exact JSON of the SDK takes it; undefined if nowhere. */
+export function int64sOf(schema: JsonSchema, components: Components): Int64s | undefined {
+  const { items, properties = {}, ...own } = resolve(schema, components)
+  if (isInt64(own)) return true
+  if (items) return int64sOf(items, components)
+  const fields = Object.entries(properties).map(([name, field]) => [name, int64sOf(field, components)] as const)
+  const found = fields.filter((field): field is [string, Int64s] => field[1] !== undefined)
+  return found.length > 0 ? Object.fromEntries(found) : undefined
 }
 
 export function isInt64({ type, format }: JsonSchema): boolean {

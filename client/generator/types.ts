@@ -1,7 +1,17 @@
 /** Generates the types of an SDK, and of its operations. */
 import { readFileSync } from 'node:fs'
 import type { JsonSchema } from '@plant-store/contract/openapi'
-import { type Components, type Field, isInt64, type OperationModel, reject, resolve, targetOf } from './model.ts'
+import {
+  addComponents,
+  type Components,
+  type Field,
+  int64sOf,
+  isInt64,
+  type OperationModel,
+  reject,
+  resolve,
+  targetOf,
+} from './model.ts'
 import { capitalized, comment, literal, propertyName } from './typescript.ts'
 
 const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
@@ -14,11 +24,15 @@ const ONLY_KNOWN = 'Another field is an error of the SDK.'
 /** Generates a type for each component and input, and the operations. */
 export function generateTypes(components: Components, operations: readonly OperationModel[]) {
   const declared = new Map<string, string>()
+  const sent = new Set<string>()
+  const received = new Set<string>()
+  for (const { fields, body, response } of operations) {
+    for (const part of [body, ...fields.map(({ schema }) => schema)]) if (part) addComponents(part, components, sent)
+    if (response) addComponents(response, components, received)
+  }
   for (const [name, schema] of Object.entries(components)) {
-    const start = schema.type === 'object' ? `interface ${typeName(name)}` : `type ${typeName(name)} =`
-    const isInput = operations.some(({ body }) => body?.$ref !== undefined && targetOf(body.$ref) === name)
-    const documentation = [schema.description ?? name, isInput && ONLY_KNOWN].filter(Boolean).join(' ')
-    declare(typeName(name), documentation, `${start} ${write(schema)}`)
+    if (!sent.has(name) || isSplit(name)) declareComponent(name, schema, false)
+    if (sent.has(name)) declareComponent(name, schema, true)
   }
   const methods = operations.map(generateMethod)
   const paged = operations.filter((operation) => operation.paged).map(({ name }) => literal(name))
@@ -28,6 +42,24 @@ export function generateTypes(components: Components, operations: readonly Opera
       `/** Every operation, as it is called directly. */\nexport interface Operations {\n${methods.join('\n')}}\n`,
       `/** The operations that return pages. */\nexport type PagedOperationName = ${paged.join(' | ') || 'never'}\n`,
     ].join('\n'),
+  }
+
+  /** Whether a component has a type for each direction: an int64 is sent as either, and received as a bigint. */
+  function isSplit(name: string): boolean {
+    const hasInt64 = int64sOf(components[name] ?? {}, components) !== undefined
+    return hasInt64 && sent.has(name) && received.has(name)
+  }
+
+  function nameComponent(name: string, isSent: boolean): string {
+    return typeName(name) + (isSent && isSplit(name) ? 'Input' : '')
+  }
+
+  function declareComponent(name: string, schema: JsonSchema, isSent: boolean): void {
+    const own = nameComponent(name, isSent)
+    const start = schema.type === 'object' ? `interface ${own}` : `type ${own} =`
+    const isInput = isSent && operations.some(({ body }) => body?.$ref !== undefined && targetOf(body.$ref) === name)
+    const documentation = [schema.description ?? name, isInput && ONLY_KNOWN].filter(Boolean).join(' ')
+    declare(own, documentation, `${start} ${write(schema, isSent)}`)
   }
 
   function declare(name: string, documentation: string, code: string): void {
@@ -47,37 +79,37 @@ export function generateTypes(components: Components, operations: readonly Opera
     ]
     const text = comment(documentation.filter(Boolean).join('\n\n'), '  ')
     const parameters = `input${isOptional ? '?' : ''}: ${nameInput(operation)}, options?: CallOptions`
-    return `${text}  ${name}(${parameters}): Promise<${response ? write(response) : 'undefined'}>\n`
+    return `${text}  ${name}(${parameters}): Promise<${response ? write(response, false) : 'undefined'}>\n`
   }
 
   /** Names the type of an input: that of the body, if it has nothing else, so that more fields may come. */
   function nameInput({ name, fields, body }: OperationModel): string {
-    const base = body?.$ref === undefined ? undefined : typeName(targetOf(body.$ref))
+    const base = body?.$ref === undefined ? undefined : nameComponent(targetOf(body.$ref), true)
     const own = fields.filter(({ parts }) => base === undefined || !parts.includes('body'))
     if (base !== undefined && own.length === 0) return base
     const input = `${capitalized(name)}Input`
     const start = `interface ${input}${base === undefined ? '' : ` extends ${base}`}`
-    declare(input, `The input of \`${name}\`. ${ONLY_KNOWN}`, `${start} ${writeFields(own)}`)
+    declare(input, `The input of \`${name}\`. ${ONLY_KNOWN}`, `${start} ${writeFields(own, true)}`)
     return input
   }
 
-  function write(schema: JsonSchema): string {
+  function write(schema: JsonSchema, isSent: boolean): string {
     const { $ref, enum: values, items, type = '', properties = {}, required = [] } = schema
-    if ($ref !== undefined) return typeName(targetOf($ref))
+    if ($ref !== undefined) return nameComponent(targetOf($ref), isSent)
     if (values) return values.map(literal).join(' | ')
-    if (items) return items.enum ? `(${write(items)})[]` : isInt64(items) ? '(number | bigint)[]' : `${write(items)}[]`
-    if (isInt64(schema)) return 'number | bigint'
+    if (items) return `${write(items, isSent).replace(/^.* \| .*$/, '($&)')}[]`
+    if (isInt64(schema)) return isSent ? 'number | bigint' : 'bigint'
     if (type !== 'object') return type === 'integer' ? 'number' : type
     const fields = Object.entries(properties).map(([name, part]) => {
       return { name, schema: part, required: required.includes(name) }
     })
-    return writeFields(fields)
+    return writeFields(fields, isSent)
   }
 
-  function writeFields(fields: readonly Pick<Field, 'name' | 'required' | 'schema'>[]): string {
+  function writeFields(fields: readonly Pick<Field, 'name' | 'required' | 'schema'>[], isSent: boolean): string {
     const lines = fields.map(({ name, required, schema }) => {
       // A list may be one that the app cannot change.
-      const type = `${resolve(schema, components).items ? 'readonly ' : ''}${write(schema)}`
+      const type = `${resolve(schema, components).items ? 'readonly ' : ''}${write(schema, isSent)}`
       const field = `${propertyName(name)}${required ? '' : '?'}: ${type}${required ? '' : ' | undefined'}`
       return `${comment(documentationOf(schema), '')}${field}\n`.replace(/^(?=.)/gm, '  ')
     })

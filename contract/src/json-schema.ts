@@ -69,13 +69,13 @@ export function describe(value: unknown, direction: Direction, place: string, co
   const text = JSON.stringify(written).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
   const { $schema: _, $defs = {}, ...json }: JsonSchema & { readonly $defs?: Components } = JSON.parse(text)
   for (const [id, component] of Object.entries($defs)) {
-    checkResult(component, direction, id)
+    checkResult(component, id)
     if (JSON.stringify(component) !== JSON.stringify(components[id] ?? component)) {
       reject(place, `another schema has the id ${id}; use one schema, or rename one`)
     }
     components[id] = component
   }
-  checkResult(json, direction, place)
+  checkResult(json, place)
   // zod visits the schema that `.meta()` and `.refine()` were called on too.
   for (const { _zod } of [...visited.keys()]) visited.delete(_zod.parent as z.core.$ZodTypes)
   for (const [schema, where] of visited) checkSchema(schema, direction, where)
@@ -93,8 +93,8 @@ function attempt<T>(place: string, run: () => T): T {
 }
 
 /** Rejects what is not expressed. */
-function checkResult(json: JsonSchema, direction: Direction, place: string): void {
-  const { $ref, type, format, items, properties = {} } = json
+function checkResult(json: JsonSchema, place: string): void {
+  const { $ref, type, items, properties = {} } = json
   const known: readonly string[] | undefined = type && KEYWORDS[type]
   for (const [keyword, value] of Object.entries(json)) {
     const isOpen = keyword === 'additionalProperties' && value !== false
@@ -102,13 +102,10 @@ function checkResult(json: JsonSchema, direction: Direction, place: string): voi
     reject(place, `"${keyword}" is not supported; ${SUPPORTED}`)
   }
   if ($ref === undefined && known === undefined) reject(place, `a value of any type is not supported; ${SUPPORTED}`)
-  if (direction === 'response' && format === 'int64') {
-    reject(place, 'the SDK would round an int64 in a response; add an exact reader to the SDK first')
-  }
-  if (items) checkResult(items, direction, `${place}.[]`)
+  if (items) checkResult(items, `${place}.[]`)
   for (const [name, field] of Object.entries(properties)) {
     if (name in Object.prototype) reject(`${place}.${name}`, 'an object inherits this name; rename the field')
-    checkResult(field, direction, `${place}.${name}`)
+    checkResult(field, `${place}.${name}`)
   }
 }
 

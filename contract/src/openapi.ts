@@ -33,7 +33,7 @@ const VERSION = '1.0.0'
 /** Most generated clients are not exact here: this is what their users need to know. */
 const IDS =
   'Ids are 64-bit integers (`int64`), written as JSON numbers. Above 2^53 (9007199254740992), `JSON.parse` and ' +
-  '`JSON.stringify` of JavaScript round them: a generated client needs a JSON serializer that writes `bigint` exactly, ' +
+  '`JSON.stringify` of JavaScript round them: a generated client needs JSON that reads and writes integers exactly, as `bigint`, ' +
   'or has to stay at or below that number. Unknown fields of a body are ignored; a duplicate key is rejected.'
 
 /** The error catalogue as a table in Markdown. */

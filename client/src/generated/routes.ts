@@ -11,7 +11,7 @@ export const routes: Record<OperationName, Route> = {
     method: 'POST', path: '/plants',
     body: ['id', 'name', 'tag'],
     required: ['id', 'name'],
-    int64s: ['id'],
+    int64s: { id: true },
     status: 200, returns: 'object',
   },
   getPlants: {

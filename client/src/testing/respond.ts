@@ -5,6 +5,7 @@ import type { Operations } from '../generated/operations.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { Plant } from '../generated/types.ts'
+import { type Int64s, readJson, writeJson } from '../wire/json.ts'
 import { readHead } from '../wire/response.ts'
 import { isObject, orUndefined, requireKnown } from '../wire/values.ts'
 
@@ -193,7 +194,8 @@ const MAX_BODY_BYTES = 100 * 1024
 /** Reads the input of an operation from the parts of a request, each of which has an error of its own. */
 function readInput(operation: OperationName, segments: Record<string, string>, query: URLSearchParams, body: string) {
   const rules = requestRules[operation]
-  const json = routes[operation].body && readJson(body)
+  const { body: isSent, int64s } = routes[operation]
+  const json = isSent && readBody(body, int64s)
   return {
     // A malformed escape becomes U+0000, which is invalid in every path.
     ...check('notFound', rules.path, (name, rule) =>
@@ -210,16 +212,11 @@ function readInput(operation: OperationName, segments: Record<string, string>, q
 /** Stands for a parameter that was sent twice. */
 const REPEATED = Symbol('repeated')
 
-/** Parses a body, with integers above 2^53 as bigints, in place of which texts are parsed that no text of the service is. */
-function readJson(body: string): Readonly<Record<string, unknown>> {
+/** Parses a body. What is no integer at the place of an int64 stays as it is, so that the check rejects it. */
+function readBody(body: string, int64s: Int64s = {}): Readonly<Record<string, unknown>> {
   const isTooLarge = new Blob([body]).size > MAX_BODY_BYTES
   if (isTooLarge) reject('bodyTooLarge', `The body is larger than ${MAX_BODY_BYTES} bytes. Send a smaller one.`)
-  const marked = body.replace(
-    /("(?:[^"\\]+|\\.)*")|-?\d{16,}(?![\d.eE])/g,
-    (digits, text) => text ?? `"\\u0000${digits}"`,
-  )
-  const revive = (_: string, value: unknown) => (/^\0-?\d+$/.test(`${value}`) ? BigInt(`${value}`.slice(1)) : value)
-  const json: unknown = orUndefined(() => JSON.parse(marked, revive))
+  const json: unknown = orUndefined(() => readJson(body, int64s)) ?? orUndefined(() => JSON.parse(body))
   if (json === undefined) reject('malformedJson')
   return isObject(json) ? json : reject('invalidBody', 'The body must be an object')
 }
@@ -273,7 +270,7 @@ export function toResponse({ status, body, headers }: ApiError): FakeResponse {
 
 /** Creates a response with a JSON body, unless that is undefined. */
 function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>) {
-  const body = JSON.stringify(data) ?? ''
+  const body = writeJson(data, () => undefined)
   const type = body && { 'content-type': 'application/json; charset=utf-8' }
   const id = `fake-${Math.random().toString(36).slice(2)}`
   return { status, headers: { ...(type || {}), 'x-request-id': id, ...headers }, body }

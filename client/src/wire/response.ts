@@ -23,7 +23,8 @@ function readRetryAfter(value: string): number | undefined {
 export function readData(route: Route, text: string, head: ResponseHead, call: FailedCall): unknown {
   const { status, headers } = head
   if (status === route.status && !route.returns) return undefined
-  const data: unknown = orUndefined(() => JSON.parse(text))
+  const parse = (status === route.status && route.parse) || JSON.parse
+  const data = orUndefined(() => parse(text))
   const isExpected = route.returns === 'array' ? Array.isArray(data) : isObject(data)
   if (status === route.status && isExpected) return data
   if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {

@@ -49,6 +49,18 @@ const fields: [part: 'body' | 'query' | 'pathParams', z.ZodType, type: string, v
   ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
 ]
 
+/** Each field of a response with its type, what is received, and what it is read as. */
+const Owner = z.object({ id: Int64Schema }).meta({ id: 'Owner' })
+const data: [z.ZodType, type: string, received: string, value: unknown][] = [
+  [Int64Schema, 'bigint', '9223372036854775807', 2n ** 63n - 1n],
+  [z.int64().optional(), 'bigint | undefined', '1', 1n],
+  [z.array(Int64Schema), 'readonly bigint[]', '[9007199254740993,-0,1e3,1.0]', [BIG, 0n, 1000n, 1n]],
+  [Owner, 'Owner', '{"id":-9223372036854775808}', { id: -(2n ** 63n) }],
+  [z.array(z.object({ of: Owner.optional() })), 'readonly { of?: Owner | undefined }[]', `[{"of":{"id":${BIG}}},{}]`, [{ of: { id: BIG } }, {}]], // biome-ignore format: one line
+  [z.int(), 'number', '9007199254740993', 2 ** 53],
+  [TextSchema, 'string', '"\\"id\\":9007199254740993"', '"id":9007199254740993'],
+]
+
 /** Creates an operation with a field in one part. */
 function operationWith(part: string, schema: z.ZodType, target = '/beds'): object {
   const shape = z.object({ value: schema })
@@ -72,14 +84,16 @@ const operations: Record<string, [operation: object, ...texts: string[]]> = {
 
 const contract = Object.fromEntries([
   ...fields.map(([part, schema], index) => [`send${index}`, operationWith(part, schema, `/field${index}`)]),
+  ...data.map(([schema], index) => [`read${index}`, operationWith('response', schema, `/data${index}`)]),
   ...Object.entries(operations).map(([name, [operation]]) => [name, operation]),
 ])
 const program = `
-import type { Letter, Operations } from './index.ts'
+import type { Letter, Operations, Owner } from './index.ts'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function same<A, B>(_equal: Equal<A, B>): void {}
 ${fields.map(([, , type], index) => `same<NonNullable<Parameters<Operations['send${index}']>[0]>['value'], ${type}>(true)`).join('\n')}
+${data.map(([, type], index) => `same<Awaited<ReturnType<Operations['read${index}']>>['value'], ${type}>(true)`).join('\n')}
 `
 
 const sdk = await createSdk(contract)
@@ -87,7 +101,9 @@ let server: TinyServer
 let client: ReturnType<typeof sdk.createClient>
 beforeAll(async () => {
   server = await startTinyServer((response, { method, url }) => {
-    if ((method === 'POST' && url !== '/bed-list') || method === 'DELETE') response.writeHead(204).end()
+    const [, index] = /^\/data(\d+)$/.exec(url) ?? []
+    if (index) response.end(`{"value":${data[Number(index)]?.[2]},"id":9007199254740993,"constructor":{"id":1}}`)
+    else if ((method === 'POST' && url !== '/bed-list') || method === 'DELETE') response.writeHead(204).end()
     else sendJson(response, 200, url.startsWith('/bed-list') && method === 'GET' ? [] : {})
   })
   client = sdk.createClient({ baseUrl: server.url, token: 'pst_test', retries: 0 })
@@ -111,6 +127,16 @@ test.each(fields.map((row, index) => [index, ...row] as const))('field %i of the
   const { url = '', body = '' } = server.requests.at(-1) ?? {}
   expect(part === 'body' ? body : url.replace(`/field${index}`, '')).toBe(sent)
 })
+
+test.each(data.map((row, index) => [index, ...row] as const))(
+  'field %i of a response is read exactly',
+  async (...row) => {
+    const [index, , , , value] = row
+    // What the contract does not name is as `JSON.parse` reads it.
+    const others = { id: 2 ** 53, constructor: { id: 1 } }
+    expect(await client[`read${index}`]?.()).toEqual({ value, ...others })
+  },
+)
 
 test.each(Object.entries(operations))('%s takes one input, described completely', (name, [operation, ...texts]) => {
   const text = Object.values(generate({ [name]: operation })).join('\n')
@@ -182,7 +208,6 @@ describe('rejected', () => {
     ['body', 'rejects integers below 2^53', [z.int64(), z.bigint()]],
     ['body', 'accepts U+0000 or lone surrogates', [z.string(), z.string().min(1).optional(), z.array(z.string())]],
     ['body', 'z.coerce reads other values', [z.coerce.number(), z.coerce.boolean()]],
-    ['response', 'would round an int64', [z.int64(), Int64Schema.optional()]],
     ['query', 'rejects text, which every parameter is', [z.int(), z.boolean(), z.object({}), listOf(z.int())]],
     ['query', supported, [Int64Schema]],
     ['query', 'one item is no list', [z.array(TextSchema)]],

@@ -1,0 +1,85 @@
+/** Exact JSON: every int64 is a bigint in JavaScript and an integer in JSON, on engines that round it too. */
+
+/** Where int64s are: `true` where one is, or the fields that have some. A list has what its items have. */
+export type Int64s = true | { readonly [field: string]: Int64s }
+
+/** Creates a function that parses JSON with a bigint at each of these places. */
+export function exactReader(int64s: Int64s): (text: string) => unknown {
+  return (text) => readJson(text, int64s)
+}
+
+/**
+ * Parses JSON with a bigint at each of these places. Where the engine has no source text for revivers, as Node.js 20, that of a
+ * long integer is lost: so each becomes a text first, with a mark.
+ *
+ * @throws if the text is not JSON, or a number at such a place is not an integer, or one that was rounded, such as `1e30`
+ */
+export function readJson(text: string, int64s: Int64s): unknown {
+  // U+0000, more often than at the start of any text.
+  let mark = '\\u0000'
+  while (text.includes(`"${mark}`)) mark += mark
+  let inText = false
+  let position = 0
+  // A longer match would overflow the stack.
+  const marked = text.replace(/[-+.\deE]{16,999}/g, (part, start: number) => {
+    for (; position < start; position++) {
+      if (text[position] === '"') inText = !inText
+      else if (text[position] === '\\') position++
+    }
+    return inText || !/^-?[1-9]\d*$/.test(part) ? part : `"${mark}${part}"`
+  })
+  return convert(JSON.parse(marked), int64s, JSON.parse(`"${mark}"`))
+}
+
+/** Converts what was parsed: integers at the places of int64s to bigints, and other long integers back to numbers. */
+function convert(value: unknown, int64s: Int64s | undefined, mark: string): unknown {
+  const isMarked = typeof value === 'string' && value.startsWith(mark)
+  if (isMarked && int64s !== true) return Number(value.slice(mark.length))
+  if (isMarked) return BigInt(value.slice(mark.length))
+  if (Array.isArray(value)) return value.map((item) => convert(item, int64s, mark))
+  if (typeof value === 'number' && int64s === true) {
+    if (!Number.isSafeInteger(value)) throw new RangeError('not an exact integer')
+    return BigInt(value)
+  }
+  const fields = Object(value)
+  if (fields !== value) return value
+  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], Object(int64s)[name], mark)
+  return fields
+}
+
+/** Returns why a value, apart from its parts, would not arrive as it is; undefined if it does. */
+function whyNotExact(value: unknown): string | undefined {
+  // With the u flag a surrogate pair is one character, so only a lone surrogate matches.
+  if (typeof value === 'string' && /[\0\uD800-\uDFFF]/u.test(value)) {
+    return 'must not contain U+0000 or a lone surrogate'
+  }
+  // From 2^53 on every number is an integer, which may have been rounded.
+  if (typeof value === 'number' && !(Math.abs(value) < 2 ** 53)) return 'must be a bigint or a safe integer'
+  return ['function', 'symbol'].includes(typeof value) ? 'must be JSON' : undefined
+}
+
+/** Gets what is wrong with a value. */
+type Report = (message: string) => void
+
+/**
+ * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari lack `JSON.rawJSON`. A bigint is marked with
+ * U+0000, which no text may contain, and unquoted afterwards.
+ */
+export function writeJson(value: unknown, report: Report): string {
+  function mark(this: Readonly<Record<string, unknown>>, key: string, written: unknown): unknown {
+    // Before the app's own `toJSON`, which many apps add to bigints.
+    const own = this[key]
+    const reason = whyNotExact(own)
+    if (reason) report(reason)
+    return typeof own === 'bigint' ? `\0${own}` : written
+  }
+  const json: string | undefined = JSON.stringify(value, mark)
+  return (json ?? '').replace(/"\\u0000(-?\d+)"/g, '$1')
+}
+
+/** Writes a value as text, for a path or a query. */
+export function writeText(value: unknown, report: Report): string {
+  const reason = value === null || Object(value) === value ? 'must be text, a number or a boolean' : whyNotExact(value)
+  if (reason) report(reason)
+  return reason ? '' : encodeURIComponent(String(value))
+}

@@ -1,0 +1,85 @@
+/** Exact JSON: every int64 arrives as the bigint that was sent, and nothing else changes. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { codePoint } from '../../../test/helpers/code-points.ts'
+import { exactReader, type Int64s, readJson } from '../../src/wire/json.ts'
+
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
+const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 10n ** 15n, -(10n ** 15n), 0n]
+const name = fc.oneof(fc.constantFrom('id', '__proto__', 'constructor', 'a.b', '9007199254740993', '\0'), fc.string())
+/** Texts that look like what is replaced. */
+const text = fc.oneof(
+  fc.constantFrom('12345678901234567890', '\0', '\u00009007199254740993', '\0\0\0\u00009007199254740993', '\\', '\\"'),
+  fc.tuple(fc.constantFrom('"', '\\"', ':', ',', '[', 'e', '\\'), int64).map(([start, id]) => `${start}${id}${start}`),
+  fc.string({ unit: codePoint }),
+)
+const other = fc.oneof(text, fc.double(), fc.integer(), fc.boolean(), fc.constant(null))
+
+/** A value, and the places of its int64s. */
+type Sample = readonly [value: unknown, int64s: Int64s | undefined]
+const { sample } = fc.letrec<{ sample: Sample; list: Sample; object: Sample }>((tie) => ({
+  sample: fc.oneof(
+    { maxDepth: 5, withCrossShrink: true },
+    other.map((value): Sample => [value, undefined]),
+    fc.oneof(int64, fc.constantFrom(...edges)).map((id): Sample => [id, true]),
+    tie('list'),
+    tie('object'),
+  ),
+  list: fc.oneof(
+    fc.array(fc.oneof(int64, fc.constantFrom(...edges))).map((ids): Sample => [ids, true]),
+    tie('sample').map(([value, int64s]): Sample => [[value, value], int64s]),
+  ),
+  object: fc.dictionary(name, tie('sample'), { maxKeys: 4 }).map((fields): Sample => {
+    const parts = Object.entries(fields)
+    const int64s = parts.flatMap(([key, [, places]]) => (places === undefined ? [] : [[key, places] as const]))
+    return [Object.fromEntries(parts.map(([key, [value]]) => [key, value])), Object.fromEntries(int64s)]
+  }),
+}))
+
+/** Writes JSON without the code under test, with this after each bigint. */
+function write(value: unknown, afterBigint = '', space = ''): string {
+  if (typeof value === 'bigint') return value + afterBigint
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  const writeAll = (parts: unknown[]) => parts.map((part) => space + write(part, afterBigint, space))
+  if (Array.isArray(value)) return `[${writeAll(value)}]`
+  const parts = writeAll(Object.values(value))
+  return `{${Object.keys(value).map((key, index) => `${JSON.stringify(key)}${space}:${parts[index]}`)}}`
+}
+
+test('an int64 at any place is read as it was written, and everything else as JSON.parse reads it', () => {
+  const property = fc.property(sample, fc.constantFrom('', ' ', '\n\t'), ([value, int64s = {}], space) => {
+    const json = write(value, '', space)
+    expect(write(readJson(json, int64s), 'n')).toBe(write(value, 'n'))
+    expect(write(readJson(json, {}), 'n')).toBe(write(JSON.parse(json), 'n'))
+  })
+  fc.assert(property, { numRuns: 500 })
+})
+
+const MAX = '9223372036854775807'
+test.each([
+  ['0', 0n],
+  ['-0', 0n],
+  ['1.0', 1n],
+  ['1e3', 1000n],
+  ['-12E+2', -1200n],
+  [MAX, 2n ** 63n - 1n],
+  ['null', null],
+  [`"${MAX}"`, MAX],
+  [`"\\\\\\"${MAX}"`, `\\"${MAX}`],
+  ['1.5', undefined],
+  [`${MAX}.0`, undefined],
+  ['9007199254740993e0', undefined],
+  ['1e30', undefined],
+  [`0${MAX}`, undefined],
+  [`+${MAX}`, undefined],
+  [`${MAX}x`, undefined],
+])('%s at the place of an int64 is %s, or an error instead of a rounded number', (json, expected) => {
+  const read = () => exactReader({ id: true })(`[{"id":${json}}]`)
+  if (expected === undefined) expect(read).toThrow()
+  else expect(read()).toStrictEqual([{ id: expected }])
+})
+
+test.each(['1', '\\"'])('a long text of %s is read, which a pattern could overflow the stack with', (part) => {
+  const json = `{"id":${MAX},"text":"${part.repeat(2 ** 23)}"}`
+  expect(readJson(json, { id: true })).toEqual({ id: 2n ** 63n - 1n, text: JSON.parse(json).text })
+})
