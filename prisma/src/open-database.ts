@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Database, type OpenOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
@@ -5,7 +6,7 @@ import { baseFolder, trimInvisible } from './environment.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
 import { createPlants } from './plants.ts'
 import { describeDatabase, isPostgresqlUrl, readAddress } from './postgresql/address.ts'
-import { createPrisma } from './prisma-client.ts'
+import { createPrisma, select } from './prisma-client.ts'
 import { DEFAULT_DATABASE_URL, databaseFile } from './sqlite/address.ts'
 import { createTokens, readSecret } from './tokens.ts'
 
@@ -55,19 +56,42 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const { adapter, probe, close } = await engine.open(options)
   try {
     const prisma = createPrisma(await engine.loadClient(), adapter)
+    const plants = createPlants(prisma, adapter, dialect)
+    const tokens = createTokens(prisma, adapter, dialect)
+    const newest = await newestMigration(engine.migrationsFolder)
+
+    /** Fails if requests would fail now, which read the same as this does, or if the server should not run any more. */
+    async function prove(): Promise<void> {
+      await probe()
+      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
+      const [row] = await select<{ name: string | null }>(adapter, SELECT_NEWEST)
+      if (!row?.name || row.name <= newest) return
+      const reason = `was migrated by a newer version, with ${row.name}: stop this server, and start that version`
+      throw new StorageError(`${engine.database} ${reason}`)
+    }
+
     return {
       engine: name,
-      plants: createPlants(prisma, adapter, dialect),
-      tokens: createTokens(prisma, adapter, dialect),
+      plants,
+      tokens,
       secret: (secret) => readSecret(prisma, secret),
 
-      whyUnavailable: createReadiness(probe, engine.database),
+      whyUnavailable: createReadiness(prove, engine.database),
       close,
     }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+/** Selects the last migration of a database. */
+const SELECT_NEWEST = `SELECT max("migration_name") AS "name" FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`
+
+/** Returns the name of the last migration that this version has; each begins with its time. */
+async function newestMigration(folder: string): Promise<string> {
+  const names = (await readdir(folder)).filter((name) => /^\d/.test(name))
+  return names.sort().at(-1) ?? ''
 }
 
 /**

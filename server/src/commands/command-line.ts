@@ -6,7 +6,7 @@ import { loadSettings, ownCommand, readVersion } from '../installation.ts'
 import { type Environment, readSettings } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import type { Context } from './console.ts'
-import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
+import { backup, type CopyOptions, copy, type MigrateOptions, migrate } from './database-commands.ts'
 import { checkReadiness } from './ready.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
@@ -119,7 +119,10 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
 
   addCommand(program, 'migrate', 'apply missing migrations; a missing SQLite file is created', [
     'plant-store migrate',
-  ]).action(() => withSettings(migrate))
+    'plant-store migrate --check',
+  ])
+    .option('--check', 'change nothing: exit with 0 if no migration is missing, otherwise with 1 and their names')
+    .action((options: MigrateOptions) => withSettings((context) => migrate(context, options)))
 
   addCommand(program, 'backup', 'copy a SQLite database to a file, even while a server writes to it', [
     'plant-store backup "plants-$(date +%F).db"',

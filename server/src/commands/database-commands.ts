@@ -3,6 +3,7 @@ import path from 'node:path'
 import {
   backupDatabase,
   type CopyAddress,
+  checkMigrated,
   copyDatabase,
   databaseUrl,
   migrateDatabase,
@@ -18,9 +19,15 @@ export interface CopyOptions {
   to?: string
 }
 
-/** Migrates the database and prints what was applied. */
-export async function migrate({ settings, print }: Context): Promise<void> {
-  const { applied } = await migrateDatabase(settings.databaseUrl)
+/** The options of `migrate`, as typed in. */
+export interface MigrateOptions {
+  check?: boolean
+}
+
+/** Migrates the database and prints what was applied, or only checks that nothing would be. */
+export async function migrate({ settings, print }: Context, { check }: MigrateOptions): Promise<void> {
+  if (check) await checkMigrated(settings.databaseUrl)
+  const { applied } = check ? { applied: [] } : await migrateDatabase(settings.databaseUrl)
   await print(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`)
 }
 

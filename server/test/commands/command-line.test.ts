@@ -20,7 +20,9 @@ const { version } = JSON.parse(await readFile(new URL('../../package.json', impo
 
 test('commands print results and the log apart, and have an exit code', async () => {
   for (const [command, exitCode, stdout, stderr] of [
+    ['migrate --check', 1, /^$/, /plants\.db does not exist: .*"plant-store migrate"/],
     ['migrate', 0, /^Applied: \d+_initial/, /^$/],
+    ['migrate --check', 0, /^The database is up to date\.\n$/, /^$/],
     ['migrate', 0, /^The database is up to date\.\n$/, /^$/],
     ['token revoke none', 1, /^$/, /^plant-store: token "none" does not/],
     ['serv', 2, /^$/, /Did you mean serve\?/],
