@@ -25,6 +25,9 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return Promise.all(names.sort().map(read))
 }
 
+const HISTORY = '_prisma_migrations'
+/** Tables of what replicates or hosts a database, such as Litestream's and Cloudflare's, and of PostGIS: no program is known by them. */
+const OF_TOOLS = /^(_|spatial_ref_sys$)/
 /** How to select the tables of a database, as `name`, and the type of times. */
 const DIALECTS = {
   sqlite: {
@@ -32,7 +35,11 @@ const DIALECTS = {
     time: 'DATETIME',
   },
   postgres: {
-    selectTables: 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+    // Those of extensions are left out.
+    selectTables: `
+      SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() AND NOT EXISTS (
+        SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass
+          AND objid = format('%I.%I', schemaname, tablename)::regclass)`,
     time: 'TIMESTAMPTZ',
   },
 }
@@ -76,7 +83,7 @@ export async function migrateDatabase(
   const { connection, commit, close } = await engine.beginWriting()
   try {
     const applied = await applyMigrations(connection, engine.database, migrations)
-    await engine.revokeRights?.(connection, ['_prisma_migrations', ...migrations.flatMap(createdTables)])
+    await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
     await commit()
     return { applied }
   } finally {
@@ -118,12 +125,16 @@ async function pendingMigrations(
   database: string,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  const tables = await select(connection, dialectOf(connection).selectTables)
-  if (tables.length === 0) return [...migrations]
-  if (!tables.some(({ name }) => name === '_prisma_migrations')) {
+  const tables = await select<{ name: string }>(connection, dialectOf(connection).selectTables)
+  const rejectOther = (has: string) => {
     throw new StorageError(
-      `${database} belongs to another program: it has tables, but not the plant store's; point DATABASE_URL at another database`,
+      `${database} belongs to another program: it has ${has}, but not the plant store's; point DATABASE_URL at another database`,
     )
+  }
+  if (!tables.some(({ name }) => name === HISTORY)) {
+    const other = tables.find(({ name }) => !OF_TOOLS.test(name))
+    if (other) rejectOther(`the table "${other.name}"`)
+    return [...migrations]
   }
 
   const missing = new Map(migrations.map((migration) => [migration.name, migration]))
@@ -132,6 +143,7 @@ async function pendingMigrations(
     `SELECT migration_name AS name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL
      ORDER BY migration_name`,
   )
+  if (applied.length > 0 && !applied.some(({ name }) => missing.has(String(name)))) rejectOther('migrations')
   for (const { name, checksum, finished_at: finishedAt } of applied) {
     const migration = missing.get(String(name))
     if (finishedAt === null) {

@@ -66,11 +66,46 @@ const withPots = (columns: string, engine: 'sqlite' | 'postgresql' = 'sqlite') =
   migrationsWith({ '90000101000000_pots': `CREATE TABLE "Pot" (${columns});` }, engine)
 
 describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
-  test('the database of another program is rejected', async () => {
-    const database = await newDatabase()
-    await database.createEmpty()
-    await runSql(database.url, 'CREATE TABLE bookmarks (url TEXT)')
-    await expectRejection(database, /belongs to another program.*point DATABASE_URL at another database/)
+  const HISTORY =
+    'CREATE TABLE _prisma_migrations AS SELECT 1 AS checksum, 1 AS finished_at, NULL AS rolled_back_at, 1 AS migration_name'
+  test.each(['CREATE TABLE bookmarks (url TEXT)', 'CREATE TABLE "Plant" (id TEXT)', HISTORY])(
+    'the database of another program, or of another plant store, is rejected: %s',
+    async (sql) => {
+      const database = await newDatabase()
+      await database.createEmpty()
+      await runSql(database.url, sql)
+      await expectRejection(database, /belongs to another program: .*point DATABASE_URL at another database/)
+    },
+  )
+
+  test('tables of extensions and of tools do not count', async () => {
+    const { url, createEmpty } = await newDatabase()
+    await createEmpty()
+    const names = ['_litestream_seq', '_litestream_lock', '_cf_KV', 'spatial_ref_sys']
+    await runSql(url, names.map((name) => `CREATE TABLE "${name}" (id INTEGER)`).join(';'))
+    const own = 'CREATE EXTENSION citext; CREATE TABLE layer (); ALTER EXTENSION citext ADD TABLE layer'
+    await runSql(url, engine === 'postgresql' ? own : 'CREATE INDEX seq ON _litestream_seq (id); ANALYZE')
+    expect(await migrateDatabase(url)).toEqual({ applied: NAMES })
+    await checkMigrated(url)
+  })
+
+  test('a server that was started before a newer version has migrated is not ready', async () => {
+    const { url } = await migrated(newDatabase())
+    const { whyUnavailable, close } = await openDatabase(url)
+    onTestFinished(close)
+    expect(await whyUnavailable()).toBe(undefined)
+    await migrateDatabase(url, withPots('size INTEGER', engine))
+    expect(await whyUnavailable()).toMatch(
+      /^The database was migrated by a newer version, with 90000101000000_pots: stop this server, and start that version\.$/,
+    )
+  })
+
+  test('a database in which nothing is found any more is not ready', async () => {
+    const { url } = await migrated(newDatabase())
+    const { whyUnavailable, close } = await openDatabase(url)
+    onTestFinished(close)
+    await runSql(url, 'ALTER TABLE "Token" RENAME COLUMN "hash" TO "digest"')
+    expect(await whyUnavailable()).toMatch(/^The database (cannot be used|lacks)/)
   })
 
   test('a failing migration undoes the ones before it, also in a database with plants', async () => {
