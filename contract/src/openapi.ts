@@ -2,8 +2,8 @@
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type OperationMetadata } from './contract.ts'
-import { ErrorSchema, errorCatalogue } from './errors.ts'
-import { type Components, describe, reject } from './json-schema.ts'
+import { type ErrorBody, ErrorSchema, errorCatalogue } from './errors.ts'
+import { type Components, describe, type JsonSchema, reject } from './json-schema.ts'
 
 export type { JsonSchema } from './json-schema.ts'
 
@@ -210,7 +210,7 @@ function describeBody(
   types: readonly string[],
   place: string,
   components: Components,
-) {
+): { 'application/json': { schema: JsonSchema; examples?: Record<string, { value: ErrorBody }> } } {
   const schema = describe(value, direction, place, components)
   const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
   if (!types.includes(type)) reject(place, `must be an ${types.join(' or an ')}; change its schema`)
@@ -221,13 +221,19 @@ function describeBody(
 function describeResponse(status: number, body: unknown, paged: boolean, place: string, components: Components) {
   // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
   if ([204, 205].includes(status) && body !== ContractNoBody) reject(place, 'has no body; use c.noBody()')
-  const errors = Object.values(errorCatalogue).filter(({ code }) => Math.floor(code / 100) === status)
+  const errors = Object.entries(errorCatalogue).filter(([, { code }]) => Math.floor(code / 100) === status)
+  const examples = errors.map(
+    ([name, { code, reason }]) => [name, { value: { error: code, message: reason } }] as const,
+  )
   const isPage = paged && status < 300
   const types = isPage ? ['array'] : ['object', 'array']
+  const content = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
+  // The example of the schema has the number of another status.
+  if (content && errors.length > 0) content['application/json'].examples = Object.fromEntries(examples)
   return {
     description:
-      errors.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n') || (status < 300 ? 'Success.' : 'Error.'),
-    content: body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components),
+      errors.map(([, { code, reason }]) => `${code}: ${reason}`).join('\n\n') || (status < 300 ? 'Success.' : 'Error.'),
+    content,
     headers: responseHeaders(status, isPage),
   }
 }

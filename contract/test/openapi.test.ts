@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { codePoint } from '../../test/helpers/code-points.ts'
-import { errorCatalogue } from '../src/errors.ts'
+import { ErrorSchema, errorCatalogue } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema, TextSchema } from '../src/plants.ts'
 
@@ -81,6 +81,16 @@ test('every field has its specified type and format, and a description', () => {
   const examples = Object.entries<{ examples: unknown[] }>(NewPlant.properties)
   const example = Object.fromEntries(examples.map(([name, property]) => [name, property.examples[0]]))
   expect(NewPlantSchema.safeParse(example)).toMatchObject({ success: true })
+})
+
+test('each response of a failure has an example with a number of its own status', () => {
+  const operations = Object.values(createOpenApiDocument().paths).flatMap((path) => Object.values(path))
+  for (const [status, { content }] of operations.flatMap(({ responses }) => Object.entries(responses))) {
+    const examples = Object.values(content?.['application/json'].examples ?? {})
+    expect(examples.length > 0, status).toBe(Number(status) >= 400)
+    for (const { value } of examples)
+      expect(ErrorSchema.parse(value).error, status).toSatisfy((code) => Math.floor(code / 100) === Number(status))
+  }
 })
 
 test('the pattern of texts rejects none that the service accepts, with any flags, also in the largest body', () => {

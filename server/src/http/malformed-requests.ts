@@ -17,8 +17,8 @@ declare global {
   }
 }
 
-/** A token that is sent as an id, or within one, must not appear in the log. */
-const VALID_ID = /^(?!.*pst_)[\w.-]{1,64}$/
+/** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
+const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000

@@ -72,13 +72,15 @@ test.each([
   }),
 )
 
-test('X-Request-Id is kept, also by failures', async () => {
-  const id = 'a.b_C-1'
+test.each([
+  ...['a.b_C-1', 'Root=1-67891233-abcdef012345678912345678', '7F000001:D4C6_7F000001:1F90_65A1B2C3_0001:2F3A'],
+  ...['SGVsbG8+d29ybGQ/Zm9v==', `${'x'.repeat(127)}~`],
+])('X-Request-Id %s is kept, also by failures', async (id) => {
   await accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': id } })
   await rejects(server, get('/nowhere', { 'X-Request-Id': id }), 40400, { headers: { 'X-Request-Id': id } })
 })
 
-test.each(['<script>', 'x'.repeat(65), ''])('X-Request-Id %s is replaced', (id) =>
+test.each(['a b', 'a\tb', 'x'.repeat(129), 'café', 'a-pst_b', ''])('X-Request-Id %s is replaced', (id) =>
   accepts(server, get('/plants', { 'X-Request-Id': id }), { headers: { 'X-Request-Id': /^[\da-f-]{36}$/ } }),
 )
 
