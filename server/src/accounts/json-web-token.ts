@@ -30,6 +30,8 @@ const MAX_KEYS_SIZE = 256 * 1024
 const COOLDOWN = 10_000
 /** How long fetched keys are used, in milliseconds: an outage of the issuer is survived. */
 const KEYS_TTL = 86_400_000
+/** They have `client_id` instead, which names who asks and not which service is meant, and scopes such as `plants/read`. */
+const NO_AUDIENCE = 'access tokens of Amazon Cognito, which have none, are not supported'
 /** How long rejected tokens are not logged after one that was, in milliseconds. */
 const LOG_INTERVAL = 10_000
 
@@ -104,7 +106,8 @@ function createRejectionLog(logger: Logger): (error: Error) => void {
   return (error) => {
     if (!mayLog()) return
     // The message of this one has text of the token.
-    const reason = error instanceof jose.errors.JOSENotSupported ? error.code : error.message
+    const message = error instanceof jose.errors.JOSENotSupported ? error.code : error.message
+    const reason = message.startsWith('missing required "aud"') ? `${message}; ${NO_AUDIENCE}` : message
     logger.info({ event: 'token rejected', reason }, 'a JSON Web Token was rejected')
   }
 }
@@ -131,6 +134,9 @@ function isCanonical(token: string): boolean {
 async function fetchKeys(url: string, options: RequestInit): Promise<Response> {
   try {
     const response = await fetch(url, options)
+    const location = response.headers.get('location')
+    if (location !== null) throw new Error(`it responds ${response.status}, a redirect to ${location}: set that one`)
+    if (!response.ok) throw new Error(`it responds ${response.status}`)
     return new Response(await readKeys(response), { status: response.status })
   } catch (cause) {
     throw new jose.errors.JOSEError('The keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL', { cause })

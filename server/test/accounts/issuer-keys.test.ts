@@ -85,6 +85,13 @@ test('before the first fetch of the keys succeeds, 100 requests have two log lin
   for (const part of tokens.flatMap((token) => token.split('.'))) expect(log.written()).not.toContain(part)
 })
 
+test('where the keys have moved is logged', async () => {
+  const { keyServer, list, log } = await start()
+  keyServer.respond = (_request, response) => response.writeHead(308, { location: 'https://new.example.com/k' }).end()
+  expect(await list(await signToken(key))).toBe(UNAVAILABLE)
+  expect(log.written()).toContain('it responds 308, a redirect to https://new.example.com/k: set that one')
+})
+
 test('of compressed keys without end, only the start is read', async () => {
   const { keyServer, list, log } = await start()
   const spaces = Buffer.alloc(2 ** 16, ' ')
@@ -184,6 +191,8 @@ test.each([undefined, 'first'])(
 test('why tokens of the issuer are rejected is logged once in ten seconds, without what they say', async () => {
   const { list, listAs, log, reasons } = await start()
   stopClock()
+  expect(await listAs({ aud: undefined, client_id: 'secret', scope: 'plants/read' })).toBe(INVALID)
+  stopClock(10_000)
   for (const name of ['aud', 'iss']) expect(await listAs({ [name]: 'https://secret.example.com' })).toBe(INVALID)
   stopClock(10_000)
   expect(await listAs({ sub: 'secret\n' })).toBe(INVALID)
@@ -192,6 +201,7 @@ test('why tokens of the issuer are rejected is logged once in ten seconds, witho
   const token = new SignJWT(validClaims()).setProtectedHeader(header)
   expect(await list(await token.sign(key.privateKey, { crit: { secret: true } }))).toBe(INVALID)
   expect(reasons()).toEqual([
+    'missing required "aud" claim; access tokens of Amazon Cognito, which have none, are not supported',
     'unexpected "aud" claim value',
     '"sub" claim is not an account name',
     'ERR_JOSE_NOT_SUPPORTED',
