@@ -2,9 +2,9 @@ import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { StorageError, type StorageFailure, type StorageFault } from '../database.ts'
 
 /** Conflicts, locks, time limits, too many connections: it goes away by itself within a moment. */
-const soon = (fault: StorageFault): StorageFailure => ({ fault, retryAfter: 1, isTemporary: true })
+const soon = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 1, isTemporary: true })
 /** A server that stops, starts, or was demoted, and a connection that it has ended. */
-const later = (fault: StorageFault): StorageFailure => ({ fault, retryAfter: 5, isTemporary: true })
+const later = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 5, isTemporary: true })
 /** What an operator has to fix: a password, a certificate, a right, a setting, a full or damaged disk. */
 const untilFixed = (fault: StorageFault): StorageFailure => ({ fault, retryAfter: 5, isTemporary: false })
 
@@ -13,92 +13,82 @@ const LOST =
   /^(ECONN(RESET|ABORTED)|EPIPE|ETIMEDOUT) |Query read timeout|Connection terminated|Client has encountered|Client was closed|^ (read|write) E/
 const UNREACHABLE = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
 
+/** A mistake in SQL, or a unique key that is taken, unless it has a row below; and what the driver's adapter cannot read. */
+const MISTAKE = /^(22|23|42)\w{3} |^ Unsupported/
+
 /**
- * By the code of an error, a SQLSTATE or one of Node.js, and its message: of PostgreSQL, the driver, PgBouncer (pg 8.23, PgBouncer
- * 1.18) and our conditions. Each says what an operator should do, after the description of the database; `$` is the message.
+ * What is known of the database's state, by the code of an error, a SQLSTATE or one of Node.js, and its message: of PostgreSQL,
+ * the driver, poolers (pg 8.23, PgBouncer 1.18, RDS Proxy) and our conditions. Each says what an operator should do, after the
+ * description of the database; `$` is the message, which PostgreSQL may translate.
  */
-const STATES: readonly (readonly [error: RegExp, StorageFailure, sentence: string])[] = [
+const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: StorageFailure])[] = [
   [
     /\b(fsync|full_page_writes|synchronous_commit) = off\b/,
-    untilFixed('unavailable'),
     'has $, so that a power failure loses plants that were acknowledged: set it to on',
   ],
   [
     /Plants have no order/,
-    untilFixed('unavailable'),
     'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself',
   ],
   [
     /^25006 |The server is a standby/,
-    later('read-only'),
     'is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off',
+    later('read-only'),
+  ],
+  [
+    /no encryption$|SSL off$|connection is insecure|\b(SSL|TLS)( connection)?( is)? required|requires TLS/,
+    'rejects this user without TLS: add sslmode=verify-full to DATABASE_URL, or check pg_hba.conf',
   ],
   [
     /^28\w{3} |^ SASL: /,
-    untilFixed('unavailable'),
-    'rejects this user or password: check DATABASE_URL, PGPASSWORD or the password file, and pg_hba.conf',
+    'rejects this user or password: check DATABASE_URL, PGPASSWORD or the password file, sslmode, and pg_hba.conf',
   ],
   [
-    /^3D000 |^\w* ?(no such database|bouncer config error)/,
-    untilFixed('unavailable'),
+    /^(3D000|57P04) |^\w* ?(no such database|bouncer config error)/,
     'does not exist: create it (CREATE DATABASE), restore it, or check DATABASE_URL',
   ],
   [
-    /^(42P05|26\w{3}) |unsupported startup parameter/,
-    untilFixed('unavailable'),
+    /^(42P05|26\w{3}) |unsupported startup parameter|command-line options/,
     'is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL',
   ],
   [
     /row-level security/,
-    untilFixed('unavailable'),
     'hides rows from this user ($): run ALTER TABLE ... DISABLE ROW LEVEL SECURITY, or let the user bypass it (ALTER ROLE ... BYPASSRLS)',
   ],
   [
     /^42501 /,
-    untilFixed('unavailable'),
     'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that edit-rights.sql or docs/production/several-machines/rights.sql lists',
   ],
   [
     /^(3F\w{3}|42P01|42883) /,
-    untilFixed('unavailable'),
     'lacks what a migration created ($): run "plant-store migrate", rename it back, correct the search_path of this user, or restore a backup',
   ],
+  [/^53300 /, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL', soon()],
+  [/^53100 /, 'cannot be written because the disk is full: free some space and retry', untilFixed('disk-full')],
+  [/^(58030|XX00[12]) /, 'cannot read or write its files: $', untilFixed('io-error')],
   [
-    /^53300 /,
-    soon('unavailable'),
-    'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL',
-  ],
-  [/^53100 /, untilFixed('disk-full'), 'cannot be written because the disk is full: free some space and retry'],
-  [/^53\w{3} /, untilFixed('unavailable'), 'has no resources left: $'],
-  [/^(58030|XX00[12]) /, untilFixed('io-error'), 'cannot read or write its files: $'],
-  [
-    /^(40001|40P01|55P03|57014) /,
-    soon('locked'),
+    /^(40001|40P01|55P03) /,
     'is locked by another transaction: end that one (see pg_stat_activity and pg_locks), or wait for it',
+    soon('locked'),
   ],
-  // A migration has changed a table that a prepared statement reads; the pool has removed the connection.
-  [/^0A000 /, soon('unavailable'), 'was migrated meanwhile: retry'],
-  [/^57P03 /, later('unavailable'), 'is starting or recovering: wait for it and retry'],
-  [/^57P04 /, later('unavailable'), 'does not exist: restore it, or check DATABASE_URL'],
+  [/^57014 /, 'stopped a statement: raise the statement_timeout of this user, or find what delays it ($)', soon()],
+  // Also where a migration has changed a table that a prepared statement reads.
+  [/^0A000 /, 'fails: $', soon()],
+  [/^57P03 /, 'is starting or recovering: wait for it and retry', later()],
   [
     /^(ENOTFOUND|EAI_AGAIN) /,
-    later('unavailable'),
     'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS',
+    later(),
   ],
   [
     /^(ECONNREFUSED|ENOENT) /,
-    later('unavailable'),
     'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL',
+    later(),
   ],
-  [LOST, later('unavailable'), UNREACHABLE],
-  [
-    /^(57P0[125]|25P0[34]|08\w{3}|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (timeout e|connect E)/,
-    later('unavailable'),
-    UNREACHABLE,
-  ],
+  [LOST, UNREACHABLE, later()],
+  [/^(57P0[125]|25P0[34]|08\w{3}|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|connect E)/, UNREACHABLE, later()],
   [
     /^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)|^ (The server does not support SSL|There was an error establishing an SSL|Client network socket disconn)/,
-    untilFixed('unavailable'),
     'cannot be reached over TLS: check sslmode and the certificates ($)',
   ],
 ]
@@ -122,23 +112,22 @@ export function describeError(error: unknown): string {
   return `${code ?? ''} ${originalMessage ?? reason ?? error.message}`
 }
 
-/**
- * Translates an error of PostgreSQL, the driver or the network. What is a mistake in SQL or a unique key that is taken, and every
- * other error, stays as it is.
- */
+/** Translates an error of PostgreSQL, a pooler, the driver or the network. A mistake, in SQL or in the program, stays as it is. */
 export function translate(error: unknown, database: string): unknown {
-  if (error instanceof StorageError) return error
   const text = describeError(error)
-  const [pattern, failure, sentence = ''] = STATES.find(([known]) => known.test(text)) ?? []
-  if (!pattern) return error
-  const setting = /\w+ = off/.exec(text)?.[0]
-  const reason = setting ?? text.slice(text.indexOf(' ') + 1)
+  const known = STATES.find(([pattern]) => pattern.test(text))
+  const isMistake = !known && (MISTAKE.test(text) || error instanceof TypeError)
+  if (isMistake || error instanceof StorageError) return error
+  const [, sentence, failure] = known ?? [MISTAKE, 'fails: $']
+  const reason = /\w+ = off/.exec(text)?.[0] ?? text.slice(text.indexOf(' ') + 1)
+  // The adapter's message is often no more than a name: the log needs the server's own words.
+  if (isDriverAdapterError(error)) error.message = text
   return new StorageError(`${database} ${sentence.replace('$', () => reason)}`, { ...failure, cause: error })
 }
 
 /** Creates the error of what this process gives up. */
 export function lateError(database: string): StorageError {
-  return new StorageError(`${database} ${UNREACHABLE}`, later('unavailable'))
+  return new StorageError(`${database} ${UNREACHABLE}`, later())
 }
 
 /** Returns whether what failed may have happened all the same: nothing came back. */

@@ -18,6 +18,7 @@ const HARDLY_ENCODED = encodeURI(PASSWORD).replace(/[/?#]/g, encodeURIComponent)
 const RULES = `
   local all all trust
   hostssl all gardener all cert
+  hostnossl all encrypted all reject
   host all secretive all scram-sha-256
   host all all all trust`
 const TLS = { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem', ssl_ca_file: 'ca.pem' }
@@ -46,7 +47,7 @@ afterFile(server.remove)
 const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 await runSql(
   await server.create('plants'),
-  `CREATE ROLE gardener LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
+  `CREATE ROLE gardener LOGIN SUPERUSER; CREATE ROLE encrypted LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
 )
 afterEach(() => {
   vi.unstubAllEnvs()
@@ -110,6 +111,8 @@ test.runIf(hasOpenssl).each<[url: string, outcome: RegExp]>([
   ['postgres@localhost?sslmode=require&sslrootcert=other-ca.pem', UNTRUSTED],
   [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^open$/],
   [CLIENT, REJECTED],
+  ['encrypted@localhost', /rejects this user without TLS: add sslmode=verify-full to DATABASE_URL/],
+  ['encrypted@localhost?sslmode=require', /^open$/],
 ])('TLS: %s', async (url, outcome) => {
   expect(await open(url)).toMatch(outcome)
 })

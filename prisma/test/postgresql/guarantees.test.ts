@@ -9,6 +9,7 @@ import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { translate } from '../../src/postgresql/errors.ts'
 
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
 const PATIENCE = 9_500
@@ -141,20 +142,51 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   await createToken()
 })
 
-test('an SQL mistake is not called unavailable, as a retry does not help', async () => {
+test('an SQL mistake stays as it is, and every other error is a state of the database, in its own words', async () => {
   const direct = postgresql.url('current')
-  for (const code of ['42601', '42703']) {
+  const fail = async (code: string) => {
     await runSql(
       direct,
-      `CREATE FUNCTION mistake() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'nmae' USING ERRCODE = '${code}'; END $$;
-       CREATE TRIGGER mistake BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION mistake()`,
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'own words' USING ERRCODE = '${code}'; END $$;
+       CREATE TRIGGER fail BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION fail()`,
     )
     const error = await opened.plants.insert([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
+    const reason = await opened.whyUnavailable()
+    await runSql(direct, 'DROP FUNCTION fail CASCADE')
+    return { error, reason }
+  }
+  for (const code of ['42601', '42703', '22012', '23514']) {
+    const { error, reason } = await fail(code)
     expect(error).toMatchObject({ cause: { originalCode: code } })
     expect(error).not.toBeInstanceOf(StorageError)
-    expect(await opened.whyUnavailable()).toBe(undefined)
-    await runSql(direct, 'DROP FUNCTION mistake CASCADE')
+    expect(reason).toBe(undefined)
   }
+  // Of poolers and extensions, and of what no list has.
+  for (const code of ['58000', 'XX000', '0A000', '53000', 'P0001', 'ZZ999', '57014']) {
+    const { error, reason } = await fail(code)
+    expect(error, code).toMatchObject({ name: 'StorageError', fault: 'unavailable' })
+    expect(error, code).toMatchObject({
+      message: expect.stringContaining('own words'),
+      cause: { message: `${code} own words` },
+    })
+    // The probe writes for real.
+    expect(reason, code).toMatch(/^The database (fails: |stopped a statement: raise the statement_timeout .*)own words/)
+    await opened.plants.insert([PLANT])
+  }
+})
+
+test.each([
+  [new Error('own words'), /^d fails: own words$/],
+  [new Error('This RDS Proxy requires TLS connections'), /^d rejects this user without TLS: add sslmode=verify-full/],
+  [
+    new Error("RDS Proxy currently doesn't support command-line options"),
+    /^d is behind a pooler .*: add pgbouncer=true/,
+  ],
+  [new Error('connection is insecure (try using `sslmode=require`)'), /without TLS/],
+  [new Error('SSL required'), /without TLS/],
+  [new TypeError('a mistake in this program'), /^a mistake in this program$/],
+])('%s without a SQLSTATE', (error, message) => {
+  expect((translate(error, 'd') as Error).message).toMatch(message)
 })
 
 test('a probe fails while a transaction keeps the lock on the order of plants, and a startup does not', async () => {

@@ -110,7 +110,7 @@ export async function rejectName(url: string, name: string, message: string): Pr
   }
   await runSql(
     url,
-    `CREATE FUNCTION "reject"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE '${message}'; END $$;
+    `CREATE FUNCTION "reject"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE check_violation USING MESSAGE = '${message}'; END $$;
      CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."name" = '${name}')
      EXECUTE FUNCTION "reject"()`,
   )
