@@ -70,12 +70,17 @@ function findBreaks(released: OpenApiDocument, current: OpenApiDocument): string
   const before = readDocument(released)
   const after = readDocument(current)
   const gone = before.promises.filter((promise) => !after.promises.includes(promise))
-  const narrower = [...after.limits].flatMap(([place, limits]) => {
-    // A field that is added has to be optional.
-    const old = before.limits.get(place) ?? { ...limits, required: undefined }
-    const changed = Object.entries(limits).filter(([keyword, limit]) => !isWithin(keyword, old[keyword], limit))
-    return changed.map(([keyword, limit]) => `${place} has ${keyword} ${limit}`)
-  })
+  const operations = Object.values(released.paths).flatMap((methods) => Object.values(methods))
+  // No client of the release calls an operation that is new.
+  const isReleased = (place: string) => operations.some(({ operationId }) => place.startsWith(`${operationId} `))
+  const narrower = [...after.limits]
+    .filter(([place]) => isReleased(place))
+    .flatMap(([place, limits]) => {
+      // A field that is added has to be optional.
+      const old = before.limits.get(place) ?? { ...limits, required: undefined }
+      const changed = Object.entries(limits).filter(([keyword, limit]) => !isWithin(keyword, old[keyword], limit))
+      return changed.map(([keyword, limit]) => `${place} has ${keyword} ${limit}`)
+    })
   return [...gone.map((promise) => `no longer: ${promise}`), ...narrower.map((limit) => `now: ${limit}`)]
 }
 
@@ -104,6 +109,9 @@ function changed(changes: Record<string, unknown>): OpenApiDocument {
 }
 
 const text = { type: 'string' }
+const bed = { in: 'path', name: 'bed', required: true, schema: { ...text, minLength: 1 } }
+/** An operation that the contract never has, nor its path. */
+const putBed = { ...current.paths['/plants']?.['post'], operationId: 'putTestBed', parameters: [bed] }
 test.each<[sentence: string, now: Record<string, unknown>]>([
   ['no longer: getPlants is get /plants', { 'get.operationId': 'listPlants' }],
   ['no longer: getPlants needs read', { 'get.security': [{ bearer: ['write'] }] }],
@@ -126,7 +134,7 @@ test.each<[sentence: string, now: Record<string, unknown>]>([
 })
 
 test.each<[addition: string, now: Record<string, unknown>]>([
-  ['an operation', { 'paths./plants/{id}': current.paths['/plants'] }],
+  ['an operation with a required parameter and a body', { 'paths./test-beds/{bed}': { put: putBed } }],
   ['an optional field', { 'NewPlant.properties.size': { ...text, pattern: '^F' } }],
   ['a status and a code of an error', { 'get.responses.409': {}, 'Error.properties.error.x-codes.other': 40900 }],
   ['a wider range', { 'get.parameters.0.schema.maximum': 9999, 'NewPlant.properties.name.pattern': undefined }],
