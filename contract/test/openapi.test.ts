@@ -39,10 +39,12 @@ test('the document has the specified version, paths, operations, scopes, bodies 
   expect(post.responses['200'].content['application/json']).toEqual(refer('Plant'))
   const list = { type: 'array', items: refer('Plant').schema }
   expect(get.responses['200'].content['application/json'].schema).toEqual(list)
-  expect(get.parameters).toMatchObject([
+  const paging = [
     { in: 'query', name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 1000 } },
     { in: 'query', name: 'cursor', schema: { type: 'string' } },
-  ])
+  ]
+  // A filter may be added.
+  for (const own of paging) expect(get.parameters.find(({ name }: typeof own) => name === own.name)).toMatchObject(own)
   for (const parameter of get.parameters) expect(parameter).not.toHaveProperty('required')
 })
 
@@ -64,7 +66,7 @@ test('every operation has its scope, and says of each error response what its er
 test('every field has its specified type and format, and a description', () => {
   const text = { type: 'string' }
   expect(Plant).toMatchObject({ type: 'object', required: ['name'], properties: { name: text, tag: text } })
-  expect(Object.keys(Plant.properties)).toEqual(['name', 'tag'])
+  expect(Plant.properties).not.toHaveProperty('id')
   const id = { type: 'integer', format: 'int64' }
   expect(NewPlant).toMatchObject({ required: ['id', 'name'], properties: { id, name: text, tag: text } })
   const error = { type: 'integer', format: 'int32', description: expect.stringMatching(/status x 100/) }

@@ -1,6 +1,7 @@
 /** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored or rounded. */
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { routes } from '../../src/generated/routes.ts'
 import * as sdk from '../../src/index.ts'
 import { createPlantStoreClient, TokenError, UsageError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -97,19 +98,22 @@ describe('an option', () => {
   })
 })
 
+// A field or a filter may be added.
+const [QUERY, BODY] = [routes.getPlants.query, routes.createPlant.body].map((names) => names?.join(', '))
+
 describe('the input of a call', () => {
   const hint = '; options are the second argument'
   const INT64 = 'id: must be a bigint or a safe integer (int64)'
-  const page = `page: is not one of limit, cursor${hint}`
+  const page = `page: is not one of ${QUERY}${hint}`
   const ids = [2 ** 53, -(2 ** 53), 1.5, '1', null, 2n ** 63n, -(2n ** 63n) - 1n]
   const otherQueries = [new URLSearchParams('limit=5'), new AbortController().signal, 'limit=5']
   const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
   const withTag = (tag: unknown) => ({ id: 1, name: '', tag })
   test.each<[detail: string, operation: 'getPlants' | 'createPlant', inputs: unknown[]]>([
     [`${page}; ${page.replace('page', 'size')}`, 'getPlants', [{ cursor: '\0', page: 1, size: 2 }]],
-    [`signal: is not one of limit, cursor${hint}`, 'getPlants', [{ signal: new AbortController().signal }]],
-    [`input: must be an object of limit, cursor${hint}`, 'getPlants', otherQueries],
-    [`input: must be an object of id, name, tag${hint}`, 'createPlant', ['Ficus', [], new Map()]],
+    [`signal: is not one of ${QUERY}${hint}`, 'getPlants', [{ signal: new AbortController().signal }]],
+    [`input: must be an object of ${QUERY}${hint}`, 'getPlants', otherQueries],
+    [`input: must be an object of ${BODY}${hint}`, 'createPlant', ['Ficus', [], new Map()]],
     ['limit: must be a bigint or a safe integer', 'getPlants', [{ limit: Number.NaN }]],
     ['limit: must be text, a number or a boolean', 'getPlants', [{ limit: null }]],
     ['cursor: must not contain U+0000 or a lone surrogate', 'getPlants', [{ cursor: '\0' }]],
