@@ -35,8 +35,8 @@ export interface PlantRow {
   readonly tag: string | null
 }
 
-/** Which part of an account's list to read. */
-export interface ListRange {
+/** Which part of an account's list to read: of all plants, or of those that have the text of each filter. */
+export interface ListRange extends ListFilter {
   /** At most this many plants. */
   limit: number
   /** Only plants created after the one with this `seq`. Default: from the first. */
@@ -44,6 +44,15 @@ export interface ListRange {
   /** Only plants up to the one with this `seq`. Default: to the last. */
   until?: number | undefined
 }
+
+/**
+ * The columns that filter a list, such as 'tag': a plant has to have the same text. Each needs an index in both engines
+ * (CONTRIBUTING.md).
+ */
+const listFilters = [] as const satisfies readonly (keyof PlantRow)[]
+
+/** The text of each filter of a list. Default: any. */
+export type ListFilter = { readonly [Column in (typeof listFilters)[number]]?: string | undefined }
 
 /** A part of a list, as it is at one moment. */
 export interface ListPart {
@@ -71,11 +80,11 @@ export interface PlantStatements {
   readonly comparePlants: string
   /**
    * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
-   * of bytes of each, as text and on average as JSON. One row: "json", the plants as JSON objects separated by commas, NULL
-   * if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more follow in this part; and
-   * the "version" of the list.
+   * of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json", the plants as JSON objects
+   * separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more
+   * follow in this part; and the "version" of the list.
    */
-  readonly selectPart: string
+  selectPart(filters: readonly string[]): string
   /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
   readonly selectStates: string
 }
@@ -104,6 +113,8 @@ export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, st
     return rows as Row[]
   }
 
+  const selectAll = statements.selectPart([])
+
   return {
     insert: (plants) => adapter.executeRaw(toQuery(statements.insertPlants, JSON.stringify(plants.map(toStoredPlant)))),
 
@@ -117,11 +128,14 @@ export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, st
       return rows.map(([version, last]) => ({ version: version ?? undefined, last: Number(last) }))
     },
 
-    async read(account, { limit, after = 0, until = NO_LIMIT }) {
+    async read(account, { limit, after = 0, until = NO_LIMIT, ...filter }) {
       // A plant alone may have any length.
       const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PART_BYTES - 2) / limit) - 1
-      const values = [account, after, until, limit, maxBytes]
-      const [[json, last, more, version] = NOTHING] = await select<PartRow>(statements.selectPart, ...values)
+      const texts: Readonly<Record<string, string | undefined>> = filter
+      const columns = (listFilters as readonly string[]).filter((column) => texts[column] !== undefined)
+      const sql = columns.length === 0 ? selectAll : statements.selectPart(columns)
+      const values = [account, after, until, limit, maxBytes, ...columns.map((column) => texts[column] ?? '')]
+      const [[json, last, more, version] = NOTHING] = await select<PartRow>(sql, ...values)
       // Without a plant, there is no JSON either.
       const text = json ?? (Number(last) === 0 ? '' : undefined)
       return { json: text, last: Number(last), more: Boolean(more), version: version ?? undefined }

@@ -7,10 +7,17 @@ const readTime = (column: string) =>
 
 /**
  * The plants of a part of a list, in order. It compares rows, and orders by the account too, since only the index
- * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others.
+ * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others. With a
+ * filter, the same holds for the hash of its text and the index that begins with it.
  */
-const partAfter = (seq: string) => `
-  FROM "Plant" WHERE ("account", "seq") > ($1, ${seq}) AND ("account", "seq") <= ($1, $3) ORDER BY "account", "seq"`
+function partAfter(seq: string, filters: readonly string[]): string {
+  const texts = filters.map((column, index) => [`"${column}"`, `$${6 + index}::text`] as const)
+  const hashes = (index: 0 | 1) => texts.map((pair) => `md5(${pair[index]}), `).join('')
+  const key = `${hashes(0)}"account", "seq"`
+  return `
+    FROM "Plant" WHERE (${key}) > (${hashes(1)}$1, ${seq}) AND (${key}) <= (${hashes(1)}$1, $3)
+    ${texts.map(([column, text]) => `AND md5(${column}) = md5(${text}) AND ${column} = ${text}`).join(' ')} ORDER BY ${key}`
+}
 
 /** A plant as `JSON.stringify` writes it, byte for byte; NULL if its text is longer. `json_build_object` writes spaces. */
 const asJson = (maxBytes: string | number) => `
@@ -39,11 +46,11 @@ export const dialect: Dialect = {
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
     WHERE ${ON_PRIMARY} ORDER BY position`,
 
-  selectPart: `
-    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${partAfter('"last"')} LIMIT 1) IS NOT NULL AS "more",
+  selectPart: (filters) => `
+    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${partAfter('"last"', filters)} LIMIT 1) IS NOT NULL AS "more",
       ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2')} LIMIT $4) AS "plants") AS "part"
+          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2', filters)} LIMIT $4) AS "plants") AS "part"
     WHERE ${ON_PRIMARY}`,
 
   selectStates: `

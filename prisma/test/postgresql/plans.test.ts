@@ -6,6 +6,8 @@ import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { debianPrograms, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+import { dialect } from '../../src/postgresql/statements.ts'
+import { readIndex } from '../helpers/read-index.ts'
 
 requireInCi('PostgreSQL with a just-in-time compiler', debianPrograms)
 if (!debianPrograms) console.log('The compiler of PostgreSQL is not tested: that of Debian is not installed.')
@@ -71,6 +73,31 @@ test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the acc
   await expect.poll(countScans, { timeout: 10_000 }).toEqual(after)
   expect((await countScans())['Plant_account_seq_idx']).toBeGreaterThan(200)
 })
+
+test.each(['SELECT 1', 'ANALYZE'])(
+  'after %s, a filter reads no other plants, with an index that takes long text',
+  async (prepare) => {
+    const url = await server.create(`filter ${prepare}`)
+    await runSql(
+      url,
+      `${insertUnevenly(20_000)}; UPDATE "Plant" SET "tag" = 'tag ' || "seq" % 50; ${readIndex('postgresql')}`,
+    )
+    await runSql(url, `UPDATE "Plant" SET "tag" = 'fig' WHERE "seq" % 1000 = 1; ${prepare}`)
+    const values = ["'large'", '150', '19999', '512', '99', "'fig'"]
+    const sql = dialect.selectPart(['tag']).replace(/\$(\d)/g, (_, index) => values[index - 1] ?? '')
+    const steps = (await query<Record<string, string>>(url, `EXPLAIN ${sql}`)).flatMap((row) => Object.values(row))
+    const scans = steps.filter((step) => /(Index|Seq) Scan (using|on) "Plant/.test(step))
+    expect(scans).toEqual(Array(2).fill(expect.stringContaining('"Plant_account_tag_seq_idx"')))
+    const [part] = await query<{ json: string; last: string; more: boolean }>(url, sql)
+    expect(part).toMatchObject({
+      json: Array(19).fill('{"name":"Monstera deliciosa","tag":"fig"}').join(),
+      last: '19001',
+      more: false,
+    })
+    const long = Array.from({ length: 3_000 }, (_, index) => index).join()
+    await runSql(url, `INSERT INTO "Plant" ("account", "id", "name", "tag") VALUES ('large', 'long', '', '${long}')`)
+  },
+)
 
 const directly: [prepare: string, parameters: string][] = [['ANALYZE', '']]
 const pooled: typeof directly = ['SELECT 1', 'ANALYZE'].map((prepare) => [prepare, '?pgbouncer=true'])
