@@ -4,9 +4,15 @@
  * Usage: npm run changeset [-- version]
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { root, run } from './run.mjs'
+import { fail, root, run } from './run.mjs'
 
 const parameters = process.argv.slice(2)
+if (parameters.length === 0 && !process.stdin.isTTY) {
+  fail(
+    'Without a terminal, write the changeset yourself: a file .changeset/NAME.md with these lines (or minor, major):\n' +
+      "---\n'@plant-store/client': patch\n'@plant-store/contract': patch\n---\n\nOne sentence about what users notice.",
+  )
+}
 run('npm', ['run', '--silent', 'setup'], 'inherit')
 run(`${root}node_modules/.bin/changeset`, parameters, 'inherit')
 if (parameters[0] === 'version') {

@@ -91,6 +91,14 @@ test('tools that a script starts leave nothing in the folder of temporary files,
   expect(readdirSync(TMPDIR)).toEqual([])
 })
 
+test('without a terminal, a changeset is written by hand, as the error says', () => {
+  const { status, stderr } = run('node', ['scripts/changeset.mjs'])
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(/\.changeset\/NAME\.md .*\n---\n'@plant-store\/client': patch/),
+  ])
+})
+
 test('what is installed next to the workspace has lockfiles, with an integrity and no registry', () => {
   const list = run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*package-lock.json']).stdout
   const files = list.trim().split('\n')
