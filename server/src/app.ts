@@ -8,7 +8,7 @@ import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './http/body.ts'
 import { errorHandler, toValidationError } from './http/errors.ts'
 import { identifyRequest, rejectMalformed } from './http/malformed-requests.ts'
-import { allowOrigins, checkPath } from './http/paths-and-origins.ts'
+import { allowOrigins, checkPath, createOriginHint } from './http/paths-and-origins.ts'
 import { createRateLimit } from './http/rate-limit.ts'
 import { extendResponses } from './http/responses.ts'
 import { createPlantsRouter } from './plants/plants-router.ts'
@@ -28,6 +28,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const docs = settings.docs ? createDocs(settings.publicUrl) : []
   const check = checkPath([...Object.values(contract), ...docs])
   const allow = settings.corsOrigins?.length ? allowOrigins(settings.corsOrigins) : undefined
+  const hint = createOriginHint(settings, logger)
   // One handler instead of three, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admit = () => {
@@ -37,11 +38,12 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     requestsInFlight.add(request, response)
     identifyRequest(request, response)
     rejectMalformed(request)
+    if (request.headers.origin !== undefined) hint(request)
     if (allow) allow(request, response, admit)
     else admit()
   })
 
-  const authenticate = createAuthentication(dependencies.findToken)
+  const authenticate = createAuthentication(dependencies.findToken, settings.tokenIdHeader)
   const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
   const router = createPlantsRouter(plants, settings.publicUrl)
   createExpressEndpoints(contract, router, app, {

@@ -68,7 +68,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     const print = (text: string) => writeLine(stdout, text)
     let isLogged = false
     try {
-      await run({ settings, logger, print })
+      await run({ settings, logger, print, isTerminal: stdout.isTTY === true })
     } finally {
       isLogged = await flush()
     }

@@ -13,6 +13,8 @@ export interface Context {
   logger: Logger
   /** Prints the result of the command to standard output. */
   print(text: string): Promise<void>
+  /** Whether standard output is a terminal. */
+  isTerminal: boolean
 }
 
 /** A terminal of Node.js, with the handle of libuv. */

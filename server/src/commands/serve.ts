@@ -1,9 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { nameDatabase } from '@plant-store/prisma'
 import { logTokenEvent } from '../accounts/tokens.ts'
 import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
-import { logRejections } from '../telemetry/log.ts'
+import { logRejections, logRequests } from '../telemetry/log.ts'
 import { type Context, firstSignal } from './console.ts'
 
 /**
@@ -37,6 +38,7 @@ export async function serve(context: Context): Promise<void> {
     })
   })
   logRejections(logger)
+  if (logger.isLevelEnabled('debug')) logRequests(logger)
 
   const starting = startServer(settings, { logger })
   const server = await Promise.race([starting, stopping])
@@ -52,12 +54,17 @@ export async function serve(context: Context): Promise<void> {
   if (faults.length > 0) throw faults[0]
 }
 
-/** Says that the server is ready, and where. */
+/** Says that the server is ready, and where: on a terminal, the last lines are links. */
 async function announce(server: RunningServer, context: Context): Promise<void> {
+  const { settings, logger, print, isTerminal } = context
   await greetIfEmpty(server, context)
   const { url, adminUrl } = server
-  const database = nameDatabase(context.settings.databaseUrl)
-  context.logger.info({ url, ...(adminUrl && { adminUrl }), database }, 'ready')
+  const links = { url, ...(settings.docs && { docs: `${url}/docs` }), ...(adminUrl && { adminUrl }) }
+  logger.info({ ...links, database: nameDatabase(settings.databaseUrl) }, 'ready')
+  if (!isTerminal) return
+  // The log writes its lines at the end of this turn.
+  await nextTurn()
+  await print(`\n  Serving      ${url}${links.docs ? `\n  Try it out   ${links.docs}` : ''}\n`)
 }
 
 /**
@@ -74,14 +81,14 @@ async function greetIfEmpty(server: RunningServer, { settings, logger, print }: 
     const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
     const created = await server.tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
     logTokenEvent(logger, 'token created', created)
-    await print(explainCalls(server.url, created.token, settings.docs))
+    await print(explainCalls(server.url, created.token))
   } catch (error) {
     const { message } = error as Error
     logger.warn(`no token was printed: ${message}; ${explainTokens()}`)
   }
 }
 
-function explainCalls(url: string, token: string, docs: boolean): string {
+function explainCalls(url: string, token: string): string {
   return `
 The plant store is empty. This token of the account "demo" is shown only once and expires in ${DEMO_DAYS} days:
 
@@ -91,7 +98,7 @@ Create a plant, then list it:
 
   curl -sS ${url}/plants -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d "{\\"id\\": 1, \\"name\\": \\"Monstera deliciosa\\", \\"tag\\": \\"aroid\\"}"
   curl -sS ${url}/plants -H "Authorization: Bearer ${token}"
-${docs ? `\nOr open ${url}/docs in a browser.\n` : ''}`
+`
 }
 
 function explainTokens(): string {

@@ -10,6 +10,13 @@ import { CLIENT_CLOSED_REQUEST, type Rejection, requestRejected } from '../telem
 import { oncePer } from '../telemetry/log.ts'
 import { sendJson } from './responses.ts'
 
+declare module 'node:http' {
+  interface ServerResponse {
+    /** The number of the `Error` body; undefined if the response has none. */
+    errorNumber?: number
+  }
+}
+
 type ValidationError = NonNullable<RequestValidationError['body']>
 
 /** How many invalid fields a message names. */
@@ -129,6 +136,7 @@ export function sendError(response: ServerResponse, failure: HttpError): void {
   // On a connection that stays open, Node.js reads and discards the rest of the body.
   if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
   response.statusCode = failure.status
+  response.errorNumber = failure.body.error
   sendJson(response, JSON.stringify(failure.body))
 }
 

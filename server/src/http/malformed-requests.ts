@@ -37,7 +37,7 @@ export function identifyRequest(request: Request, response: Response): void {
   const begin = performance.now()
   response.once('close', () => {
     const seconds = (performance.now() - begin) / 1000
-    requestEnded.publish({ request, status: finalStatus(response), seconds })
+    requestEnded.publish({ request, status: finalStatus(response), seconds, error: response.errorNumber })
   })
 }
 

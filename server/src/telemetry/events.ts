@@ -18,6 +18,8 @@ export interface RequestEnded {
   request: Request
   status: number
   seconds: number
+  /** The number of its `Error` body; undefined if it has none. */
+  error: number | undefined
 }
 
 /** Why a request or connection was rejected without being handled. */

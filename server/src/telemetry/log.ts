@@ -2,7 +2,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import { Writable } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
-import { rejections, requestRejected, subscribe } from './events.ts'
+import { type RequestEnded, rejections, requestEnded, requestRejected, subscribe } from './events.ts'
 
 /** Where a log goes: standard output or standard error, which have a file descriptor, or any stream. */
 export type LogStream = Writable & { fd?: number; isTTY?: boolean }
@@ -117,6 +117,35 @@ export function logRejections(logger: Logger): () => void {
   })
 }
 
+/** A part of a path that could be a token. */
+const SECRET = /[^/]{24,}/g
+
+/**
+ * Logs each request once it has ended, at `debug`: at other levels this must not be called, since the event costs time with
+ * every request once it has a subscriber. No line has a token or the text of a query.
+ *
+ * @returns a function that unsubscribes
+ */
+export function logRequests(logger: Logger): () => void {
+  return subscribe(requestEnded, ({ request, status, seconds, error }: RequestEnded) => {
+    const { method, identity, requestId } = request
+    const path = String(request.path)
+      .replace(SECRET, '…')
+      .replace(/[^!-~…]/g, '?')
+    const { account, tokenId } = identity ?? {}
+    const milliseconds = Math.round(seconds * 10_000) / 10
+    const line = [method, shorten(path, 20), status, error, `${milliseconds} ms`]
+    const client = identity && [shorten(identity.account, 10), shorten(identity.tokenId, 12)]
+    const text = [...line, ...(client ?? []), shorten(requestId, 9)].filter((part) => part !== undefined).join(' ')
+    logger.debug({ event: 'request', method, path, status, error, milliseconds, account, tokenId, requestId }, text)
+  })
+}
+
+/** Cuts a text so that a line fits into a terminal of 100 columns. */
+function shorten(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text
+}
+
 /** Opens a stream to a file that retries. That of Node.js ends with the first error, such as that of a disk that is full for a while. */
 function openFile(fd: number): Writable {
   return new Writable({
@@ -136,5 +165,7 @@ function openFile(fd: number): Writable {
 /** Loads what makes lines readable only for a terminal. */
 async function createPrettyFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
-  return prettyFactory({ ignore: 'pid,hostname,event', singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })
+  const options = { ignore: 'pid,hostname,event', singleLine: true, translateTime: 'SYS:HH:MM:ss.l' }
+  const [format, formatRequest] = [prettyFactory(options), prettyFactory({ ...options, hideObject: true })]
+  return (line) => (line.includes('"event":"request"') ? formatRequest(line) : format(line))
 }

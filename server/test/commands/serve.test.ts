@@ -13,6 +13,7 @@ import { commandLine, runCommand, startServerProcess } from '../../../test/helpe
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { until } from '../../../test/helpers/until.ts'
 import { startServer } from '../../src/index.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
@@ -32,7 +33,7 @@ test('the greeting of an empty database has curl lines that work as pasted, with
   const shell = promisify(execFile)
   expect((await shell('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
   expect((await shell('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
-  expect(server.output()).toContain(`Or open ${server.url}/docs in a browser.`)
+  expect(server.output()).toContain(`"docs":"${server.url}/docs"`)
   expect(server.output()).toMatch(new RegExp(`"database":"sqlite ${folder}/plant-store.db".*"msg":"ready"`))
   expect(await server.end()).toBe(0)
   expect(await readdir(folder)).toEqual(['plant-store.db'])
@@ -48,6 +49,36 @@ test('the greeting of an empty database has curl lines that work as pasted, with
   expect(again.output()).not.toContain('curl')
   expect(await again.end('SIGINT')).toBe(0)
 })
+
+// On other systems, `script` takes other arguments.
+test.skipIf(process.platform !== 'linux')(
+  'a terminal shows links last, then a short line for each request',
+  async () => {
+    const port = String(await freePort())
+    const command = [
+      'script',
+      '--quiet',
+      '--command',
+      commandLine(['serve'])
+        .map((part) => `'${part}'`)
+        .join(' '),
+      '/dev/null',
+    ]
+    const env = { ...process.env, ...environment, PORT: port, LOG_LEVEL: 'debug', NO_COLOR: '1', SHUTDOWN_DELAY: '0' }
+    await using server = await startProgram(command, /Try it out/, { env })
+    const url = `http://127.0.0.1:${port}`
+    const start = server.output().replaceAll('\r', '')
+    expect(start).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}$/m)
+    expect(start.slice(-200)).toMatch(new RegExp(`\n  Serving      ${url}\n  Try it out   ${url}/docs\n\n$`))
+    const [, token = ''] = /^ {2}(pst_\w+)$/m.exec(start) ?? []
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await fetch(`${url}/plants?limit=0`, { headers })).status).toBe(400)
+    await until(() => server.output().includes('/plants 400'))
+    const line = server.output().trim().split(/\r?\n/).at(-1) ?? ''
+    expect(line).toMatch(/^\[.*\] DEBUG: GET \/plants 400 40004 [\d.]+ ms demo [\da-f]{12} [\da-f]{8}…$/)
+    expect(line.length).toBeLessThanOrEqual(100)
+  },
+)
 
 test('the greeting in production is a line of the log, as all output is, with a command that creates a token', async () => {
   const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })

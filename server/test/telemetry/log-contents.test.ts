@@ -11,7 +11,15 @@ import { readLines } from '../helpers/telemetry/log-lines.ts'
 import { exchange } from '../helpers/wire/connection.ts'
 import { get, post } from '../helpers/wire/requests.ts'
 
-const EVENTS = ['empty database', 'requests rejected', 'token created', 'token rejected', 'token revoked']
+const EVENTS = [
+  'empty database',
+  'origin not allowed',
+  'request',
+  'requests rejected',
+  'token created',
+  'token rejected',
+  'token revoked',
+]
 
 test('tokens, cursors and plants are in no line of the log, and the guide explains every event', async () => {
   const key = await createKey('first')
@@ -58,8 +66,14 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
   expect([...events].sort()).toEqual(EVENTS)
   const guide = readGuide('log.md')
   for (const event of events) expect(guide).toContain(`\`${event}\``)
-  const line = lines.find(({ requestId }) => requestId === failed.headers.get('x-request-id')) ?? {}
-  expect(line).toMatchObject({ level: 'error', err: { stack: expect.any(String) } })
+  const ofFailed = lines.filter(({ requestId }) => requestId === failed.headers.get('x-request-id'))
+  const request = { method: 'GET', path: '/plants', status: 500, error: 50000, account: 'alice', tokenId: id }
+  expect(ofFailed).toMatchObject([
+    { level: 'error', err: { stack: expect.any(String) } },
+    { level: 'debug', event: 'request', ...request, milliseconds: expect.any(Number) },
+  ])
+  const origins = lines.filter(({ event }) => event === 'origin not allowed').map(({ msg }) => msg)
+  expect(origins).toEqual([expect.stringMatching(/set CORS_ORIGINS=https:\/\/app\.example\.com$/)])
 })
 
 /** Returns requests with a token wherever a client may put one. */
@@ -73,6 +87,8 @@ function placesOf(token: string): string[] {
     get(`/plants?limit=${token}&cursor=${token}`, credentials),
     get(`/plants?access_token=${token}`),
     get(`/%70lants/${token}%zz`, credentials),
+    get('/plants', { ...credentials, Origin: `https://${token}.example.com` }),
+    get('/plants', { ...credentials, Origin: 'https://app.example.com' }),
     get('/plants', { ...credentials, 'X-Request-Id': token }),
     get('/plants', { ...credentials, 'X-Forwarded-For': token }),
     get('/plants', { ...credentials, Cookie: `token=${token}`, 'User-Agent': token, Referer: `/?${token}` }),

@@ -1,6 +1,5 @@
 /** What a line of the log looks like, and where lines go. */
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -50,18 +49,4 @@ test('a disk that was full gets the lines that it did not take', () => {
   // The first line is what did not fit of the one that it has in part.
   const [part = '', ...lines] = String(stdout).trimEnd().split('\n')
   expect([part, ...lines.map((line) => JSON.parse(line).msg ?? 'text')]).toEqual([part, 'text', 'next'])
-})
-
-// On other systems, `script` takes other arguments.
-test.skipIf(process.platform !== 'linux')('a terminal shows lines for people', () => {
-  const file = path.join(temporaryFolder(), 'log.mjs')
-  writeFileSync(
-    file,
-    `import { createLog } from ${module}
-     const { logger } = await createLog('info', process.stdout)
-     logger.info({ url: 'http://127.0.0.1' }, 'ready')`,
-  )
-  const parameters = ['--quiet', '--command', `'${process.execPath}' '${file}'`, '/dev/null']
-  const { stdout } = spawnSync('script', parameters, { env: { ...process.env, NO_COLOR: '1' } })
-  expect(String(stdout)).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}\r?$/m)
 })
