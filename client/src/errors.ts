@@ -88,9 +88,9 @@ abstract class BaseError extends Error {
   }
 }
 
-/** Cuts a URL in a message, which a long value would fill. */
-export function shorten(url: string): string {
-  return url.replace(/^(.{200}).+/, '$1…')
+/** Cuts a URL, or a text with one, which would fill a message. */
+export function shorten(text: string): string {
+  return text.replace(/^(.{200}).+/, '$1…')
 }
 
 /** The kinds and statuses of temporary failures. */
@@ -169,7 +169,7 @@ export class MalformedResponseError extends ResponseError {
 
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
-    super('malformed-response', `responded ${head.status} with ${reason}${text ? `: ${text}` : ''}`, call, {
+    super('malformed-response', `responded ${head.status} with ${shorten(reason)}${text ? `: ${text}` : ''}`, call, {
       ...head,
       text,
     })

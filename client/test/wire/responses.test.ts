@@ -27,6 +27,7 @@ describe('a malformed response is a typed error that says what arrived', () => {
     ['malformed JSON', 200, 'an object instead of a list', json(200, '{"name":"Ficus"}')],
     ['malformed JSON', 500, 'an error without a message', json(500, '{"error":50000}')],
     ['malformed JSON', 400, 'an error code that is text', json(400, '{"error":"4","message":""}')],
+    [`a redirect to ${'x'.repeat(186)}…`, 302, 'a long redirect', respond(302, '', '', { location: 'x'.repeat(9000) })],
   ])('%s, status %d: %s', async (reason, status, _, handler) => {
     const error = await failureOn(handler)
     expect(error).toMatchObject({ status, attempts: 1 })
