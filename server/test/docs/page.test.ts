@@ -55,6 +55,19 @@ describe.runIf(hasBrowser('/docs'))('the page', () => {
     expect([...origins]).toEqual([server.url])
   })
 
+  test.each([true, false])(
+    'an int64 above 2^53 is shown exactly, in a browser with JSON.rawJSON: %s',
+    async (hasRawJson) => {
+      const { page, problems } = await openPage(server.token)
+      if (!hasRawJson) await page.evaluate('delete JSON.rawJSON')
+      const text = '[{"id":9007199254740993,"ratio":1.0}]'
+      await page.route('**/plants', (route) => route.fulfill({ contentType: 'application/json', body: text }))
+      const shown = hasRawJson ? '[\n  {\n    "id": 9007199254740993,\n    "ratio": 1.0\n  }\n]' : text
+      expect((await execute(page, 'getPlants')).body).toBe(shown)
+      expect(problems).toEqual([])
+    },
+  )
+
   test('failures show the message of the service', async () => {
     const { page } = await openPage('pst_mistyped')
     expect(JSON.parse((await execute(page, 'getPlants')).body)).toMatchObject({ error: 40102 })

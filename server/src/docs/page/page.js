@@ -35,12 +35,40 @@ function sendToken(request) {
   return request
 }
 
+/** Shows integers of a response as they arrived: Swagger UI parses JSON, which rounds them above 2^53. */
+const exactResponses = {
+  wrapComponents: {
+    responseBody:
+      (Original, { React }) =>
+      (properties) => {
+        const { content } = properties
+        if (typeof content !== 'string' || !/\d{16}/.test(content)) return React.createElement(Original, properties)
+        // Text is not parsed again.
+        return React.createElement(Original, {
+          ...properties,
+          content: formatExactly(content),
+          contentType: 'text/plain',
+        })
+      },
+  },
+}
+
+/** Indents JSON; returns it as it is where the browser lacks `JSON.rawJSON`, or if it is not JSON. */
+function formatExactly(text) {
+  const keepNumber = (_name, value, { source }) => (typeof value === 'number' ? JSON.rawJSON(source) : value)
+  try {
+    return JSON.stringify(JSON.parse(text, keepNumber), null, 2)
+  } catch {
+    return text
+  }
+}
+
 // Swagger UI is loaded by then.
 addEventListener('DOMContentLoaded', () => {
   globalThis.SwaggerUIBundle({
     url: 'openapi.json',
     dom_id: '#swagger-ui',
-    plugins: [sameServer],
+    plugins: [sameServer, exactResponses],
     requestInterceptor: sendToken,
     deepLinking: true,
     displayOperationId: true,
