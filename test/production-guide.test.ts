@@ -140,7 +140,18 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await expect.poll(() => show('ActiveState')).toBe('failed')
     expect(await machine.run('journalctl --unit=plant-store --output=cat')).toContain('ADMIN_PORT must be')
 
-    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
+    // The server serves, but cannot be asked.
+    for (const setting of ['ADMIN_PORT=', 'ADMIN_PORT=0']) {
+      await machine.run(`sed -i 's/^ADMIN_PORT=.*/${setting}/' ${file}`)
+      await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('ADMIN_PORT must be a port')
+      await expect.poll(() => show('ActiveState')).toBe('failed')
+      expect(await show('NRestarts')).toBe('0')
+    }
+    await machine.run(`cp ${file} /root/as-it-was
+      sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}
+      printf 'ADMIN_HOST=::\nHTTP_PROXY=http://127.0.0.1:1\nNODE_USE_ENV_PROXY=1\n' >>${file}
+      systemctl restart plant-store; cp /root/as-it-was ${file}
+      sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
     expect(await plants()).toEqual(['plant 1'])
   })
 
