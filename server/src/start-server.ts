@@ -1,10 +1,11 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { migrateDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/tokens.ts'
 import { type Dependencies, openDependencies } from './dependencies.ts'
-import { createHttpServer, type HttpServer, limitConnections } from './http/http-server.ts'
-import { checkPort, listen, startAdminPort, stop } from './http/ports.ts'
+import { limitConnections } from './http/connections.ts'
+import { createHttpServer, type HttpServer } from './http/http-server.ts'
+import { checkPort, type OpenPort, openPublicPort, startAdminPort } from './http/ports.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -45,9 +46,10 @@ export async function startServer(
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
-  let admin: Awaited<ReturnType<typeof startAdminPort>> | undefined
+  let admin: OpenPort | undefined
   let dependencies: Dependencies | undefined
   let http: HttpServer | undefined
+  let open: OpenPort | undefined
   let metrics: Metrics | undefined
 
   async function whyNotReady(): Promise<string | undefined> {
@@ -64,12 +66,10 @@ export async function startServer(
 
   /** Closes what has been opened: the admin port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
-    if (http) await stop(http.server, timeout)
-    // Aborted requests end a moment after the server has closed.
-    while (http && http.openConnections() > 0) await nextTurn()
+    await open?.close(timeout)
     await dependencies?.database.close()
     metrics?.close()
-    await admin?.close()
+    await admin?.close(0)
   }
 
   try {
@@ -97,15 +97,15 @@ export async function startServer(
       metrics = createMetrics({
         engine: database.engine,
         isReady,
-        openConnections: http.openConnections,
+        openConnections: http.connections.count,
         requestsInFlight: requestsInFlight.count,
       })
     }
-    const url = await listen(http.server, publicPort)
+    open = await openPublicPort(http.server, http.connections, publicPort)
     notReady = undefined
     const { plants, tokens } = dependencies.database
     const isEmpty = async () => (await plants.isEmpty()) && (await tokens.isEmpty())
-    return { url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty, close }
+    return { url: open.url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty, close }
   } catch (error) {
     await closeAll(0)
     throw error

@@ -1,6 +1,5 @@
-/** What the client gets when a request fails, and how its connection ends. */
+/** What the client gets when a request fails. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { type ErrorBody, type ErrorName, errorCatalogue } from '@plant-store/contract'
 import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
@@ -8,6 +7,7 @@ import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { CLIENT_CLOSED_REQUEST, type Rejection, requestRejected } from '../telemetry/events.ts'
 import { oncePer } from '../telemetry/log.ts'
+import { closeLingering } from './connections.ts'
 import { sendJson } from './responses.ts'
 
 declare module 'node:http' {
@@ -25,8 +25,6 @@ const MAX_ISSUES = 3
 const SMALL_BODY = 64 * 1024
 /** How long the failures of the database that follow one are not logged, in milliseconds. */
 const REPEATED = 1_000
-/** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
-const LINGERING = 1_000
 
 /** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
 export class HttpError extends Error {
@@ -149,26 +147,6 @@ function endsSoon({ complete, headers }: IncomingMessage): boolean {
   // The size of chunks is unknown, and a client that waits for "100 Continue" may send the body or not.
   if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
   return Number(headers['content-length'] ?? 0) <= SMALL_BODY
-}
-
-/** Closes a connection that this side has ended, unless the client does soon. */
-export function closeLater(socket: Duplex): void {
-  const timer = setTimeout(() => socket.destroy(), LINGERING).unref()
-  socket.once('close', () => clearTimeout(timer))
-}
-
-/**
- * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection is
- * closed while a client is sending, the client's system discards the response, so this side only ends its half, discards
- * what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is written.
- */
-function closeLingering(request: IncomingMessage): void {
-  const { socket } = request
-  socket.destroySoon = () => {
-    closeLater(socket)
-    socket.once('end', () => socket.destroy()).end()
-    request.resume()
-  }
 }
 
 /** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */

@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
 import { requestEnded } from '../telemetry/events.ts'
-import { closeLater, finalStatus, HttpError, sendError } from './errors.ts'
+import { closeLater } from './connections.ts'
+import { finalStatus, HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
 
 declare global {
@@ -91,17 +92,6 @@ export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
   reject(socket, toHttpError(error.code))
 }
 
-/** Responds to CONNECT, for which Node.js would otherwise just close the connection. */
-export function rejectTunnel(socket: Duplex): void {
-  // Node.js has removed its listeners from the connection, so a response that is being sent would never end.
-  if ((socket as HttpSocket)._httpMessage) {
-    socket.destroy()
-    return
-  }
-  socket.on('error', () => socket.destroy()).resume()
-  sendRaw(socket, new HttpError('badRequest', 'CONNECT is not supported: this is not a proxy. Use another method.'))
-}
-
 /** Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2). */
 function reject(socket: Duplex, failure: HttpError): void {
   const response = (socket as HttpSocket)._httpMessage
@@ -126,7 +116,9 @@ function sendRaw(socket: Duplex, { status, body }: HttpError): void {
     ['Connection', 'close'],
   ]
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head.map((header) => header.join(': '))]
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`, () => closeLater(socket))
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
+  // Not once this is written, which a client that reads nothing delays for ever.
+  closeLater(socket)
 }
 
 function toHttpError(code: string | undefined): HttpError {

@@ -2,8 +2,10 @@
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import net from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OperatorError } from '@plant-store/prisma'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { acceptBurstsFirst, type Connections, trackConnections } from './connections.ts'
 
 /** Where to listen. */
 export interface Port {
@@ -12,6 +14,20 @@ export interface Port {
   port: number
 }
 
+/** A port that a server listens on. */
+export interface OpenPort {
+  /** Such as `http://127.0.0.1:3000`. */
+  url: string
+  /**
+   * Accepts no more connections, waits for requests in flight, and then closes all connections.
+   *
+   * @param timeout how long it waits at most, in milliseconds
+   */
+  close(timeout: number): Promise<void>
+}
+
+/** How many listeners a shared port has. */
+const LISTENERS = 64
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
 /** How many connections the admin port accepts: a part of the files that clients leave. */
@@ -29,18 +45,57 @@ export async function checkPort(port: Port): Promise<void> {
 }
 
 /**
- * Listens; resolves with the URL.
+ * Listens on the public port. Node.js accepts one connection in a turn of the event loop (libuv since 1.45), so that a new
+ * client would wait for seconds behind hundreds of others; of many listeners it accepts one each, and the operating system
+ * shares the connections out among them. Where it cannot, such as on macOS and Windows, one listens.
  *
- * @param prefix that of the settings that name the port
- * @throws OperatorError
+ * @throws OperatorError if the port cannot be listened on
  */
-export async function listen(server: net.Server, { host, port }: Port, prefix = ''): Promise<string> {
+export async function openPublicPort(server: Server, connections: Connections, port: Port): Promise<OpenPort> {
+  // A process of the same user may share a port of this one without noticing.
+  await checkPort(port)
+  acceptBurstsFirst(server)
+  await listen(server, port, true).catch(() => listen(server, port))
+  const { address, port: number } = server.address() as net.AddressInfo
+  const others = Array.from({ length: LISTENERS - 1 }, () =>
+    net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
+      server.emit('connection', socket)
+    }),
+  )
+  await Promise.allSettled(others.map((other) => listen(other, { host: address, port: number }, true)))
+  const listening = others.filter((other) => other.listening)
+  return openPort(port.host, server, connections, listening)
+}
+
+/** @throws OperatorError */
+async function listen(server: net.Server, { host, port }: Port, reusePort = false, prefix = ''): Promise<void> {
   try {
-    await once(server.listen({ host, port }), 'listening')
+    await once(server.listen({ host, port, reusePort }), 'listening')
   } catch (error) {
     throw portError(error, prefix, host, port)
   }
-  return `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as net.AddressInfo).port}`
+}
+
+function openPort(
+  host: string,
+  server: Server,
+  connections: Connections,
+  others: readonly net.Server[] = [],
+): OpenPort {
+  const { port } = server.address() as net.AddressInfo
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    async close(timeout): Promise<void> {
+      // Repeatedly: `close` alone waits for those that become idle later.
+      const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
+      const abort = setTimeout(() => connections.destroyAll(), timeout)
+      await Promise.all([server, ...others].map((listener) => once(listener.close(), 'close')))
+      clearInterval(idle)
+      clearTimeout(abort)
+      // What belongs to a connection ends a moment after it.
+      while (connections.count() > 0) await nextTurn()
+    },
+  }
 }
 
 /**
@@ -50,24 +105,6 @@ export async function listen(server: net.Server, { host, port }: Port, prefix = 
 export function respondToHalfClosed(server: Server): void {
   // Neither the documentation of Node.js nor its types have this property.
   Object.assign(server, { httpAllowHalfOpen: true })
-}
-
-/**
- * Accepts no more connections, waits for requests in flight, and aborts them after a timeout. Idle connections are closed
- * repeatedly: `close` alone waits for those that become idle later.
- *
- * @param timeout in milliseconds
- */
-export function stop(server: Server, timeout: number): Promise<void> {
-  return new Promise((resolve) => {
-    const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
-    const abort = setTimeout(() => server.closeAllConnections(), timeout)
-    server.close(() => {
-      clearInterval(idle)
-      clearTimeout(abort)
-      resolve()
-    })
-  })
 }
 
 /**
@@ -85,7 +122,7 @@ export async function startAdminPort(
   port: Port,
   whyNotReady: () => Promise<string | undefined>,
   metrics: () => Metrics | undefined,
-) {
+): Promise<OpenPort> {
   const pages: Record<string, (response: ServerResponse) => unknown> = {
     '/livez': (response) => sendText(response, 200, 'live'),
     '/readyz': async (response) => {
@@ -109,8 +146,9 @@ export async function startAdminPort(
     else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
   })
   respondToHalfClosed(server)
-  server.maxConnections = MAX_ADMIN_CONNECTIONS
-  return { url: await listen(server, port, 'ADMIN_'), close: () => stop(server, 0) }
+  const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
+  await listen(server, port, false, 'ADMIN_')
+  return openPort(port.host, server, connections)
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {

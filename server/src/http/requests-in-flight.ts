@@ -1,8 +1,8 @@
-import type { Socket } from 'node:net'
 import type { Request, Response } from 'express'
 import type { Settings } from '../settings.ts'
 import { requestRejected } from '../telemetry/events.ts'
 import { addressKey, clientAddress } from './client-address.ts'
+import { countTaken } from './connections.ts'
 import { shed } from './errors.ts'
 import { createFairShare } from './fair-share.ts'
 
@@ -21,9 +21,6 @@ const MAX_UNREAD = 40_000
 const CHECK_INTERVAL = 1_000
 /** How long no other scan is made for a client that the last one had nothing for, in milliseconds: one takes about 0.1 ms. */
 const SCAN_INTERVAL = 5
-
-/** `bytesWritten` of a connection counts a write at its begin; the timeouts of Node.js look at its handle, too. */
-type HandledSocket = Socket & { _handle?: { bytesWritten: number; writeQueueSize: number } | null }
 
 /** A request from its begin until the operating system has taken its response. */
 interface Slot {
@@ -192,8 +189,7 @@ function noteWaiting(slot: Slot, now: number): void {
     slot.waitsSince = undefined
     return
   }
-  const { _handle } = slot.request.socket as HandledSocket
-  const taken = _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0
+  const taken = countTaken(slot.request.socket)
   if (slot.waitsSince === undefined || slot.taken !== taken) slot.waitsSince = now
   slot.taken = taken
 }

@@ -1,9 +1,11 @@
 /** What is HTTP and what is not: framing, versions, expectations, sizes, and what follows a rejected request. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
-import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request } from '../helpers/wire/requests.ts'
+import { exchange, openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
+import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request, withToken } from '../helpers/wire/requests.ts'
 import { accepts, rejects, responds, send } from '../helpers/wire/wire.ts'
 
 const CLOSED = { headers: { Connection: 'close' } }
@@ -50,13 +52,43 @@ test.each([
   ['HTTP/0.9', 'GET /plants\r\n\r\n'],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-  // Others respond 501 to an unknown method and to CONNECT. The parser cannot read either.
+  // Others respond 501 to an unknown method. The parser cannot read it.
   ['the method get', request({ method: 'get', headers: KEEP_ALIVE })],
   ['a target without a host', get('http://')],
-  ['CONNECT', request({ method: 'CONNECT', target: 'example.com:443' })],
 ])('%s gets a 400, and the connection is closed', (_what, wire) => rejects(server, wire, 40000, CLOSED))
 
+test('CONNECT closes the connection, and nothing else of it is handled', async () => {
+  const connect = request({ method: 'CONNECT', target: 'example.com:443', headers: KEEP_ALIVE })
+  for (const wire of [connect, connect + get()]) expect(await exchange(server.url, wire)).toBe('')
+})
+
 const EXPECTS = { Expect: '100-continue' }
+const UPGRADE = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' }
+const WEBSOCKET = { Connection: 'keep-alive, Upgrade', Upgrade: 'websocket' }
+const CHUNKED = { ...UPGRADE, 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' }
+
+// Others switch the protocol, or respond on the same connection: Node.js loses what follows in the same packet.
+test.each([
+  ['a GET', get('/plants', UPGRADE), 200],
+  ['a GET for a WebSocket', get('/plants', WEBSOCKET), 200],
+  ['a GET of HTTP/1.0', request({ method: 'GET', version: 'HTTP/1.0', headers: WEBSOCKET }), 200],
+  ['a POST', post('{"id":20003,"name":"Ficus"}', UPGRADE), 200],
+  ['a POST in chunks', request({ headers: CHUNKED }) + CHUNKS.replace('17', '1b').replace('1,', '20005,'), 200],
+  ['a POST without a token', post('{}', { ...UPGRADE, ...NO_TOKEN }), 401],
+])('%s that asks for another protocol is the last request of its connection', async (_what, wire, status) => {
+  const cut = `${wire}${postHead({ 'Content-Length': '1000' })}{"id":20004,`
+  for (const split of [0, 1, wire.length / 2, cut.length - 9, cut.length]) {
+    const socket = await openSocket(server.url)
+    for (const part of [cut.slice(0, split), cut.slice(split), get('/nothing', KEEP_ALIVE).repeat(3)]) {
+      socket.write(withToken(part, server.token), 'latin1')
+      await nextTurn()
+    }
+    const responses = readResponses(await readAll(socket))
+    expect(responses.map((response) => [response.status, response.headers.get('connection')])).toEqual([
+      [status, 'close'],
+    ])
+  }
+})
 
 test.each([
   // The host is used for nothing.

@@ -1,7 +1,8 @@
 /** Clients that are slow, silent or greedy: what they may take, and what others get meanwhile. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -266,6 +267,33 @@ test('one address cannot take all connections', async () => {
   expect(await readStatus(sockets[0] as Socket)).toBe(200)
 })
 
+// Elsewhere, one listener accepts one connection in each turn.
+test.runIf(process.platform === 'linux')(
+  'a burst of connections is accepted in a few turns, before it is read',
+  async () => {
+    await using server = await startTestServer()
+    endlessTime()
+    const events: string[] = []
+    for (const [name, event] of Object.entries({
+      'net.server.socket': 'connection',
+      'http.server.request.start': 'request',
+    })) {
+      const note = () => void events.push(event)
+      subscribe(name, note)
+      onTestFinished(() => void unsubscribe(name, note))
+    }
+    const { hostname, port } = new URL(server.url)
+    const clients = Array.from({ length: 300 }, () => connect(Number(port), hostname).on('error', () => {}))
+    for (const client of clients) client.resume().write(get('/nothing', OPEN))
+    let turns = 0
+    for (; events.filter((event) => event === 'connection').length < clients.length; turns++) await nextTurn()
+    expect(turns).toBeLessThan(100)
+    expect(events).not.toContain('request')
+    await until(() => events.filter((event) => event === 'request').length === clients.length)
+    for (const client of clients) client.destroy()
+  },
+)
+
 test('connections leave files for probes, the database and the log where the process may open few', async () => {
   const settings = { DATABASE_URL: await newDatabase(), ADMIN_PORT: '0' }
   const server = await startServerProcess(settings, 256)
@@ -354,14 +382,19 @@ function speedUpTime(factor: number): () => void {
   return () => clock.mockRestore()
 }
 
-/** Keeps the server from writing until the returned function is called; requests wait, since time hardly passes in the test. */
-function lockWrites({ databaseUrl }: TestServer): () => void {
+/** Lets time hardly pass in the test. */
+function endlessTime(): void {
   let now = performance.now()
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
     now += 0.001
     return now
   })
   onTestFinished(() => clock.mockRestore())
+}
+
+/** Keeps the server from writing until the returned function is called; requests wait, since time hardly passes in the test. */
+function lockWrites({ databaseUrl }: TestServer): () => void {
+  endlessTime()
   const other = new Sqlite(fileURLToPath(databaseUrl))
   other.exec('BEGIN IMMEDIATE')
   return () => other.close()

@@ -11,8 +11,9 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
-import { KEEP_ALIVE, post, withToken } from '../helpers/wire/requests.ts'
+import { get, KEEP_ALIVE, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
 
 const folder = temporaryFolder()
 
@@ -52,6 +53,20 @@ test('a request in flight at shutdown gets its response, and new connections are
   await closing
   expect(responses.map(({ status }) => status)).toEqual([100, 200])
   await expect(fetch(server.url)).rejects.toThrow()
+})
+
+test('connections that are never read, handed over or silent end with the shutdown, within its timeout', async () => {
+  const { server } = await startWithToken(folder, 'stuck', { SHUTDOWN_TIMEOUT: '1s', ADMIN_PORT: '0' })
+  const docs = get('/docs/swagger-ui-bundle.js', { ...KEEP_ALIVE, ...NO_TOKEN })
+  const connect = 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'
+  for (const url of [server.url, String(server.adminUrl)]) {
+    for (const wire of [connect, 'garbage\r\n\r\n', get('/livez', { Upgrade: 'h2c', Connection: 'Upgrade' }), '']) {
+      // So many that what follows does not fit into what the operating system buffers, or nearly.
+      for (const count of [0, 1, 2, 3, 4, 5]) (await openSocket(url)).pause().write(docs.repeat(count) + wire)
+    }
+  }
+  await until(async () => (await readMetric(server, 'plant_store_open_connections')) > 0)
+  expect(await server.end()).toBe(0)
 })
 
 test('a second signal ends the process immediately', async () => {

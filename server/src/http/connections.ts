@@ -1,0 +1,162 @@
+/** The connections of clients: how many there are, what ends with each, and how each of them ends. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import { requestRejected } from '../telemetry/events.ts'
+import { addressKey } from './client-address.ts'
+import { createFairShare } from './fair-share.ts'
+
+/** The connections of a server, from the moment it accepts them until they are closed, whatever happens in between. */
+export interface Connections {
+  /** Returns how many are open. */
+  count(): number
+  /** Closes a response, which emits `close`, once its connection has closed. */
+  closeWithConnection(response: ServerResponse): void
+  /** Closes all of them, without waiting for anything. */
+  destroyAll(): void
+}
+
+/** How many files and sockets are kept for the listeners, the admin port, the database and the log. */
+const RESERVED = 256
+/** A limit that is lowered to less than this part of it is logged. */
+const NOTABLE = 0.95
+/** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
+const LINGERING = 1_000
+
+/** Up to so many new connections are not a burst. */
+const MAX_FEW = 8
+/** How long the first connection of a burst waits for the others at most, in milliseconds. */
+const MAX_BURST = 200
+
+/** The part of a connection that only its handle knows, which is private to Node.js. */
+type HandledSocket = Socket & { _handle?: { bytesWritten: number; writeQueueSize: number } | null }
+
+/**
+ * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
+ * every new connection would be reset, those of probes too, and the database could not be opened again.
+ */
+export function limitConnections(maxConnections: number, logger: Logger): number {
+  // Without this, a report looks up the names of addresses.
+  Object.assign(process.report, { excludeNetwork: true })
+  // Node.js has raised it to the hard limit. Windows has none.
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
+  const nofile = Number(userLimits?.open_files.soft)
+  const left = Math.max(Math.floor(nofile / 2), nofile - RESERVED)
+  if (!(left < maxConnections)) return maxConnections
+  // A few less are not worth a line at every startup.
+  if (left >= NOTABLE * maxConnections) return left
+  const advice = 'Raise it (LimitNOFILE of systemd, ulimits of Docker, ulimit -n), or lower MAX_CONNECTIONS'
+  const change = `MAX_CONNECTIONS is lowered from ${maxConnections} to ${left}`
+  logger.warn(`${change}, since the limit of open files (nofile) is ${nofile}. ${advice}.`)
+  return left
+}
+
+/** Limits the connections of a server, of which one address cannot take all, and ends with each of them what belongs to it. */
+export function trackConnections(server: Server, maxConnections: number): Connections {
+  const share = createFairShare(maxConnections)
+  /** Each with its responses that wait for an earlier one. */
+  const open = new Map<Socket, Set<ServerResponse>>()
+  server.on('connection', (socket: Socket) => {
+    const address = addressKey(socket.remoteAddress)
+    if (!share.hasRoom(address)) {
+      requestRejected.publish('connections')
+      socket.destroy()
+      return
+    }
+    share.take(address)
+    const waiting = new Set<ServerResponse>()
+    open.set(socket, waiting)
+    socket.once('close', () => {
+      share.release(address)
+      open.delete(socket)
+      for (const response of waiting) response.destroy()
+    })
+  })
+
+  return {
+    count: () => open.size,
+    closeWithConnection(response): void {
+      // Node.js closes the response that has the connection, and after CONNECT no other.
+      const waiting = response.socket ? undefined : open.get(response.req.socket)
+      if (!waiting) return
+      waiting.add(response)
+      response.once('close', () => waiting.delete(response))
+    },
+    destroyAll(): void {
+      for (const socket of open.keys()) socket.destroy()
+    },
+  }
+}
+
+/**
+ * Lets a server accept all connections of a burst before it reads from any of them: with what these send, each turn of the
+ * event loop would take longer than the one before, while Node.js accepts one connection of each listener per turn.
+ */
+export function acceptBurstsFirst(server: Server): void {
+  let arrived: Socket[] = []
+  let begin = 0
+
+  function read(known: number): void {
+    const isGrowing = arrived.length > known && arrived.length > MAX_FEW
+    if (isGrowing && performance.now() - begin < MAX_BURST) {
+      setImmediate(read, arrived.length)
+      return
+    }
+    for (const socket of arrived) socket.resume()
+    arrived = []
+  }
+
+  // An option of `net.Server` that the one of HTTP does not pass on.
+  Object.assign(server, { pauseOnConnect: true })
+  server.on('connection', (socket: Socket) => {
+    if (arrived.push(socket) > 1) return
+    begin = performance.now()
+    setImmediate(read, 0)
+  })
+}
+
+/**
+ * Returns how many bytes of a connection the operating system has taken. `bytesWritten` of a socket counts a write at its
+ * begin, and a long one is taken in parts, which only the handle counts; the timeouts of Node.js look at it, too.
+ */
+export function countTaken({ _handle }: HandledSocket): number {
+  return _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0
+}
+
+/** Closes a connection that this side has ended, or ends now, unless the client does soon. */
+export function closeLater(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGERING).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection is
+ * closed while a client is sending, the client's system discards the response, so this side only ends its half, discards
+ * what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is written.
+ */
+export function closeLingering(request: IncomingMessage): void {
+  const { socket } = request
+  socket.destroySoon = () => {
+    closeLater(socket)
+    socket.once('end', () => socket.destroy()).end()
+    request.resume()
+  }
+}
+
+/**
+ * Makes a request the last one of its connection if it asks for another protocol, which it does not get. Node.js loses what
+ * follows it in the same packet, and would read what comes next from its middle.
+ */
+export function endAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
+  if (request.headers.upgrade === undefined) return
+  response.setHeader('Connection', 'close')
+  closeLingering(request)
+  const push = request.push.bind(request)
+  // The parser calls it at the end of a request, before it reads on.
+  request.push = (chunk, encoding) => {
+    // A listener takes the connection from the parser, which is a listener itself then.
+    if (chunk === null) request.socket.on('data', () => {}).removeAllListeners('data')
+    return push(chunk, encoding)
+  }
+}
