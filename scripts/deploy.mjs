@@ -25,7 +25,6 @@ if (argument === undefined) fail('Usage: npm run deploy -- FOLDER')
 // npm runs scripts at the root of the repository and says here where it was called.
 const folder = path.resolve(process.env['INIT_CWD'] ?? '.', argument)
 if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
-run('npm', ['run', '--silent', 'setup'], 'inherit')
 // Another user than the one who installs runs it.
 process.umask(0o022)
 install()

@@ -78,15 +78,32 @@ export function installLocked(source, name, reject = fail) {
   for (const file of ['package.json', 'package-lock.json']) copyFileSync(`${root}${source}/${file}`, `${draft}/${file}`)
   // The file .npmrc may name a registry of your own.
   if (existsSync(`${root}.npmrc`)) copyFileSync(`${root}.npmrc`, `${draft}/.npmrc`)
-  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', ...AS_BY_DEFAULT]
   const { status, error, stdout, stderr } = start('npm', ['ci', ...options], 'pipe', draft)
-  const output = [stdout, stderr, error?.message].filter(Boolean).join('\n')
+  const printed = [stdout, stderr, error?.message]
   // npm ignores an optional package that it cannot install, such as one with another integrity.
   const missing = forThisMachine(source).filter((each) => !existsSync(`${draft}/${each}`))
-  if (status !== 0 || missing.length > 0) reject(`npm cannot install ${missing} as ${source} names it.\n${output}`)
+  if (status !== 0 || missing.length > 0) {
+    // Of a package that it ignores, npm does not say why.
+    const output = [...printed, start('npm', ['ping', '--loglevel=error'], 'pipe', draft).stderr]
+      .filter(Boolean)
+      .join('\n')
+    reject(`npm cannot install ${missing} as ${source} names it.${adviceFor(output)}\n${output}`)
+  }
   rmSync(folder, { recursive: true, force: true })
   renameSync(draft, folder)
   return folder
+}
+
+/** Settings that a user's npm may have, with which it would install nothing, something else, or into another folder. */
+const AS_BY_DEFAULT = ['--include=optional', '--no-global', '--location=project', '--no-dry-run', '--no-workspaces']
+
+/** What to do about an error of npm that a setting of the machine causes. */
+function adviceFor(output) {
+  const isOffline = start('npm', ['config', 'get', 'offline']).stdout?.trim() === 'true'
+  if (isOffline) return ' The setting offline keeps npm from the registry: run npm config delete offline.'
+  const isUntrusted = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY)|CERT_UNTRUSTED/.test(output)
+  return isUntrusted ? " Set NODE_EXTRA_CA_CERTS to a file with your company's certificate authority." : ''
 }
 
 /** Lists the packages of a lockfile that are for some kinds of machine only, and for this one. */

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   cpSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -34,7 +35,7 @@ const scripts = ['', 'contract/', 'prisma/', 'server/', 'client/', 'client/examp
 test('every script of the root sets up, except those that need no packages or set up where they do', () => {
   const setsUp = /^(node scripts\/setup\.mjs|npm run --silent setup)\b/
   const others = Object.keys(manifest.scripts).filter((name) => !setsUp.test(manifest.scripts[name]))
-  expect(others.sort().join(' ')).toBe('audit changeset check clean deploy pack sbom')
+  expect(others.sort().join(' ')).toBe('audit changeset check clean pack sbom')
 })
 
 test.each([
@@ -69,19 +70,48 @@ test('npm run dev serves, and again after a change of a source', async () => {
   expect((await fetch(`${urls().at(-1)}/plants`, { method: 'POST', headers, body })).status).toBe(200)
 })
 
-test('a Node.js that is too old and cannot be replaced is an error with the fix', () => {
-  const [folder, bin] = [temporaryFolder(), temporaryFolder()]
+/** Runs the set-up where Node.js is too old, with an npm that fails with this error. */
+function setUpWithout(folder: string, npmError: string) {
+  const bin = temporaryFolder()
   cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
   copyFileSync(`${root}pnpm-workspace.yaml`, `${folder}/pnpm-workspace.yaml`)
   writeFileSync(`${folder}/package.json`, JSON.stringify({ ...manifest, engines: { node: '>=99.1.0' } }))
-  writeFileSync(`${bin}/npm`, '#!/bin/sh\necho "npm error network" >&2\nexit 1\n', { mode: 0o755 })
-  const PATH = `${bin}:/usr/bin:/bin`
-  const { status, stderr } = run(process.execPath, [`${folder}/scripts/setup.mjs`], { PATH })
+  writeFileSync(
+    `${bin}/npm`,
+    `#!/bin/sh\n[ "$1" != config ] || exec echo ${npmError}\necho "npm error ${npmError} $@" >&2\nexit 1\n`,
+    { mode: 0o755 },
+  )
+  return run(process.execPath, [`${folder}/scripts/setup.mjs`], { PATH: `${bin}:/usr/bin:/bin` })
+}
+
+test('a Node.js that is too old and cannot be replaced is an error with the fix', () => {
+  const { status, stderr } = setUpWithout(temporaryFolder(), 'network')
   expect(status).toBe(1)
   expect(stderr).toContain(
     `Node.js ${process.versions.node} is too old for the plant store (>=99.1.0): installing another`,
   )
   expect(stderr).toMatch(/Install Node\.js 24: .*npm cannot install .* as scripts\/node names it\.\nnpm error network/)
+  // What a user's own settings say instead would install nothing.
+  expect(stderr).toMatch(/ci .*--include=optional --no-global --location=project --no-dry-run --no-workspaces/)
+})
+
+test.each([
+  // Its setting offline.
+  ['true', /names it\. The setting offline keeps npm from the registry: run npm config delete offline\.\n/],
+  [
+    'code SELF_SIGNED_CERT_IN_CHAIN',
+    /names it\. Set NODE_EXTRA_CA_CERTS to a file with your company's certificate auth/,
+  ],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /names it\. Set NODE_EXTRA_CA_CERTS/],
+])('where npm says %s, the set-up names the setting', (error, advice) => {
+  expect(setUpWithout(temporaryFolder(), error).stderr).toMatch(advice)
+})
+
+test('a colon in the path of the clone is rejected in one sentence', () => {
+  const folder = path.join(temporaryFolder(), 'a:b')
+  const { status, stderr } = setUpWithout(folder, '')
+  const message = `The path ${folder}/ has a ":", which separates folders in PATH: move the clone.\n`
+  expect([status, stderr]).toEqual([1, message])
 })
 
 test('tools that a script starts leave nothing in the folder of temporary files, where others may put it', () => {
@@ -123,6 +153,16 @@ test('the set-up has a supported Node.js for every platform', () => {
   const platforms = ['darwin arm64', 'darwin x64', 'linux arm64', 'linux x64', 'win32 x64']
   expect(found.map(({ os, cpu }) => `${os} ${cpu}`).sort()).toEqual(platforms)
   for (const { version } of found) expect(Number.parseInt(String(version), 10)).toBeGreaterThanOrEqual(24)
+})
+
+test('a commit from a program without Node.js says so', () => {
+  const [folder, bin] = [temporaryFolder(), temporaryFolder()]
+  for (const name of ['git', 'sh']) symlinkSync(`/usr/bin/${name}`, path.join(bin, name))
+  mkdirSync(`${folder}/node_modules/.bin`, { recursive: true })
+  symlinkSync(`${root}node_modules/.bin/biome`, `${folder}/node_modules/.bin/biome`)
+  run('git', ['init', '--quiet'], { cwd: folder })
+  const { status, stderr } = run(`${root}.githooks/pre-commit`, [], { cwd: folder, PATH: bin })
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^Node\.js is not in the PATH of this program: add it/)])
 })
 
 test('the pre-commit hook rejects what Biome would change, and says how to fix it', () => {
